@@ -1,0 +1,99 @@
+"""Run the policies of a check in order of priority: skip, apply, or stop at the first that fails."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from placement_worker.errors import Rejected
+from placement_worker.model import ActionPatch, Binding, CheckReply, CheckRequest, Decision
+from placement_worker.policies.base import Outcome, Policy, State, skipped
+
+LOG = logging.getLogger(__name__)
+COMPLETED = 'Completed policy checking.'
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A policy made ready for one binding of the request."""
+
+    binding: Binding
+    policy: Policy[Any]
+
+    @property
+    def priority(self) -> int:
+        """The binding's own, else that of the policy's type."""
+        return self.policy.priority if self.binding.priority is None else self.binding.priority
+
+
+def run(
+    bound: Sequence[Bound], request: CheckRequest, state: State, clock: Callable[[], float] = time.perf_counter
+) -> CheckReply:
+    """Ask one policy after the other; each sees what the ones before it left.
+
+    :param bound: in the order of the request, which breaks ties of priority.
+    :param clock: seconds, for `elapsed_ms`.
+    :returns: status OK, or ERROR with the reason of the policy that failed; what it half-decided is not kept.
+    """
+    state = replace(state, data={k: v for k, v in state.data.items() if k not in ('status', 'reason')})
+    decisions: list[Decision] = []
+    status, reason = 'OK', COMPLETED
+    for one in sorted(bound, key=lambda one: one.priority):
+        started = clock()
+        try:
+            outcome = _consult(one.policy, request, state)
+        except Rejected as exc:
+            status, reason = 'ERROR', str(exc)
+            LOG.debug('%s failed: %s', one.policy.name, exc)
+            decisions.append(_decision(one, request, 'FAILED', reason, clock() - started, exc.details))
+            break
+        state = _after(state, outcome)
+        decisions.append(_decision(one, request, outcome.outcome, outcome.reason, clock() - started, outcome.details))
+    else:
+        reason = state.data.get('reason', COMPLETED)
+    return CheckReply(
+        action=ActionPatch(id=request.action.id, data={**state.data, 'status': status, 'reason': reason}),
+        cluster=state.cluster,
+        nodes=dict(sorted(state.nodes.items())),
+        decisions=decisions,
+    )
+
+
+def _consult(policy: Policy[Any], request: CheckRequest, state: State) -> Outcome:
+    """Ask one policy, unless what it is for says that it has nothing to do here."""
+    action, profile_type = request.action.action, request.cluster.profile.type
+    if (request.target, action) not in policy.targets:
+        return skipped(f'{policy.name} does not handle {action} {request.target}.')
+    if policy.profile_types is not None and profile_type not in policy.profile_types:
+        return skipped(f'{policy.name} does not support profile type {profile_type}.')
+    return policy.check(request, state)
+
+
+def _after(state: State, outcome: Outcome) -> State:
+    return replace(
+        state,
+        data=state.data if outcome.data is None else outcome.data,
+        nodes={**state.nodes, **outcome.nodes},
+        cluster=outcome.cluster or state.cluster,
+    )
+
+
+def _decision(
+    one: Bound,
+    request: CheckRequest,
+    outcome: Literal['APPLIED', 'SKIPPED', 'FAILED'],
+    reason: str,
+    elapsed_s: float,
+    details: Mapping[str, Any],
+) -> Decision:
+    return Decision(
+        policy_id=one.binding.id,
+        policy_name=one.binding.name,
+        policy_type=one.binding.spec.type_name,
+        priority=one.priority,
+        outcome=outcome,
+        reason=reason,
+        elapsed_ms=round(elapsed_s * 1000, 3),
+        details={} if request.explain == 'none' else dict(details),
+    )

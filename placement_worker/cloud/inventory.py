@@ -1,0 +1,92 @@
+"""The embedded cloud: a description of zones, regions and servers in place of the real thing.
+
+The file is YAML or JSON::
+
+    zones: {az1: true, az2: false}           # name -> available; where regions have none of their own
+    regions: [RegionOne, RegionTwo]          # or {RegionOne: {zones: {az1: true}}, ...}
+    servers: {server-uuid: {availability_zone: az1}}
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from placement_worker import codec, documents, errors
+from placement_worker.model import Address, Credentials
+
+
+class Region(Struct, frozen=True, forbid_unknown_fields=True):
+    """A region, with zones of its own or those of the whole cloud."""
+
+    zones: dict[str, bool] | None = None
+
+
+class Server(Struct, frozen=True, forbid_unknown_fields=True):
+    """A server as Nova would show it."""
+
+    availability_zone: str | None = None
+    addresses: dict[str, list[Address]] = field(default_factory=dict)
+
+
+class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
+    """A cloud that answers from its description, to whoever asks."""
+
+    zone_list: dict[str, bool] = field(name='zones', default_factory=dict)
+    region_map: list[str] | dict[str, Region] = field(name='regions', default_factory=list)
+    servers: dict[str, Server] = field(default_factory=dict)
+    networks: dict[str, Any] = field(default_factory=dict)
+    subnets: dict[str, Any] = field(default_factory=dict)
+    load_balancer: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, raw: object, source: str) -> 'Inventory':
+        """Build it from plain data.
+
+        :param source: where the data comes from, for errors.
+        :raises InvalidInventory: the data does not describe a cloud.
+        """
+        try:
+            return codec.decode(raw, cls)
+        except errors.InvalidRequest as exc:
+            raise errors.InvalidInventory(f'{source} does not describe a cloud: {exc}') from exc
+
+    @classmethod
+    def load(cls, path: str) -> 'Inventory':
+        """Read it from a file.
+
+        :raises InvalidInventory: the file cannot be read, or does not describe a cloud.
+        """
+        try:
+            raw = documents.read(path)
+        except (OSError, documents.Malformed) as exc:
+            raise errors.InvalidInventory(f'The cloud of {path} cannot be read: {exc}') from exc
+        if len(raw) > 1:
+            raise errors.InvalidInventory(f'{path} holds {len(raw)} documents, expected one')
+        return cls.parse(raw[0] if raw else {}, path)
+
+    def acting_for(self, credentials: Credentials, project: str | None) -> 'Inventory':
+        """As `Clouds.acting_for`; everybody sees the same."""
+        return self
+
+    def zones(self, region: str | None) -> Mapping[str, bool]:
+        """As `Cloud.zones`; without a region those of the whole cloud, else of its first region."""
+        if not isinstance(self.region_map, dict):
+            return self.zone_list if region is None or not self.region_map or region in self.region_map else {}
+        if region is None:
+            if self.zone_list:
+                return self.zone_list
+            region = next(iter(self.region_map), None)
+        known = self.region_map.get(region) if region else None
+        if known is None:
+            return {}
+        return self.zone_list if known.zones is None else known.zones
+
+    def regions(self) -> Collection[str]:
+        """As `Cloud.regions`."""
+        return frozenset(self.region_map)
+
+    def server_zones(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, str]:
+        """As `Cloud.server_zones`; servers belong to no region here."""
+        found = {server_id: self.servers[server_id] for server_id in server_ids if server_id in self.servers}
+        return {server_id: server.availability_zone for server_id, server in found.items() if server.availability_zone}

@@ -1,0 +1,58 @@
+"""What the cloud answered during one check: each question is asked once, and every policy sees the same."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from functools import cached_property
+
+from placement_worker.cloud import Cloud
+from placement_worker.model import Cluster, Node
+
+
+class Snapshot:
+    """The cloud of one check; also the one place that says in which zone and region a node is."""
+
+    def __init__(self, cloud: Cloud, cluster: Cluster) -> None:
+        self._cloud = cloud
+        self._cluster = cluster
+        self._zones: dict[str | None, Mapping[str, bool]] = {}
+
+    def zones(self, region: str | None) -> Mapping[str, bool]:
+        """As `Cloud.zones`."""
+        if region not in self._zones:
+            self._zones[region] = self._cloud.zones(region)
+        return self._zones[region]
+
+    @cached_property
+    def regions(self) -> Collection[str]:
+        """As `Cloud.regions`."""
+        return self._cloud.regions()
+
+    def region_of(self, node: Node) -> str | None:
+        """The region that the node was placed in."""
+        return _placed(node, 'region_name')
+
+    def zone_of(self, node: Node) -> str | None:
+        """The zone that the node was placed in, else the one that it is said to be in, else what Nova says."""
+        zone = _placed(node, 'zone') or (node.details and node.details.availability_zone)
+        if zone or not node.physical_id:
+            return zone or None
+        return self._zones_from_nova.get(node.physical_id)
+
+    @cached_property
+    def _zones_from_nova(self) -> Mapping[str, str]:
+        """The zones of all servers of the cluster that the request does not say, region by region."""
+        unknown = defaultdict(list)
+        for node in self._cluster.nodes:
+            stated = _placed(node, 'zone') or (node.details and node.details.availability_zone)
+            if node.physical_id and not stated:
+                unknown[self.region_of(node) or self._cluster.profile.region].append(node.physical_id)
+        found: dict[str, str] = {}
+        for region, server_ids in unknown.items():
+            found.update(self._cloud.server_zones(region, server_ids))
+        return found
+
+
+def _placed(node: Node, key: str) -> str | None:
+    placement = node.data.get('placement')
+    place = placement.get(key) if isinstance(placement, dict) else None
+    return place if isinstance(place, str) and place else None

@@ -1,0 +1,121 @@
+"""Decode once, at the edge, with errors that name path, expectation and finding; encode the reply."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from placement_worker import errors
+
+T = TypeVar('T')
+
+_STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
+_INSIDE_MAP = '[...]'  # how msgspec's paths show a key of a free-form map
+_SHOWN = 80  # characters of a refused value that an error repeats
+
+
+def decode(
+    raw: object,
+    kind: type[T],
+    *,
+    max_bytes: int | None = None,
+    at: str = '$',
+    error: type[errors.Refused] = errors.InvalidRequest,
+) -> T:
+    """Build an object of the contract from plain data or from a JSON string.
+
+    :param raw: dictionaries, lists and scalars, or the same as one JSON string.
+    :param max_bytes: the largest size, as JSON, that is accepted.
+    :param at: the path of `raw` in the whole request, for errors.
+    :param error: what to raise.
+    :raises Refused: as `error`, e.g. ``Expected `int`, got `str` - at `$.cluster.nodes[3].index` ``.
+    """
+    try:
+        encoded = raw.encode() if isinstance(raw, str) else msgspec.json.encode(raw)
+    except (TypeError, ValueError, RecursionError, OverflowError) as exc:
+        raise error(f'Expected plain data that JSON can hold - at `{at}`: {exc}') from exc
+    if max_bytes is not None and len(encoded) > max_bytes:
+        raise error(f'Expected at most {max_bytes} bytes, got {len(encoded)} - at `{at}`')
+    try:
+        return msgspec.json.decode(encoded, type=kind)
+    except msgspec.ValidationError as exc:
+        raise error(_explained(str(exc), encoded, kind, at)) from None
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise error(f'Expected JSON - at `{at}`: {exc}') from exc
+
+
+def encode(reply: object, like: object) -> Any:
+    """Give the reply the form that the request had: one JSON string for a string, else plain data."""
+    return msgspec.json.encode(reply).decode() if isinstance(like, str) else msgspec.to_builtins(reply)
+
+
+def unknown_keys(raw: object, kind: type, path: str = '$') -> Iterator[str]:
+    """Name, as paths, the keys that the contract does not list; free-form maps may hold anything."""
+    yield from _unknown(raw, inspect.type_info(kind), path)
+
+
+def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
+    kind = _not_null(kind)
+    if isinstance(kind, inspect.StructType) and isinstance(raw, dict):
+        known = {f.encode_name: f.type for f in kind.fields}
+        for key, value in raw.items():
+            if key not in known:
+                yield f'{path}.{key}'
+            else:
+                yield from _unknown(value, known[key], f'{path}.{key}')
+    elif isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(raw, list):
+        for i, item in enumerate(raw):
+            yield from _unknown(item, kind.item_type, f'{path}[{i}]')
+
+
+def _explained(message: str, encoded: bytes, kind: type, at: str) -> str:
+    """Add what msgspec leaves out: what would have been right, and what stood there instead."""
+    what, _, path = message.removesuffix('`').partition(' - at `')
+    path = path or '$'
+    where = f' - at `{at}{path.removeprefix("$")}`'
+    if ', got `' in what or _INSIDE_MAP in path:
+        return what + where
+    expected = _type_at(inspect.type_info(kind), path)
+    if what.startswith('Object'):
+        if 'unknown field' in what and isinstance(expected, inspect.StructType):
+            what += f', expected {_one_of(field.encode_name for field in expected.fields)}'
+        return what + where
+    if isinstance(expected, inspect.LiteralType):
+        what = f'Expected {_one_of(expected.values)}'
+    elif isinstance(expected, inspect.DateTimeType):
+        what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
+    return f'{what}, got `{_shown(_value_at(msgspec.json.decode(encoded), path))}`{where}'
+
+
+def _one_of(choices: Iterable[object]) -> str:
+    return 'one of ' + ', '.join(f'`{choice}`' for choice in choices)
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + '...'
+
+
+def _value_at(value: Any, path: str) -> Any:
+    for step in _STEP.finditer(path):
+        value = value[step['key'] or int(step['index'])]
+    return value
+
+
+def _type_at(kind: inspect.Type, path: str) -> inspect.Type:
+    for step in _STEP.finditer(path):
+        kind = _not_null(kind)
+        if isinstance(kind, inspect.StructType):
+            kind = next(f.type for f in kind.fields if f.encode_name == step['key'])
+        elif isinstance(kind, (inspect.ListType, inspect.VarTupleType)):
+            kind = kind.item_type
+    return _not_null(kind)
+
+
+def _not_null(kind: inspect.Type) -> inspect.Type:
+    """The type behind `X | None`."""
+    if not isinstance(kind, inspect.UnionType):
+        return kind
+    return next(t for t in kind.types if not isinstance(t, inspect.NoneType))

@@ -1,0 +1,66 @@
+"""Read YAML and JSON documents as people write them, without YAML's surprises."""
+
+import contextlib
+import sys
+from collections.abc import Hashable
+from typing import Any
+
+import msgspec
+import yaml
+
+_BASE: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+class Malformed(Exception):
+    """The text is no YAML or JSON; the message says where."""
+
+
+class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on how PyYAML was built
+    """Plain data only: times stay strings, as in JSON, and a key may not stand in a map twice."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != 'tag:yaml.org,2002:timestamp']
+        for first, resolvers in _BASE.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    'while reading a map', node.start_mark, f'found the key {key!r} twice', key_node.start_mark
+                )
+            seen.add(key)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+
+def read(path: str) -> list[Any]:
+    """All documents of a file, `-` for standard input.
+
+    :raises OSError: the file cannot be read.
+    :raises Malformed: it holds no YAML or JSON.
+    """
+    if path == '-':
+        return parse(sys.stdin.read())
+    with open(path, encoding='utf-8') as file:
+        try:
+            return parse(file.read())
+        except UnicodeDecodeError as exc:
+            raise Malformed(f'it is not UTF-8 text: {exc}') from exc
+
+
+def parse(text: str) -> list[Any]:
+    """All documents of a text; empty ones are left out.
+
+    JSON is tried first: it is the faster to read, and not quite a subset of the YAML that PyYAML reads.
+
+    :raises Malformed: it is no YAML or JSON.
+    """
+    with contextlib.suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return [msgspec.json.decode(text)]
+    try:
+        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+    except (yaml.YAMLError, RecursionError, ValueError) as exc:
+        raise Malformed(' '.join(str(exc).split())) from exc

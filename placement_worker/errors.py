@@ -1,0 +1,69 @@
+"""Every error of placement-worker, one sentence each.
+
+Two families matter to callers. A `Refused` request was not well-formed: it reaches the caller as that
+exception and nothing was done. A `Rejected` check was well-formed but cannot be decided: the chain alone
+turns it into a reply with status ERROR and the exception's text, word for word, as the reason.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class PlacementWorkerError(Exception):
+    """The root of every error that this package raises on purpose."""
+
+
+class Refused(PlacementWorkerError):
+    """The request is not well-formed, and nothing was done."""
+
+
+class InvalidRequest(Refused):
+    """The request does not fit the contract; the text names path, expectation and finding."""
+
+
+class InvalidSpec(Refused):
+    """A policy's properties do not fit the schema of its type, or name what the cloud does not know."""
+
+
+class PolicyTypeNotFound(Refused):
+    """No installed policy has this type and version."""
+
+
+class UnsupportedAction(Refused):
+    """Senlin has no action of this name."""
+
+
+class Rejected(PlacementWorkerError):
+    """A policy cannot decide; the text becomes the reason of the reply, word for word."""
+
+    def __init__(self, reason: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(reason)
+        self.details = details or {}
+
+
+class InvalidInput(Rejected):
+    """An action's inputs or data hold a value that no decision can be based on."""
+
+
+class SizeOutOfBounds(Rejected):
+    """The action would lead to a size that the cluster, the inputs or the service do not allow."""
+
+
+class NoUsablePlace(Rejected):
+    """The cloud knows none of the listed zones or regions as usable."""
+
+
+class NoFeasiblePlan(Rejected):
+    """There are more nodes than can be placed or removed."""
+
+
+class CloudUnavailable(Rejected):
+    """A cloud service stayed away, or refused to answer."""
+
+
+class InvalidInventory(PlacementWorkerError):
+    """The embedded cloud's file cannot be read as one."""
+
+
+class NoWorkerAnswered(PlacementWorkerError):
+    """No running worker answered in time, or the broker could not be reached."""

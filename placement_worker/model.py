@@ -1,0 +1,211 @@
+"""The objects of the wire contract, frozen: what a request may say and what a reply looks like.
+
+Decoding builds the whole tree at once (see `codec`); nothing behind it looks at JSON again. Keys that are
+not listed are dropped, with one purpose more than convenience: of a profile's properties only the two that
+placement needs survive, so that passwords and user data travel nowhere.
+
+`gc=False`: the objects are trees of plain data, so the garbage collector need not walk them.
+"""
+
+import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+Phase = Literal['BEFORE', 'AFTER']
+Explain = Literal['none', 'summary', 'full']
+Data = dict[str, Any]
+"""A free-form map, kept as it came."""
+
+
+class Wire(Struct, frozen=True, gc=False):
+    """What all objects of the contract have in common: frozen, and nothing for the collector to do."""
+
+
+class ProfileContext(Wire, frozen=True):
+    """The part of a profile's `context` that placement needs."""
+
+    region_name: str | None = None
+
+
+class ProfileProperties(Wire, frozen=True):
+    """The two properties of a profile that placement needs; no other one survives decoding."""
+
+    availability_zone: str | None = None
+    context: ProfileContext | None = None
+
+
+class Profile(Wire, frozen=True):
+    """What nodes are made from; `type` is type and version, e.g. os.nova.server-1.0."""
+
+    type: str
+    id: str | None = None
+    properties: ProfileProperties = ProfileProperties()
+    created_at: datetime.datetime | None = None
+
+    @property
+    def zone(self) -> str | None:
+        """The availability zone that the profile asks for; an empty one counts as absent."""
+        return self.properties.availability_zone or None
+
+    @property
+    def region(self) -> str | None:
+        """The region that the profile asks for; an empty one counts as absent."""
+        context = self.properties.context
+        return (context.region_name or None) if context else None
+
+
+class Address(Wire, frozen=True):
+    """One address of a server."""
+
+    addr: str
+    version: int
+
+
+class ServerDetails(Wire, frozen=True):
+    """The part of Nova's view of a server that placement needs."""
+
+    availability_zone: str | None = field(name='OS-EXT-AZ:availability_zone', default=None)
+    addresses: dict[str, list[Address]] = field(default_factory=dict)
+
+
+class Node(Wire, frozen=True):
+    """A member of a cluster."""
+
+    id: str
+    name: str | None = None
+    physical_id: str | None = None
+    index: int = -1
+    status: str = ''
+    tainted: bool = False
+    created_at: datetime.datetime | None = None
+    profile_id: str | None = None
+    profile_created_at: datetime.datetime | None = None
+    profile: Profile | None = None
+    data: Data = field(default_factory=dict)
+    details: ServerDetails | None = None
+
+
+class Cluster(Wire, frozen=True):
+    """A cluster with all its members; a `max_size` below zero means no limit."""
+
+    id: str
+    profile: Profile
+    nodes: list[Node]
+    name: str | None = None
+    user: str | None = None
+    project: str | None = None
+    min_size: Annotated[int, Meta(ge=0)] = 0
+    max_size: int = -1
+    desired_capacity: int = 0
+    data: Data = field(default_factory=dict)
+
+
+class Action(Wire, frozen=True):
+    """What the engine is about to do, or has done; `id` seeds every random choice."""
+
+    id: str
+    action: str
+    inputs: Data = field(default_factory=dict)
+    data: Data = field(default_factory=dict)
+    node: Node | None = None
+
+
+class Spec(Wire, frozen=True):
+    """A policy's type, version and properties, as its author wrote them."""
+
+    type: str
+    version: str | int | float
+    properties: Data = field(default_factory=dict)
+
+    @property
+    def type_name(self) -> str:
+        """Type and version in one, e.g. senlin.policy.deletion-1.1 (a version of 1 is 1.0)."""
+        version = f'{self.version}.0' if isinstance(self.version, int) else self.version
+        return f'{self.type}-{version}'
+
+
+class Binding(Wire, frozen=True):
+    """A policy attached to the cluster; without a `priority` its type's own counts."""
+
+    id: str
+    spec: Spec
+    name: str | None = None
+    enabled: bool = True
+    priority: int | None = None
+    data: Data = field(default_factory=dict)
+
+
+class Credentials(Wire, frozen=True):
+    """How to act for the cluster's owner."""
+
+    trust_id: str | None = None
+
+    def __repr__(self) -> str:
+        return 'Credentials(trust_id=***)' if self.trust_id else 'Credentials()'
+
+
+class CheckRequest(Wire, frozen=True):
+    """One policy check."""
+
+    target: Phase
+    action: Action
+    cluster: Cluster
+    policies: list[Binding]
+    dry_run: bool = False
+    explain: Explain = 'summary'
+    credentials: Credentials = Credentials()
+    expires_at: datetime.datetime | None = None
+
+
+class ActionPatch(Wire, frozen=True):
+    """The action's whole data, enriched; `data.status` is OK or ERROR, `data.reason` says why."""
+
+    id: str
+    data: Data
+
+
+class ClusterPatch(Wire, frozen=True):
+    """The cluster's whole data, changed."""
+
+    data: Data
+
+
+class NodePatch(Wire, frozen=True, omit_defaults=True):
+    """A node's whole data, changed, and its status where that changed too."""
+
+    data: Data
+    status: str | None = None
+    status_reason: str | None = None
+
+
+class Decision(Wire, frozen=True):
+    """What one policy made of the check, and how long that took."""
+
+    policy_id: str
+    policy_name: str | None
+    policy_type: str
+    priority: int
+    outcome: Literal['APPLIED', 'SKIPPED', 'FAILED']
+    reason: str
+    elapsed_ms: float
+    details: Data
+
+
+class CheckReply(Wire, frozen=True):
+    """The outcome of one policy check."""
+
+    action: ActionPatch
+    cluster: ClusterPatch | None
+    nodes: dict[str, NodePatch]
+    decisions: list[Decision]
+
+
+class Capabilities(Wire, frozen=True):
+    """Who answers, and what it can do."""
+
+    version: str
+    policy_types: list[str]
+    hostname: str
+    pid: int
+    started_at: datetime.datetime

@@ -1,0 +1,1 @@
+"""The planners: pure functions that know no I/O, clock, configuration or log."""

@@ -1,0 +1,78 @@
+"""Read numbers and nodes out of an action's free-form maps, with errors that name path and finding."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from placement_worker.errors import InvalidInput
+
+INPUTS, DATA = '$.action.inputs', '$.action.data'
+
+
+def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
+    """The nodes that the action names, in order: of a map (old id -> new id) its keys; None: none named.
+
+    :raises InvalidInput: not a list of ids, or an id stands there twice.
+    """
+    named = inputs.get('candidates')
+    if named is None:
+        return None
+    if not isinstance(named, (list, dict)):
+        raise InvalidInput(f'Expected `array` or `object`, got {shown(named)} - at `{INPUTS}.candidates`')
+    seen: set[str] = set()
+    for i, node_id in enumerate(named):
+        if not isinstance(node_id, str):
+            raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{INPUTS}.candidates[{i}]`')
+        if node_id in seen:
+            raise InvalidInput(f'Expected each node once, got `{node_id}` again - at `{INPUTS}.candidates[{i}]`')
+        seen.add(node_id)
+    return list(named)
+
+
+def quotas(decided: Mapping[str, Any], what: str, path: str) -> dict[str, int]:
+    """How many nodes of each place an earlier decision asks for, under `whats` or `what`; {}: it does not.
+
+    :param what: `zone` or `region`; the documents use singular and plural.
+    """
+    for key in (f'{what}s', what):
+        if key in decided:
+            asked = decided[key]
+            if not isinstance(asked, dict):
+                raise InvalidInput(f'Expected `object`, got {shown(asked)} - at `{path}.{key}`')
+            return {name: natural(number, f'{path}.{key}.{name}') for name, number in asked.items()}
+    return {}
+
+
+def count(values: Mapping[str, Any], path: str) -> int:
+    """The `count` in `values`, 1 if there is none."""
+    return 1 if 'count' not in values else natural(values['count'], f'{path}.count')
+
+
+def optional(inputs: Mapping[str, Any], key: str) -> int | None:
+    """An input of a resize; the engine sends null for what was not given."""
+    value = inputs.get(key)
+    return None if value is None else natural(value, f'{INPUTS}.{key}')
+
+
+def natural(value: object, path: str) -> int:
+    """The value, if it is an integer >= 0."""
+    number = integer(value, path)
+    if number < 0:
+        raise InvalidInput(f'Expected `int` >= 0, got `{number}` - at `{path}`')
+    return number
+
+
+def integer(value: object, path: str) -> int:
+    """The value, if it is an integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(f'Expected `int`, got {shown(value)} - at `{path}`')
+    return value
+
+
+def shown(value: object) -> str:
+    """A value of the wrong kind as an error shows it: scalars as they are, the rest by kind."""
+    if isinstance(value, dict):
+        return '`object`'
+    if isinstance(value, list):
+        return '`array`'
+    return f'`{value[:80]}`' if isinstance(value, str) else f'`{json.dumps(value)}`'

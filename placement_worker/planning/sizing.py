@@ -1,0 +1,80 @@
+"""How many nodes an action creates or deletes: one answer for all policies.
+
+:source: spec.md 2; seed 000, S1 to S3; senlin/common/scaleutils.py of release 16 (the texts are its own).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from placement_worker import actions
+from placement_worker.errors import InvalidInput
+from placement_worker.model import Action, Cluster, Node
+from placement_worker.planning.inputs import DATA, INPUTS, candidates, count, shown
+from placement_worker.planning.resizing import check_total, desired_size
+
+Kind = Literal['creation', 'deletion']
+CREATION: Kind = 'creation'
+DELETION: Kind = 'deletion'
+
+_OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
+_READS: Mapping[str, tuple[Kind, ...]] = {
+    actions.CLUSTER_SCALE_OUT: (CREATION,),
+    actions.CLUSTER_SCALE_IN: (DELETION,),
+    actions.CLUSTER_RESIZE: (CREATION, DELETION),
+}
+"""Which decisions of other policies an action's size is read from; the first that is there counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """`count` nodes, >= 0, to create (`creation`) or to delete (`deletion`)."""
+
+    kind: Kind
+    count: int
+
+
+def size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_nodes: int) -> Size:
+    """Say how many nodes the action creates or deletes.
+
+    :param data: the action's data as the policies before left it.
+    :param max_nodes: what a creation may lead to at most, in nodes a cluster.
+    :raises InvalidInput: a value in `inputs` or `data` is not what it has to be; the text names it.
+    :raises SizeOutOfBounds: the size afterwards is not allowed; the texts are Senlin's.
+    """
+    size = _size_of(action, data, cluster, max_nodes)
+    if size.kind == CREATION and size.count:
+        check_total(len(members(action, cluster)) + size.count, max_nodes)
+    return size
+
+
+def members(action: Action, cluster: Cluster) -> list[Node]:
+    """The nodes that are there now; one that is yet to be created is not, though it may be listed."""
+    if action.action != actions.NODE_CREATE or action.node is None:
+        return cluster.nodes
+    return [node for node in cluster.nodes if node.id != action.node.id]
+
+
+def _size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_nodes: int) -> Size:
+    if action.action in _OF_ONE_NODE:
+        return Size(_OF_ONE_NODE[action.action], 1)
+    decided = _decided(action, data)
+    if decided is not None:
+        return decided
+    if action.action == actions.CLUSTER_RESIZE:
+        change = desired_size(action.inputs, cluster, max_nodes) - len(cluster.nodes)
+        return Size(CREATION, change) if change >= 0 else Size(DELETION, -change)
+    if action.action in _READS:
+        return Size(_READS[action.action][0], count(action.inputs, INPUTS))
+    return Size(DELETION, len(candidates(action.inputs) or ()))
+
+
+def _decided(action: Action, data: Mapping[str, Any]) -> Size | None:
+    """What another policy decided, if it did; it may have left out the count."""
+    for kind in _READS.get(action.action, ()):
+        if kind in data:
+            decision = data[kind]
+            if not isinstance(decision, dict):
+                raise InvalidInput(f'Expected `object`, got {shown(decision)} - at `{DATA}.{kind}`')
+            return Size(kind, count(decision, f'{DATA}.{kind}'))
+    return None

@@ -1,0 +1,1 @@
+"""The policies, one module each, and what they are made of."""

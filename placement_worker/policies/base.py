@@ -1,0 +1,99 @@
+"""The interface of a policy, public and versioned: what a plug-in implements and what it is given.
+
+A policy is a class with its type, the versions of its properties, its priority and what it handles. The chain
+makes one object of it for each binding and asks it to `check`. It answers with a new `Outcome` and changes
+nothing that it was given; if it cannot decide, it raises a `Rejected` error.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from msgspec import Struct
+
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.model import CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
+from placement_worker.planning import sizing
+
+INTERFACE = (1, 0)
+"""Major and minor version of this interface; a policy made for another major version is refused at start."""
+
+BEFORE: Phase = 'BEFORE'
+AFTER: Phase = 'AFTER'
+P = TypeVar('P', bound=Struct)
+
+
+def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
+    """The pairs of phase and action that a policy handles."""
+    return frozenset((phase, action) for action in actions)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the policies before left, and where to ask the cloud.
+
+    `data`: the action's. `nodes` and `cluster`: what changed so far. `max_nodes`: the most nodes that a
+    creation may lead to.
+    """
+
+    data: Mapping[str, Any]
+    cloud: Snapshot
+    max_nodes: int
+    nodes: Mapping[str, NodePatch] = field(default_factory=dict)
+    cluster: ClusterPatch | None = None
+
+    def size(self, request: CheckRequest) -> sizing.Size:
+        """How many nodes are created or deleted, as `sizing.size_of` says."""
+        return sizing.size_of(request.action, self.data, request.cluster, self.max_nodes)
+
+    def node_data(self, node: Node) -> Data:
+        """The node's data with what earlier policies changed."""
+        patch = self.nodes.get(node.id)
+        return patch.data if patch else node.data
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a policy decided, complete: `data` replaces the action's data; None leaves it as it is."""
+
+    outcome: Literal['APPLIED', 'SKIPPED']
+    reason: str
+    data: Mapping[str, Any] | None = None
+    nodes: Mapping[str, NodePatch] = field(default_factory=dict)
+    cluster: ClusterPatch | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def skipped(reason: str) -> Outcome:
+    """The policy has nothing to do here."""
+    return Outcome('SKIPPED', reason)
+
+
+class Policy(ABC, Generic[P]):
+    """One bound policy.
+
+    :cvar interface: the version of this module that the class was written for.
+    :cvar name: e.g. senlin.policy.zone_placement; with a version, the entry point's name.
+    :cvar versions: version -> the schema of its properties.
+    :cvar priority: lower ones run first; a binding may say otherwise.
+    :cvar targets: the pairs of phase and action that it handles; see `on`.
+    :cvar profile_types: the types it works with; None for any.
+    """
+
+    interface: ClassVar[tuple[int, int]] = INTERFACE
+    name: ClassVar[str]
+    versions: ClassVar[Mapping[str, type[Struct]]]
+    priority: ClassVar[int]
+    targets: ClassVar[frozenset[tuple[Phase, str]]]
+    profile_types: ClassVar[frozenset[str] | None] = None
+
+    def __init__(self, properties: P) -> None:
+        self.properties = properties
+
+    @abstractmethod
+    def check(self, request: CheckRequest, state: State) -> Outcome:
+        """Decide, for a phase and action of `targets`.
+
+        :raises Rejected: it cannot be decided; the text becomes the reply's reason, word for word.
+        """

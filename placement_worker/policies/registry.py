@@ -1,0 +1,89 @@
+"""Find the installed policy types through entry points, and make a policy of a spec."""
+
+import difflib
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+from stevedore import extension
+
+from placement_worker import codec, errors
+from placement_worker.model import Spec
+from placement_worker.policies import base
+
+LOG = logging.getLogger(__name__)
+NAMESPACE = 'placement_worker.policies'
+
+
+class Registry:
+    """The policy types by name and version, e.g. senlin.policy.zone_placement-1.0."""
+
+    def __init__(self, found: Iterable[tuple[str, object]]) -> None:
+        """Take the classes that fit their names; name the others in the log.
+
+        :param found: entry-point name -> what stands behind it.
+        """
+        self.types: dict[str, type[base.Policy[Any]]] = {}
+        for name, plugin in sorted(found, key=lambda pair: pair[0]):
+            fault = _fault(name, plugin)
+            if fault:
+                LOG.error('Policy type %s is left out: %s', name, fault)
+            else:
+                self.types[name] = plugin  # type: ignore[assignment]  # _fault has looked
+
+    @classmethod
+    def installed(cls) -> 'Registry':
+        """All types that the installed packages offer; a broken one is named in the log and left out."""
+        manager: Any = extension.ExtensionManager(NAMESPACE, on_load_failure_callback=_left_out)
+        return cls((plugin.name, plugin.plugin) for plugin in manager)
+
+    def policy(self, spec: Spec, at: str) -> base.Policy[Any]:
+        """Make the policy that a spec asks for.
+
+        :param at: the path of the spec in the request, for errors.
+        :raises PolicyTypeNotFound: there is no such type or version.
+        :raises InvalidSpec: the properties do not fit; the text names property, expectation and finding.
+        """
+        made = self.lookup(spec.type_name, at)
+        properties = codec.decode(
+            spec.properties, _schema(made, spec.type_name), at=f'{at}.properties', error=errors.InvalidSpec
+        )
+        return made(properties)
+
+    def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
+        """The class of a policy type.
+
+        :raises PolicyTypeNotFound: there is no such type or version; the text names the nearest.
+        """
+        try:
+            return self.types[type_name]
+        except KeyError:
+            near = difflib.get_close_matches(type_name, self.types, n=1)
+            raise errors.PolicyTypeNotFound(
+                f'Policy type `{type_name}` is not installed - at `{at}`'
+                + (f'; did you mean `{near[0]}`?' if near else f'; there are: {", ".join(self.types) or "none"}')
+            ) from None
+
+
+def _schema(policy: type[base.Policy[Any]], type_name: str) -> type[Struct]:
+    return policy.versions[type_name.rpartition('-')[2]]
+
+
+def _fault(name: str, plugin: object) -> str | None:
+    """Why a class cannot stand for an entry point's name; None if it can."""
+    if not (isinstance(plugin, type) and issubclass(plugin, base.Policy)):
+        return 'it is no subclass of placement_worker.policies.base.Policy'
+    if plugin.interface[0] != base.INTERFACE[0]:
+        return f'it was written for interface {plugin.interface[0]}, this is {base.INTERFACE[0]}'
+    missing = [what for what in ('name', 'versions', 'priority', 'targets') if not hasattr(plugin, what)]
+    if missing:
+        return f'it does not say its {", ".join(missing)}'
+    kind, _, version = name.rpartition('-')
+    if plugin.name != kind or version not in plugin.versions:
+        return f'it is {plugin.name} of versions {", ".join(plugin.versions)}'
+    return None
+
+
+def _left_out(_manager: object, entry_point: Any, exc: BaseException) -> None:
+    LOG.error('Policy type %s (%s) is left out: %s: %s', entry_point.name, entry_point.value, type(exc).__name__, exc)
