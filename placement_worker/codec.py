@@ -8,6 +8,7 @@ import msgspec
 from msgspec import inspect
 
 from placement_worker import errors
+from placement_worker.model import Excerpt
 
 T = TypeVar('T')
 
@@ -24,26 +25,50 @@ def decode(
     at: str = '$',
     error: type[errors.Refused] = errors.InvalidRequest,
 ) -> T:
-    """Build an object of the contract from plain data or from a JSON string.
+    """Build an object of the contract from plain data.
 
-    :param raw: dictionaries, lists and scalars, or the same as one JSON string.
+    :param raw: dictionaries, lists and scalars.
     :param max_bytes: the largest size, as JSON, that is accepted.
     :param at: the path of `raw` in the whole request, for errors.
     :param error: what to raise.
     :raises Refused: as `error`, e.g. ``Expected `int`, got `str` - at `$.cluster.nodes[3].index` ``.
     """
     try:
-        encoded = raw.encode() if isinstance(raw, str) else msgspec.json.encode(raw)
+        encoded = msgspec.json.encode(raw)
     except (TypeError, ValueError, RecursionError, OverflowError) as exc:
         raise error(f'Expected plain data that JSON can hold - at `{at}`: {exc}') from exc
-    if max_bytes is not None and len(encoded) > max_bytes:
-        raise error(f'Expected at most {max_bytes} bytes, got {len(encoded)} - at `{at}`')
+    return decode_json(encoded, kind, max_bytes=max_bytes, at=at, error=error)
+
+
+def decode_json(
+    encoded: bytes | str,
+    kind: type[T],
+    *,
+    max_bytes: int | None = None,
+    at: str = '$',
+    error: type[errors.Refused] = errors.InvalidRequest,
+) -> T:
+    """Build an object of the contract from JSON; see `decode`."""
     try:
+        encoded = encoded.encode() if isinstance(encoded, str) else encoded
+        if max_bytes is not None and len(encoded) > max_bytes:
+            raise error(f'Expected at most {max_bytes} bytes, got {len(encoded)} - at `{at}`')
         return msgspec.json.decode(encoded, type=kind)
     except msgspec.ValidationError as exc:
-        raise error(_explained(str(exc), encoded, kind, at)) from None
-    except (msgspec.DecodeError, RecursionError) as exc:
+        raise error(_explained(str(exc), bytes(encoded), kind, at)) from None
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as exc:
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc
+
+
+def plain(encoded: bytes) -> Any:
+    """Decode JSON to dictionaries, lists and scalars.
+
+    :raises InvalidRequest: it is no JSON.
+    """
+    try:
+        return msgspec.json.decode(encoded)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
 
 
 def encode(reply: object, like: object) -> Any:
@@ -52,13 +77,13 @@ def encode(reply: object, like: object) -> Any:
 
 
 def unknown_keys(raw: object, kind: type, path: str = '$') -> Iterator[str]:
-    """Name, as paths, the keys that the contract does not list; free-form maps may hold anything."""
+    """Name, as paths, the keys that the contract does not list; free-form maps and excerpts may hold any."""
     yield from _unknown(raw, inspect.type_info(kind), path)
 
 
 def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
     kind = _not_null(kind)
-    if isinstance(kind, inspect.StructType) and isinstance(raw, dict):
+    if isinstance(kind, inspect.StructType) and isinstance(raw, dict) and not issubclass(kind.cls, Excerpt):
         known = {f.encode_name: f.type for f in kind.fields}
         for key, value in raw.items():
             if key not in known:
@@ -72,8 +97,8 @@ def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
 
 def _explained(message: str, encoded: bytes, kind: type, at: str) -> str:
     """Add what msgspec leaves out: what would have been right, and what stood there instead."""
-    what, _, path = message.removesuffix('`').partition(' - at `')
-    path = path or '$'
+    what, _, path = message.partition(' - at `')
+    path = path.removesuffix('`') or '$'
     where = f' - at `{at}{path.removeprefix("$")}`'
     if ', got `' in what or _INSIDE_MAP in path:
         return what + where

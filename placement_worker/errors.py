@@ -41,6 +41,10 @@ class Rejected(PlacementWorkerError):
         self.details = details or {}
 
 
+class RequestExpired(Rejected):
+    """The request came too late: its caller waits no more."""
+
+
 class InvalidInput(Rejected):
     """An action's inputs or data hold a value that no decision can be based on."""
 
@@ -61,9 +65,31 @@ class CloudUnavailable(Rejected):
     """A cloud service stayed away, or refused to answer."""
 
 
+class ConfigurationError(PlacementWorkerError):
+    """The options do not fit together, or name what is not there."""
+
+
 class InvalidInventory(PlacementWorkerError):
     """The embedded cloud's file cannot be read as one."""
 
 
 class NoWorkerAnswered(PlacementWorkerError):
-    """No running worker answered in time, or the broker could not be reached."""
+    """No running worker answered in time."""
+
+
+class BrokerUnreachable(NoWorkerAnswered):
+    """The broker could not be reached, or did not let us in."""
+
+
+class WorkerFailed(PlacementWorkerError):
+    """A worker answered that it failed; its log has the traceback."""
+
+
+def error_object(exc: Exception) -> dict[str, dict[str, str]]:
+    """An error where a reply is data: to a cast, and on a line of the command line.
+
+    A fault of ours is told as such, without what its text may hold.
+    """
+    if isinstance(exc, PlacementWorkerError):
+        return {'error': {'type': type(exc).__name__, 'message': str(exc)}}
+    return {'error': {'type': WorkerFailed.__name__, 'message': 'The worker failed; its log has the traceback.'}}

@@ -18,17 +18,26 @@ Data = dict[str, Any]
 """A free-form map, kept as it came."""
 
 
+def in_utc(moment: datetime.datetime) -> datetime.datetime:
+    """The same moment with its zone; one that does not say its zone is in UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+
 class Wire(Struct, frozen=True, gc=False):
     """What all objects of the contract have in common: frozen, and nothing for the collector to do."""
 
 
-class ProfileContext(Wire, frozen=True):
+class Excerpt(Wire, frozen=True):
+    """The part that we need of an object that others define; what else they put there is left out silently."""
+
+
+class ProfileContext(Excerpt, frozen=True):
     """The part of a profile's `context` that placement needs."""
 
     region_name: str | None = None
 
 
-class ProfileProperties(Wire, frozen=True):
+class ProfileProperties(Excerpt, frozen=True):
     """The two properties of a profile that placement needs; no other one survives decoding."""
 
     availability_zone: str | None = None
@@ -55,14 +64,14 @@ class Profile(Wire, frozen=True):
         return (context.region_name or None) if context else None
 
 
-class Address(Wire, frozen=True):
+class Address(Excerpt, frozen=True):
     """One address of a server."""
 
     addr: str
     version: int
 
 
-class ServerDetails(Wire, frozen=True):
+class ServerDetails(Excerpt, frozen=True):
     """The part of Nova's view of a server that placement needs."""
 
     availability_zone: str | None = field(name='OS-EXT-AZ:availability_zone', default=None)
@@ -111,12 +120,13 @@ class Action(Wire, frozen=True):
     node: Node | None = None
 
 
-class Spec(Wire, frozen=True):
+class Spec(Wire, frozen=True, omit_defaults=True):
     """A policy's type, version and properties, as its author wrote them."""
 
     type: str
     version: str | int | float
     properties: Data = field(default_factory=dict)
+    description: str | None = None
 
     @property
     def type_name(self) -> str:
@@ -145,6 +155,14 @@ class Credentials(Wire, frozen=True):
         return 'Credentials(trust_id=***)' if self.trust_id else 'Credentials()'
 
 
+class ReplyTo(Wire, frozen=True):
+    """Where the reply of a cast goes."""
+
+    exchange: str
+    topic: str
+    method: str
+
+
 class CheckRequest(Wire, frozen=True):
     """One policy check."""
 
@@ -156,6 +174,7 @@ class CheckRequest(Wire, frozen=True):
     explain: Explain = 'summary'
     credentials: Credentials = Credentials()
     expires_at: datetime.datetime | None = None
+    reply_to: ReplyTo | None = None
 
 
 class ActionPatch(Wire, frozen=True):
@@ -199,6 +218,42 @@ class CheckReply(Wire, frozen=True):
     cluster: ClusterPatch | None
     nodes: dict[str, NodePatch]
     decisions: list[Decision]
+
+
+class ValidateRequest(Wire, frozen=True):
+    """A policy's spec to be checked, with `check_resources` also against what the cloud has."""
+
+    spec: Spec
+    check_resources: bool = False
+
+
+class ValidateReply(Wire, frozen=True):
+    """The spec with its defaults filled in."""
+
+    spec: Spec
+
+
+class TypeRequest(Wire, frozen=True):
+    """Which policy type is asked for, e.g. senlin.policy.deletion-1.1."""
+
+    type_name: str
+
+
+class Trigger(Wire, frozen=True):
+    """A phase of an action that a policy type handles."""
+
+    phase: Phase
+    action: str
+
+
+class PolicyType(Wire, frozen=True, omit_defaults=True):
+    """A policy type; without `profile_types` it works with any, and `schema` is that of its properties."""
+
+    name: str
+    priority: int
+    triggers: list[Trigger]
+    profile_types: list[str] | None = None
+    schema: Data | None = None
 
 
 class Capabilities(Wire, frozen=True):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
+from placement_worker.cloud import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.model import CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
 from placement_worker.planning import sizing
@@ -90,6 +91,13 @@ class Policy(ABC, Generic[P]):
 
     def __init__(self, properties: P) -> None:
         self.properties = properties
+
+    def check_resources(self, cloud: Cloud) -> None:
+        """See that the cloud has what the properties name; nothing, unless a policy says otherwise.
+
+        :raises InvalidSpec: naming everything that it has not.
+        :raises Rejected: the cloud gives no answer.
+        """
 
     @abstractmethod
     def check(self, request: CheckRequest, state: State) -> Outcome:

@@ -6,6 +6,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from placement_worker import actions
+from placement_worker.errors import InvalidSpec
 from placement_worker.model import CheckRequest, Node, NodePatch, Profile
 from placement_worker.planning import sizing
 from placement_worker.planning.placement import Place, Plan, Row, grow, shrink
@@ -26,6 +27,16 @@ def refuse_repeated(property_name: str, names: Sequence[str]) -> None:
         if name in seen:
             raise ValueError(f'Expected each name once, got `{name}` again in `{property_name}[{i}]`')
         seen.add(name)
+
+
+def refuse_unusable(what: str, names: Sequence[str]) -> None:
+    """A spec may only name places that nodes can be created in.
+
+    :raises InvalidSpec: naming all of these.
+    """
+    if names:
+        listed = ', '.join(f'`{name}`' for name in names)
+        raise InvalidSpec(f'The cloud has no usable {what} {listed}.')
 
 
 def profile_of_new_node(request: CheckRequest) -> Profile | None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from placement_worker.cloud import Cloud
 from placement_worker.errors import NoUsablePlace
 from placement_worker.model import CheckRequest
 from placement_worker.planning.dealing import deal
@@ -69,6 +70,11 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             nodes=placement.placed_node(request, state, entries[0]),
             details=details,
         )
+
+    def check_resources(self, cloud: Cloud) -> None:
+        """As `Policy.check_resources`."""
+        known = cloud.regions()
+        placement.refuse_unusable('region', [r.name for r in self.properties.regions if r.name not in known])
 
     def _places(self, state: State) -> Sequence[Place]:
         regions = state.cloud.regions

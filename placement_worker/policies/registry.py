@@ -5,11 +5,12 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from stevedore import extension
 
 from placement_worker import codec, errors
-from placement_worker.model import Spec
+from placement_worker.model import PolicyType, Spec, Trigger
 from placement_worker.policies import base
 
 LOG = logging.getLogger(__name__)
@@ -64,6 +65,17 @@ class Registry:
                 f'Policy type `{type_name}` is not installed - at `{at}`'
                 + (f'; did you mean `{near[0]}`?' if near else f'; there are: {", ".join(self.types) or "none"}')
             ) from None
+
+    def describe(self, type_name: str, schema: bool = False) -> PolicyType:
+        """What there is to say about one of `types`; the schema of its properties is JSON Schema."""
+        policy = self.types[type_name]
+        return PolicyType(
+            name=type_name,
+            priority=policy.priority,
+            triggers=[Trigger(phase, action) for phase, action in sorted(policy.targets)],
+            profile_types=None if policy.profile_types is None else sorted(policy.profile_types),
+            schema=msgspec.json.schema(_schema(policy, type_name)) if schema else None,
+        )
 
 
 def _schema(policy: type[base.Policy[Any]], type_name: str) -> type[Struct]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from placement_worker.cloud import Cloud
 from placement_worker.errors import NoUsablePlace
 from placement_worker.model import CheckRequest, Node
 from placement_worker.planning.dealing import deal
@@ -75,6 +76,13 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         if plan is None:
             raise NoUsablePlace('No availability zone found available.')
         return self._applied(request, state, size, [Share(None, size, plan)])
+
+    def check_resources(self, cloud: Cloud) -> None:
+        """As `Policy.check_resources`: a zone has to be available."""
+        known = cloud.zones(None)
+        placement.refuse_unusable(
+            'availability zone', [z.name for z in self.properties.zones if not known.get(z.name)]
+        )
 
     def _plan_in_regions(
         self, regions: Mapping[str, int], size: Size, nodes: Sequence[Node], state: State

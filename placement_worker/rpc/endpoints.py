@@ -2,21 +2,42 @@
 
 import datetime
 import difflib
+import logging
 import os
 import socket
+import time
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any
+
+import msgspec
 
 from placement_worker import actions, chain, codec
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.errors import InvalidRequest, Rejected, UnsupportedAction
-from placement_worker.model import ActionPatch, Capabilities, CheckReply, CheckRequest
+from placement_worker.errors import InvalidRequest, Rejected, RequestExpired, UnsupportedAction, error_object
+from placement_worker.model import (
+    ActionPatch,
+    Capabilities,
+    CheckReply,
+    CheckRequest,
+    Credentials,
+    TypeRequest,
+    ValidateReply,
+    ValidateRequest,
+    in_utc,
+)
 from placement_worker.policies.base import State
 from placement_worker.policies.registry import Registry
+from placement_worker.rpc.outbox import Outbox, Silent
 
+LOG = logging.getLogger(__name__)
 MAX_NODES_PER_CLUSTER = 1000
 MAX_REQUEST_BYTES = 64 * 2**20
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 class Endpoints:
@@ -26,37 +47,78 @@ class Endpoints:
         self,
         clouds: Clouds,
         registry: Registry,
+        outbox: Outbox | None = None,
+        *,
         max_nodes: int = MAX_NODES_PER_CLUSTER,
         max_bytes: int = MAX_REQUEST_BYTES,
+        now: Callable[[], datetime.datetime] = _now,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Wire the worker.
 
+        :param outbox: what is sent besides the reply to a call; None for nothing.
         :param max_nodes: what a creation may lead to at most, in nodes a cluster.
         :param max_bytes: the largest request, as JSON.
+        :param now: the time of day, which requests expire by.
+        :param clock: seconds, which durations are measured by.
         """
         self._clouds = clouds
         self._registry = registry
+        self._outbox = outbox or Silent()
         self._max_nodes = max_nodes
         self._max_bytes = max_bytes
-        self._started_at = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+        self._now = now
+        self._clock = clock
+        self._started_at = now().replace(microsecond=0)
 
-    def policy_check(self, request: object) -> Any:
-        """Decide one check: CheckRequest in, CheckReply out.
+    def policy_check(self, request: object, request_id: str | None = None) -> Any:
+        """Decide one check: CheckRequest in, CheckReply out; also to where `reply_to` says.
 
+        :param request_id: of the caller's context, for notifications and for `reply_to`.
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        asked = codec.decode(request, CheckRequest, max_bytes=self._max_bytes)
-        _validate(asked)
-        bound = [
-            chain.Bound(binding, self._registry.policy(binding.spec, f'$.policies[{i}].spec'))
-            for i, binding in enumerate(asked.policies)
-            if binding.enabled
-        ]
-        return codec.encode(self._decide(asked, bound), like=request)
+        with self._outbox.errors_of('policy_check', request_id):
+            asked = self._decode(request, CheckRequest)
+            try:
+                reply = self._check(asked, request_id)
+            except Exception as exc:
+                if asked.reply_to:
+                    self._outbox.reply(asked.reply_to, request_id, codec.encode(error_object(exc), like=request))
+                raise
+            answer = codec.encode(reply, like=request)
+            if asked.reply_to:
+                self._outbox.reply(asked.reply_to, request_id, answer)
+            return answer
+
+    def policy_validate(self, request: object) -> Any:
+        """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
+
+        :raises Refused: there is no such type, or the properties do not fit.
+        """
+        asked = self._decode(request, ValidateRequest)
+        policy = self._registry.policy(asked.spec, '$.spec')
+        if asked.check_resources:
+            policy.check_resources(self._clouds.acting_for(Credentials(), None))
+        filled = msgspec.structs.replace(asked.spec, properties=msgspec.to_builtins(policy.properties))
+        return codec.encode(ValidateReply(filled), like=request)
+
+    def policy_type_list(self, request: object) -> Any:
+        """The policy types that this worker has, by name."""
+        self._decode(request, dict[str, Any])
+        return codec.encode([self._registry.describe(name) for name in sorted(self._registry.types)], like=request)
+
+    def policy_type_get(self, request: object) -> Any:
+        """One policy type, with the JSON Schema of its properties.
+
+        :raises PolicyTypeNotFound: there is no such type or version.
+        """
+        asked = self._decode(request, TypeRequest)
+        self._registry.lookup(asked.type_name, '$.type_name')
+        return codec.encode(self._registry.describe(asked.type_name, schema=True), like=request)
 
     def get_capabilities(self, request: object) -> Any:
         """Who answers, and what it can do."""
-        codec.decode(request, dict[str, Any], max_bytes=self._max_bytes)
+        self._decode(request, dict[str, Any])
         capabilities = Capabilities(
             version=metadata.version('placement-worker'),
             policy_types=sorted(self._registry.types),
@@ -66,14 +128,43 @@ class Endpoints:
         )
         return codec.encode(capabilities, like=request)
 
+    def _check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
+        _validate(request)
+        bound = [
+            chain.Bound(binding, self._registry.policy(binding.spec, f'$.policies[{i}].spec'))
+            for i, binding in enumerate(request.policies)
+            if binding.enabled
+        ]
+        self._outbox.check_started(request, request_id)
+        reply = self._decide(request, bound)
+        self._outbox.check_ended(request, reply, request_id)
+        return reply
+
+    def _decode(self, request: object, kind: type[codec.T]) -> codec.T:
+        decode = codec.decode_json if isinstance(request, str) else codec.decode
+        return decode(request, kind, max_bytes=self._max_bytes)
+
     def _decide(self, request: CheckRequest, bound: list[chain.Bound]) -> CheckReply:
+        started = self._clock()
         try:
+            if request.expires_at is not None and in_utc(request.expires_at) <= self._now():
+                raise RequestExpired('Request expired')
             cloud = self._clouds.acting_for(request.credentials, request.cluster.project)
         except Rejected as exc:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
-            return CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
-        state = State(request.action.data, Snapshot(cloud, request.cluster), self._max_nodes)
-        return chain.run(bound, request, state)
+            reply = CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
+        else:
+            state = State(request.action.data, Snapshot(cloud, request.cluster), self._max_nodes)
+            reply = chain.run(bound, request, state, self._clock)
+        LOG.info(
+            '%s %s of cluster %s: %s in %.1f ms',
+            request.target,
+            request.action.action,
+            request.cluster.id,
+            reply.action.data['status'],
+            (self._clock() - started) * 1000,
+        )
+        return reply
 
 
 def _validate(request: CheckRequest) -> None:
@@ -84,7 +175,7 @@ def _validate(request: CheckRequest) -> None:
     """
     name = request.action.action
     if name not in actions.ALL:
-        near = difflib.get_close_matches(name, sorted(actions.ALL), n=1)
+        near = difflib.get_close_matches(name[:80], sorted(actions.ALL), n=1)
         hint = f'; did you mean `{near[0]}`?' if near else ''
         raise UnsupportedAction(f'Expected an action of Senlin, got `{name[:80]}` - at `$.action.action`{hint}')
     if name in actions.OF_A_NODE and request.action.node is None:

@@ -1,0 +1,72 @@
+"""Who answers a command: the worker inside this process, over the embedded cloud, or running workers."""
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any, Self
+
+from placement_worker import errors
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.policies.registry import Registry
+from placement_worker.rpc.caller import Caller, Context
+from placement_worker.rpc.endpoints import Endpoints
+
+
+class Embedded(Caller):
+    """The worker's endpoints, called directly: no broker, nothing of oslo.messaging."""
+
+    def __init__(self, cloud: Inventory, registry: Registry) -> None:
+        self._registry = registry
+        self._endpoints = Endpoints(cloud, registry)
+
+    def with_cloud(self, cloud: object) -> Self:
+        """The same over another cloud, given as plain data.
+
+        :raises InvalidInventory: the data does not describe a cloud.
+        """
+        return type(self)(Inventory.parse(cloud, 'cloud'), self._registry)
+
+    def _send(self, method: str, request: str, context: Context) -> str:
+        called: Any = getattr(self._endpoints, method)
+        answer: str = called(request)
+        return answer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments by which a command chooses."""
+    parser.add_argument(
+        '--cloud', metavar='FILE', help='the embedded cloud (default: the shipped examples/cloud.yaml)'
+    )
+    parser.add_argument('--transport', metavar='URL', help='ask running workers, e.g. rabbit://user:password@host/')
+    parser.add_argument('--config-file', metavar='FILE', help='ask running workers; their transport_url and topics')
+    parser.add_argument(
+        '--timeout', metavar='SECONDS', type=float, default=60, help='of a running worker; default: 60'
+    )
+
+
+@contextlib.contextmanager
+def by(args: argparse.Namespace) -> Iterator[Caller]:
+    """The one that the arguments ask for.
+
+    :raises InvalidInventory: the embedded cloud's file cannot be read.
+    :raises ConfigurationError: the arguments, or what the configuration file says, do not fit.
+    """
+    if not (args.transport or args.config_file):
+        with resources.as_file(resources.files('placement_worker') / 'examples' / 'cloud.yaml') as shipped:
+            yield Embedded(Inventory.load(args.cloud or str(shipped)), Registry.installed())
+        return
+    if args.cloud:
+        raise errors.ConfigurationError('--cloud describes an embedded cloud; running workers have one of their own')
+    # Only now: the messaging layer takes longer to import than a check takes; and without the backend chosen
+    # before that, it takes eventlet.
+    from oslo_service import backend  # noqa: PLC0415
+
+    backend.init_backend(backend.BackendType.THREADING)
+    from placement_worker.cmd import remote  # noqa: PLC0415
+
+    client = remote.client(args.transport, args.config_file, args.timeout)
+    try:
+        yield client
+    finally:
+        client.close()

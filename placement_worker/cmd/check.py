@@ -1,0 +1,101 @@
+"""placement-policy check."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from placement_worker import codec, documents, errors
+from placement_worker.cmd import rendering
+from placement_worker.cmd.answering import Embedded
+from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
+from placement_worker.model import CheckReply, CheckRequest
+from placement_worker.rpc.caller import Caller
+
+
+class Check(Command):
+    """Decide policy checks, and show each policy's decision."""
+
+    epilog = 'Exit status: 0 all are OK, 1 some check ended in ERROR, 2 a request was invalid or no worker answered.'
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
+        parser.add_argument('--lines', action='store_true', help='JSON lines in, one compact JSON reply a line out')
+        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+        parser.add_argument('--explain', choices=['none', 'summary', 'full'], help="instead of the request's own")
+
+    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        """Answer every request; the exit status tells the worst outcome."""
+        run = self._check_lines if args.lines else self._check_documents
+        return max(run(caller, args), default=OK)
+
+    def _check_documents(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
+        """Show the replies to all documents of all files; an invalid one does not stop the others."""
+        for path in args.files:
+            for number, document in enumerate(documents.read(path), start=1):
+                try:
+                    request = _request(document, args.explain)
+                    reply = caller.policy_check(request)
+                except errors.Refused as exc:
+                    yield self.complain(f'{path}, document {number}: {exc}')
+                else:
+                    self.say(rendering.reply(reply, request, args.format))
+                    yield _status(reply)
+
+    def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
+        """Print one JSON reply a line, in order; a bad line gives an error object, and the rest goes on."""
+        for path in args.files:
+            with open(sys.stdin.fileno() if path == '-' else path, 'rb', closefd=path != '-') as lines:
+                for line in filter(None, map(bytes.strip, lines)):
+                    status, answer = _check_line(caller, line, args.explain)
+                    self.say(msgspec.json.encode(answer).decode())
+                    yield status
+
+
+def _check_line(caller: Caller, line: bytes, explain: str | None) -> tuple[int, Any]:
+    try:
+        document = codec.plain(line)
+        if isinstance(document, dict) and 'request' in document:
+            caller, document = _with_cloud(caller, document)
+        reply = caller.policy_check(_request(document, explain))
+    except errors.PlacementWorkerError as exc:
+        return INVALID, errors.error_object(exc)
+    return _status(reply), reply
+
+
+def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
+    """A line `{"request": CheckRequest, "cloud": {...}}`: who answers over that cloud, and the request.
+
+    :raises InvalidRequest: running workers answer, or the line says more.
+    """
+    unknown = document.keys() - {'request', 'cloud'}
+    if unknown:
+        raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {_listed(sorted(unknown))}')
+    if not isinstance(caller, Embedded):
+        raise errors.InvalidRequest('Expected a CheckRequest alone: running workers have a cloud of their own')
+    return caller.with_cloud(document.get('cloud', {})), document['request']
+
+
+def _request(document: object, explain: str | None) -> CheckRequest:
+    """One request of a file; a key that the contract does not list is refused, as it may be a slip.
+
+    :raises InvalidRequest: it does not fit the contract.
+    """
+    if isinstance(document, dict) and explain:
+        document = {**document, 'explain': explain}
+    request = codec.decode(document, CheckRequest)
+    unknown = list(codec.unknown_keys(document, CheckRequest))
+    if unknown:
+        raise errors.InvalidRequest(f'Expected only keys of the contract, got {_listed(unknown)}')
+    return request
+
+
+def _listed(keys: list[str]) -> str:
+    return ', '.join(f'`{key}`' for key in keys)
+
+
+def _status(reply: CheckReply) -> int:
+    return OK if reply.action.data['status'] == 'OK' else SOME_ERROR

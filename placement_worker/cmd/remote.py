@@ -1,0 +1,22 @@
+"""Commands that ask running workers; importing this imports the messaging layer."""
+
+import oslo_messaging
+from oslo_config import cfg
+
+from placement_worker import config, errors, rpc
+from placement_worker.rpc.client import PolicyClient
+
+
+def client(url: str | None, config_file: str | None, timeout_s: float) -> PolicyClient:
+    """The client that a transport URL or the workers' configuration file leads to.
+
+    :raises ConfigurationError: the file cannot be read, or says what does not fit.
+    """
+    conf = cfg.CONF
+    config.register(conf)
+    try:
+        conf([], default_config_files=[config_file] if config_file else [])
+    except cfg.Error as exc:
+        raise errors.ConfigurationError(str(exc)) from exc
+    oslo_messaging.set_transport_defaults(rpc.EXCHANGE)
+    return PolicyClient(url, conf=conf, topic=conf.worker.topic, exchange=conf.control_exchange, timeout_s=timeout_s)

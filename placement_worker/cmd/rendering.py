@@ -1,0 +1,96 @@
+"""Show replies: tables for people, JSON and YAML for scripts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import prettytable
+import yaml
+
+from placement_worker.model import CheckReply, CheckRequest, Decision
+
+FORMATS = ('table', 'json', 'yaml')
+INDENT = '    '
+
+
+def reply(answer: CheckReply, request: CheckRequest, form: str) -> str:
+    """One reply in one of the `FORMATS`."""
+    if form != 'table':
+        return document(answer, form)
+    return '\n'.join([*_outcome(answer, request), *_plan(answer), *_decisions(answer.decisions), ''])
+
+
+def document(answer: object, form: str) -> str:
+    """An object of the contract as JSON or YAML; YAML begins a document of its own."""
+    if form == 'json':
+        return msgspec.json.format(msgspec.json.encode(answer)).decode()
+    return yaml.safe_dump(msgspec.to_builtins(answer), explicit_start=True, sort_keys=False).rstrip('\n')
+
+
+def _outcome(answer: CheckReply, request: CheckRequest) -> list[str]:
+    cluster, data = request.cluster, answer.action.data
+    return [
+        f'{request.action.action} of cluster {cluster.name or cluster.id} ({len(cluster.nodes)} nodes), '
+        f'{request.target}: {data["status"]}',
+        f'{data["reason"]}',
+    ]
+
+
+def _plan(answer: CheckReply) -> list[str]:
+    """What the engine will read from the action's data, in words."""
+    lines = []
+    for kind, verb in (('creation', 'To create'), ('deletion', 'To delete')):
+        decided = answer.action.data.get(kind)
+        if not isinstance(decided, dict):
+            continue
+        lines.append(f'{verb}: {decided.get("count", "?")} nodes')
+        lines += [
+            f'{INDENT}{key}: {", ".join(f"{name} {count}" for name, count in decided[key].items())}'
+            for key in ('regions', 'zones')
+            if isinstance(decided.get(key), dict)
+        ]
+        if isinstance(decided.get('candidates'), list):
+            lines.append(f'{INDENT}candidates: {", ".join(map(str, decided["candidates"]))}')
+    return lines
+
+
+def _decisions(decisions: Sequence[Decision]) -> list[str]:
+    lines = []
+    for number, decision in enumerate(decisions, start=1):
+        lines += [
+            '',
+            f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, priority '
+            f'{decision.priority}): {decision.outcome} in {decision.elapsed_ms:.1f} ms',
+            f'{INDENT}{decision.reason}',
+        ]
+        for key, value in decision.details.items():
+            lines += _detail(key, value)
+    return lines
+
+
+def _detail(key: str, value: Any) -> list[str]:
+    """Rows become a table, anything else a line; what says nothing is left out."""
+    if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+        return [INDENT + line for line in table(value).splitlines()]
+    return [f'{INDENT}{key}: {value}'] if value else []
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with a column for each key; numbers stand right."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    drawn = prettytable.PrettyTable([column.replace('_', ' ') for column in columns])
+    for title, column in zip(drawn.field_names, columns, strict=True):
+        drawn.align[title] = 'r' if all(_is_number(row.get(column)) for row in rows) else 'l'
+    for row in rows:
+        drawn.add_row([_cell(column, row.get(column)) for column in columns])
+    return str(drawn.get_string())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _cell(column: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    return '-' if value is None or (column == 'cap' and value < 0) else value

@@ -1,0 +1,93 @@
+"""placement-policy validate, type list and type show."""
+
+import argparse
+
+from placement_worker import codec, documents, errors
+from placement_worker.cmd import rendering
+from placement_worker.cmd.command import OK, Command
+from placement_worker.model import Spec
+from placement_worker.rpc.caller import Caller
+
+
+class Validate(Command):
+    """Check policy specs, and print them with their defaults."""
+
+    epilog = 'Exit status: 0 all are valid, 2 one is not, or no worker answered.'
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument(
+            'files', metavar='SPEC', nargs='+', help='policy specs, YAML or JSON; - for standard input'
+        )
+        parser.add_argument('-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml')
+        parser.add_argument(
+            '--check-resources', action='store_true', help='see as well that the cloud has what the spec names'
+        )
+
+    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        """Check each; an invalid one does not stop the others."""
+        status = OK
+        for path in args.files:
+            for number, document in enumerate(documents.read(path), start=1):
+                try:
+                    spec = caller.policy_validate(_spec(document), args.check_resources)
+                except errors.Refused as exc:
+                    status = self.complain(f'{path}, document {number}: {exc}')
+                else:
+                    self.say(rendering.document(spec, args.format))
+        return status
+
+
+class TypeList(Command):
+    """List the policy types."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+
+    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        """Ask for them."""
+        types = caller.policy_type_list()
+        if args.format == 'table':
+            rows = [
+                {
+                    'name': one.name,
+                    'priority': one.priority,
+                    'profile types': ', '.join(one.profile_types or ['ANY']),
+                    'triggers': '\n'.join(f'{trigger.phase} {trigger.action}' for trigger in one.triggers),
+                }
+                for one in types
+            ]
+            self.say(rendering.table(rows))
+        else:
+            self.say(rendering.document(types, args.format))
+        return OK
+
+
+class TypeShow(Command):
+    """Show a policy type with the schema of its properties."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('type_name', metavar='NAME', help='e.g. senlin.policy.deletion-1.1')
+        parser.add_argument('-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml')
+
+    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        """Ask for it."""
+        try:
+            self.say(rendering.document(caller.policy_type_get(args.type_name), args.format))
+        except errors.Refused as exc:
+            return self.complain(str(exc))
+        return OK
+
+
+def _spec(document: object) -> Spec:
+    """One spec of a file.
+
+    :raises InvalidRequest: it is none, or has keys that no spec has.
+    """
+    spec = codec.decode(document, Spec)
+    unknown = list(codec.unknown_keys(document, Spec))
+    if unknown:
+        raise errors.InvalidRequest(f'Expected only keys of a spec, got {", ".join(map("`{}`".format, unknown))}')
+    return spec

@@ -1,0 +1,1 @@
+"""Requests and a cloud to try things out with."""

@@ -1,0 +1,127 @@
+"""Which nodes die: an order of all nodes, and the first of it that the quotas of places allow.
+
+:source: seed 002; spec.md 4.
+"""
+
+import datetime
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from placement_worker.errors import NoFeasiblePlan
+from placement_worker.model import Node, in_utc
+
+Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
+Place = tuple[str, ...]
+"""A zone, a region, or both: (region, zone); () is no known place."""
+NOWHERE: Place = ()
+
+_UNHEALTHY, _NEVER_CREATED, _SOUND = range(3)
+_FAILING = frozenset({'ERROR', 'WARNING'})
+_OLDEST = float('-inf')
+_CRITERION = {
+    'RANDOM': 'random',
+    'OLDEST_FIRST': 'oldest',
+    'OLDEST_PROFILE_FIRST': 'oldest profile',
+    'YOUNGEST_FIRST': 'youngest',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The victims in the order of the reply, the nodes that are spared in the order they would have followed."""
+
+    victims: Sequence[Node]
+    spared: Sequence[Node]
+
+
+def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
+    """All nodes, the first to die first, whatever their order in the request.
+
+    Unhealthy ones, then those that were never created, then the sound ones by criteria; equals by index, then id.
+
+    :param seed: of the random order: the same seed and node ids give the same order.
+    """
+    rank = _rank(criteria, seed)
+
+    def key(node: Node) -> tuple[Any, ...]:
+        group = _group(node)
+        return (group, rank(node) if group == _SOUND else None, node.index, node.id)
+
+    return sorted(nodes, key=key)
+
+
+def choose(
+    ordered: Sequence[Node], count: int, quotas: Mapping[Place, int], place_of: Callable[[Node], Place]
+) -> Choice:
+    """Take the first `count` nodes, so many from each place as its quota says.
+
+    What the quotas leave of `count` comes from nodes in no known place, which stand first; the others follow
+    place by place, in the order of names. Without quotas, places do not matter, and more than there are means all.
+
+    :param ordered: as `order` gives it.
+    :raises NoFeasiblePlan: a place holds fewer nodes than its quota; the text names place, quota and holding.
+    """
+    if not quotas:
+        return Choice(ordered[:count], ordered[count:])
+    by_place: dict[Place, list[Node]] = defaultdict(list)
+    for node in ordered:
+        by_place[place_of(node)].append(node)
+    asked = {NOWHERE: max(0, count - sum(quotas.values())), **quotas}
+    victims: list[Node] = []
+    for place in sorted(asked):
+        held = by_place[place]
+        if asked[place] > len(held):
+            raise NoFeasiblePlan(f'{asked[place]} nodes are to leave {_named(place)}, which holds {len(held)}.')
+        victims += held[: asked[place]]
+    gone = {node.id for node in victims}
+    return Choice(victims, [node for node in ordered if node.id not in gone])
+
+
+def reason(node: Node, criteria: Criteria) -> str:
+    """Why the node stands where it stands: one of few words, to be counted."""
+    return ('unhealthy', 'never created', _CRITERION[criteria])[_group(node)]
+
+
+def reasons(nodes: Sequence[Node], criteria: Criteria) -> dict[str, int]:
+    """How many nodes have each reason."""
+    return dict(sorted(Counter(reason(node, criteria) for node in nodes).items()))
+
+
+def _named(place: Place) -> str:
+    return ' / '.join(place) if place else 'no known place'
+
+
+def _group(node: Node) -> int:
+    if node.tainted or node.status in _FAILING:
+        return _UNHEALTHY
+    return _NEVER_CREATED if node.created_at is None else _SOUND
+
+
+def _seconds(moment: datetime.datetime | None) -> float:
+    """Since 1970; a time without a zone is UTC, and a missing one is the oldest."""
+    return _OLDEST if moment is None else in_utc(moment).timestamp()
+
+
+def _rank(criteria: Criteria, seed: str) -> Callable[[Node], Any]:
+    """What sound nodes are sorted by."""
+    if criteria == 'RANDOM':
+        return _lots(seed)
+    if criteria == 'OLDEST_PROFILE_FIRST':
+        return lambda node: _seconds(node.profile_created_at)
+    sign = -1 if criteria == 'YOUNGEST_FIRST' else 1
+    return lambda node: sign * _seconds(node.created_at)
+
+
+def _lots(seed: str) -> Callable[[Node], bytes]:
+    """A lot for each node that depends on nothing but the seed and its id, on every machine and release."""
+    start = hashlib.blake2b(seed.encode() + b'\0', digest_size=8)
+
+    def lot(node: Node) -> bytes:
+        hashed = start.copy()
+        hashed.update(node.id.encode())
+        return hashed.digest()
+
+    return lot

@@ -1,0 +1,167 @@
+"""The deletion policy.
+
+:source: seed 002; spec.md 4.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from placement_worker import actions
+from placement_worker.errors import InvalidInput
+from placement_worker.model import CheckRequest, Node
+from placement_worker.planning import victims
+from placement_worker.planning.inputs import candidates
+from placement_worker.planning.quotas import Quotas
+from placement_worker.planning.sizing import CREATION
+from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
+
+GENERATED = 'Candidates generated'
+SPARED_SHOWN = 10
+
+
+class HookParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a hook's message goes."""
+
+    queue: Annotated[str, Meta(description='Zaqar queue that receives the message.')] = ''
+    url: Annotated[str, Meta(description='URL that receives the message.')] = ''
+
+
+class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is told before a node is deleted; nothing at all, by default."""
+
+    type: Annotated[Literal['zaqar', 'webhook'], Meta(description='Who is told.')] = 'zaqar'
+    timeout: Annotated[int, Meta(ge=0, description='Seconds before the actual deletion happens.')] = 0
+    params: HookParams = HookParams()
+
+    def __post_init__(self) -> None:
+        if self.type == 'webhook' and not self.params.url:
+            raise ValueError('Expected `params.url` for hooks of type `webhook`, got none')
+        if self.type == 'zaqar' and not self.params.queue and (self.timeout or self.params.url):
+            raise ValueError('Expected `params.queue` for hooks of type `zaqar`, got none')
+
+    @property
+    def configured(self) -> bool:
+        """Whether anybody is told."""
+        return bool(self.params.queue or self.params.url)
+
+
+class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
+    """Properties of senlin.policy.deletion-1.0."""
+
+    criteria: Annotated[victims.Criteria, Meta(description='Which nodes are deleted first.')] = 'RANDOM'
+    destroy_after_deletion: Annotated[
+        bool, Meta(description='Whether a node is destroyed after it has left the cluster.')
+    ] = True
+    grace_period: Annotated[int, Meta(ge=0, description='Seconds before a node is actually deleted.')] = 0
+    reduce_desired_capacity: Annotated[
+        bool, Meta(description="Whether the cluster's desired capacity shrinks with it.")
+    ] = True
+
+
+class DeletionPropertiesWithHooks(DeletionProperties, frozen=True, forbid_unknown_fields=True):
+    """Properties of senlin.policy.deletion-1.1."""
+
+    hooks: Annotated[Hooks, Meta(description='Lifecycle hooks.')] = Hooks()
+
+
+class Deletion(Policy[DeletionProperties]):
+    """Say which nodes are deleted."""
+
+    name = 'senlin.policy.deletion'
+    versions = {'1.0': DeletionProperties, '1.1': DeletionPropertiesWithHooks}
+    priority = 400
+    targets = on(
+        BEFORE, actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE, actions.CLUSTER_DEL_NODES, actions.NODE_DELETE
+    )
+
+    def check(self, request: CheckRequest, state: State) -> Outcome:
+        """Choose the victims, unless the action names them.
+
+        :raises InvalidInput: a named node is no member, or the inputs are not what they have to be.
+        :raises NoFeasiblePlan: a place holds fewer nodes than a placement policy planned to take from it.
+        """
+        size = state.size(request)
+        if size.kind == CREATION:
+            return skipped('The cluster does not shrink.')
+        named = _named(request)
+        if named is not None:
+            details = {'reasons': {'named by the action': len(named)}}
+            return self._applied(state, named, details) if named else skipped('No node is named.')
+        if not size.count:
+            return skipped('No node is to be deleted.')
+        quotas = Quotas.of(state.data)
+        quotas.refuse_more_than(size.count)
+        ordered = victims.order(request.cluster.nodes, self.properties.criteria, request.action.id)
+        place_of = _place_of(state, quotas)
+        choice = victims.choose(ordered, size.count, quotas.asked, place_of)
+        outcome = self._applied(state, [node.id for node in choice.victims], self._details(request, choice, place_of))
+        return self._with_hooks(outcome)
+
+    def _applied(self, state: State, chosen: Sequence[str], details: Mapping[str, Any]) -> Outcome:
+        deletion = {
+            **state.data.get('deletion', {}),
+            'count': len(chosen),
+            'candidates': list(chosen),
+            'destroy_after_deletion': self.properties.destroy_after_deletion,
+            'grace_period': self.properties.grace_period,
+            'reduce_desired_capacity': self.properties.reduce_desired_capacity,
+        }
+        return Outcome(
+            'APPLIED', GENERATED, data={**state.data, 'reason': GENERATED, 'deletion': deletion}, details=details
+        )
+
+    def _with_hooks(self, outcome: Outcome) -> Outcome:
+        """Whoever is to be told of victims that a policy chose."""
+        properties = self.properties
+        if not isinstance(properties, DeletionPropertiesWithHooks) or not properties.hooks.configured:
+            return outcome
+        return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(properties.hooks)})
+
+    def _details(
+        self, request: CheckRequest, choice: victims.Choice, place_of: Callable[[Node], victims.Place]
+    ) -> dict[str, Any]:
+        """How many nodes have each reason; if asked for, each victim's and that of the first ones spared."""
+        criteria = self.properties.criteria
+        details: dict[str, Any] = {'reasons': victims.reasons(choice.victims, criteria)}
+        if request.explain == 'full':
+            details['victims'], details['spared'] = (
+                [
+                    {
+                        'rank': rank,
+                        'id': node.id,
+                        'place': '/'.join(place_of(node)),
+                        'reason': victims.reason(node, criteria),
+                        'status': node.status,
+                        'tainted': node.tainted,
+                    }
+                    for rank, node in enumerate(nodes, start=start)
+                ]
+                for start, nodes in ((1, choice.victims), (len(choice.victims) + 1, choice.spared[:SPARED_SHOWN]))
+            )
+        return details
+
+
+def _named(request: CheckRequest) -> list[str] | None:
+    """The nodes that the action itself names, in its order; None if it leaves the choice to us."""
+    if request.action.action == actions.NODE_DELETE and request.action.node:
+        return [request.action.node.id]
+    named = candidates(request.action.inputs)
+    if named is None and request.action.action == actions.CLUSTER_DEL_NODES:
+        raise InvalidInput('Expected the nodes to delete, got none - at `$.action.inputs.candidates`')
+    if named:
+        members = {node.id for node in request.cluster.nodes}
+        strangers = [node_id for node_id in named if node_id not in members]
+        if strangers:
+            raise InvalidInput(f'Not a member of cluster {request.cluster.id}: {", ".join(strangers)}')
+    return named
+
+
+def _place_of(state: State, quotas: Quotas) -> Callable[[Node], victims.Place]:
+    return lambda node: quotas.place(
+        state.cloud.region_of(node) if quotas.by_region else None,
+        state.cloud.zone_of(node) if quotas.by_zone else None,
+    )

@@ -1,0 +1,115 @@
+"""How engines call running workers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import oslo_messaging
+from oslo_config import cfg
+
+from placement_worker import errors
+from placement_worker.model import CheckRequest, ReplyTo
+from placement_worker.rpc import EXCHANGE, TOPIC, VERSION, transport
+from placement_worker.rpc.caller import Caller, Context, expiring
+
+CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
+"""What is sent of the caller's context; engines keep passwords and tokens in theirs."""
+RETRIES = 2
+"""How often a request is sent again when the broker is away, before the caller is told."""
+
+
+class PolicyClient(Caller):
+    """Calls running workers. It has a transport of its own and leaves the process's configuration alone."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        conf: cfg.ConfigOpts = cfg.CONF,
+        exchange: str = EXCHANGE,
+        topic: str = TOPIC,
+        timeout_s: float = 60,
+        version_cap: str | None = None,
+    ) -> None:
+        """Prepare; the broker is looked for on the first call.
+
+        :param url: `rabbit://user:password@host:port/vhost`; None for `transport_url` of the configuration.
+        :param timeout_s: how long a call waits for its reply.
+        :param version_cap: the highest version of the contract that the workers understand; a request that needs
+            a higher one raises oslo.messaging's RPCVersionCapError.
+        :raises ConfigurationError: the URL cannot be used.
+        """
+        self._conf = conf
+        self._topic = topic
+        self._timeout_s = timeout_s
+        self._address = transport.address(conf, url)
+        self._transport = transport.connect(conf, self._address)
+        self._reached = False
+        self._client = oslo_messaging.get_rpc_client(
+            self._transport,
+            oslo_messaging.Target(exchange=exchange, topic=topic, version=VERSION),
+            timeout=timeout_s,
+            retry=RETRIES,
+            version_cap=version_cap,
+            transport_options=oslo_messaging.TransportOptions(at_least_once=True),
+        )
+
+    def cast_check(
+        self,
+        request: CheckRequest | Mapping[str, Any],
+        reply_to: ReplyTo | None = None,
+        context: Context | None = None,
+    ) -> None:
+        """Have a check decided without waiting: the worker casts its reply to `reply_to`.
+
+        It calls `method(request_id, reply)` there, and on errors gives `{"error": {"type", "message"}}` for the reply.
+
+        :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is away.
+        """
+        asked = msgspec.structs.replace(super()._prepared(request), reply_to=reply_to)
+        self._deliver(self._client.cast, 'policy_check', msgspec.json.encode(asked).decode(), context or {})
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._transport.cleanup()
+
+    def _prepared(self, request: CheckRequest | Mapping[str, Any]) -> CheckRequest:
+        return expiring(super()._prepared(request), self._timeout_s)
+
+    def _send(self, method: str, request: str, context: Context) -> str:
+        try:
+            answer: str = self._deliver(self._client.call, method, request, context)
+        except errors.Refused as exc:
+            raise _local(exc) from None
+        except oslo_messaging.MessagingTimeout as exc:
+            raise errors.NoWorkerAnswered(
+                f'No worker answered on topic {self._topic} within {self._timeout_s:g} s: is placement-worker running?'
+            ) from exc
+        except oslo_messaging.RemoteError as exc:
+            raise errors.WorkerFailed(f'{method} failed in the worker: {exc.exc_type}: {exc.value}') from exc
+        return answer
+
+    def _deliver(self, send: Any, method: str, request: str, context: Context) -> Any:
+        """Hand the request to the broker."""
+        self._reach()
+        ids = {key: context[key] for key in CONTEXT if key in context}
+        try:
+            return send(ids, method, request=request)
+        except oslo_messaging.MessageUndeliverable as exc:
+            raise errors.NoWorkerAnswered(
+                f'There is no queue for topic {self._topic}: placement-worker has never run on this broker'
+            ) from exc
+        except oslo_messaging.MessageDeliveryFailure as exc:
+            raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc
+
+    def _reach(self) -> None:
+        """See that the broker is there before the first call, which has no other bound on waiting for it."""
+        if not self._reached:
+            transport.probe(self._conf, self._address)
+            self._reached = True
+
+
+def _local(remote: errors.Refused) -> errors.Refused:
+    """The same error without the worker's traceback, which oslo.messaging puts into its text."""
+    kind: type[errors.Refused] = next(kind for kind in type(remote).__mro__ if kind.__module__ == errors.__name__)
+    return kind(*remote.args)

@@ -1,0 +1,66 @@
+"""The worker's outbox on the broker: notifications for auditing, and the replies to casts."""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import oslo_messaging
+from oslo_config import cfg
+
+from placement_worker.model import CheckReply, CheckRequest, ReplyTo
+from placement_worker.rpc import transport
+from placement_worker.rpc.outbox import ended_payload, started_payload
+
+LOG = logging.getLogger(__name__)
+
+
+class Publisher:
+    """As `Outbox`. Without a driver in `[oslo_messaging_notifications]` no notification is made or sent."""
+
+    def __init__(self, conf: cfg.ConfigOpts, rpc_transport: Any) -> None:
+        self._rpc_transport = rpc_transport
+        self._notifier = oslo_messaging.Notifier(
+            _notification_transport(conf), publisher_id=f'placement-worker.{conf.worker.host}'
+        )
+        self._notifies = not set(conf.oslo_messaging_notifications.driver) <= {'noop'}
+
+    @contextlib.contextmanager
+    def errors_of(self, method: str, request_id: str | None) -> Iterator[None]:
+        """As `Outbox.errors_of`: class and message of the exception."""
+        try:
+            yield
+        except Exception as exc:
+            if self._notifies:
+                payload = {'request_id': request_id, 'class': type(exc).__name__, 'message': str(exc)}
+                self._notifier.error({}, f'{method}.error', payload)
+            raise
+
+    def check_started(self, request: CheckRequest, request_id: str | None) -> None:
+        """As `Outbox.check_started`."""
+        if self._notifies:
+            self._notifier.info({}, 'policy_check.start', started_payload(request, request_id))
+
+    def check_ended(self, request: CheckRequest, reply: CheckReply, request_id: str | None) -> None:
+        """As `Outbox.check_ended`."""
+        if self._notifies:
+            self._notifier.info({}, 'policy_check.end', ended_payload(request, reply, request_id))
+
+    def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
+        """As `Outbox.reply`: confirmed by the broker, or the log says that nobody was there to take it."""
+        client = oslo_messaging.get_rpc_client(
+            self._rpc_transport,
+            oslo_messaging.Target(exchange=to.exchange, topic=to.topic),
+            transport_options=oslo_messaging.TransportOptions(at_least_once=True),
+        )
+        try:
+            client.cast({}, to.method, request_id=request_id, reply=reply)
+        except oslo_messaging.MessageUndeliverable:
+            LOG.error('No queue takes the reply to %s: exchange %s, topic %s', request_id, to.exchange, to.topic)
+
+
+def _notification_transport(conf: cfg.ConfigOpts) -> Any:
+    """On the broker for notifications alone, if the configuration names one, else on the one for requests."""
+    oslo_messaging.get_notification_transport(conf)  # makes the driver's options known
+    target = transport.address(conf, conf.oslo_messaging_notifications.transport_url)
+    return oslo_messaging.get_notification_transport(conf, url=target)

@@ -1,0 +1,83 @@
+"""The worker on the broker: the methods of the contract, exposed on its topics."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import oslo_messaging
+from oslo_config import cfg
+from oslo_context.context import RequestContext
+from oslo_messaging.rpc import dispatcher
+
+from placement_worker.errors import Refused
+from placement_worker.rpc import VERSION
+from placement_worker.rpc.endpoints import Endpoints
+
+
+class ContextSerializer(oslo_messaging.NoOpSerializer):
+    """Of the caller's context take the ids that are logged; passwords and tokens stay where they are."""
+
+    def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
+        """Make it the current context of this thread, which is where the log finds it."""
+        request_id, user_id, project_id = (_id(context.get(key)) for key in ('request_id', 'user_id', 'project_id'))
+        return RequestContext(request_id=request_id, user_id=user_id, project_id=project_id)
+
+
+def _id(value: object) -> str | None:
+    """An id as it may stand in a log."""
+    return value[:255] if isinstance(value, str) and value.isprintable() and value else None
+
+
+class ExposedEndpoints:
+    """What the dispatcher sees of the endpoints: these methods and no others.
+
+    A refused request is no fault of the worker and needs no traceback in its log.
+    """
+
+    target = oslo_messaging.Target(version=VERSION)
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+
+    @oslo_messaging.expose
+    @oslo_messaging.expected_exceptions(Refused)
+    def policy_check(self, context: RequestContext, request: object) -> Any:
+        """As `Endpoints.policy_check`."""
+        return self._endpoints.policy_check(request, context.request_id)
+
+    @oslo_messaging.expose
+    @oslo_messaging.expected_exceptions(Refused)
+    def policy_validate(self, context: RequestContext, request: object) -> Any:
+        """As `Endpoints.policy_validate`."""
+        return self._endpoints.policy_validate(request)
+
+    @oslo_messaging.expose
+    @oslo_messaging.expected_exceptions(Refused)
+    def policy_type_list(self, context: RequestContext, request: object) -> Any:
+        """As `Endpoints.policy_type_list`."""
+        return self._endpoints.policy_type_list(request)
+
+    @oslo_messaging.expose
+    @oslo_messaging.expected_exceptions(Refused)
+    def policy_type_get(self, context: RequestContext, request: object) -> Any:
+        """As `Endpoints.policy_type_get`."""
+        return self._endpoints.policy_type_get(request)
+
+    @oslo_messaging.expose
+    @oslo_messaging.expected_exceptions(Refused)
+    def get_capabilities(self, context: RequestContext, request: object) -> Any:
+        """As `Endpoints.get_capabilities`."""
+        return self._endpoints.get_capabilities(request)
+
+
+def create(conf: cfg.ConfigOpts, transport: Any, endpoints: Endpoints) -> list[Any]:
+    """The RPC servers of the two topics, each with threads of its own; not started yet."""
+    return [
+        oslo_messaging.get_rpc_server(
+            transport,
+            oslo_messaging.Target(exchange=conf.control_exchange, topic=topic, server=conf.worker.host),
+            [ExposedEndpoints(endpoints)],
+            serializer=ContextSerializer(),
+            access_policy=dispatcher.ExplicitRPCAccessPolicy,
+        )
+        for topic in (conf.worker.topic, conf.worker.slow_topic)
+    ]

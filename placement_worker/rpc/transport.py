@@ -1,0 +1,80 @@
+"""The connection to the broker, the same on both sides."""
+
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import oslo_messaging
+from kombu.connection import Connection
+from oslo_config import cfg
+
+from placement_worker.errors import BrokerUnreachable, ConfigurationError
+
+QUORUM = {'rabbit_quorum_queue': 'true', 'rabbit_transient_quorum_queue': 'true'}
+"""Queues that survive a restart of the broker; both sides must say the same, or the broker refuses one."""
+PROBE_TIMEOUT_S = 5
+
+
+def address(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
+    """Where the broker is, as a TransportURL that asks for quorum queues.
+
+    The options go into the URL's query instead of the configuration: there they would also change the queues
+    of the process that uses our client. What the URL says itself stays.
+
+    :param url: `rabbit://...`; None for `transport_url` of the configuration.
+    :raises ConfigurationError: it is no such URL.
+    """
+    try:
+        target = oslo_messaging.TransportURL.parse(conf, url)
+    except oslo_messaging.InvalidTransportURL as exc:
+        raise ConfigurationError(f'The transport URL is not valid: {exc}') from exc
+    if target.transport.startswith('rabbit'):
+        target.query = {**QUORUM, **target.query}
+    return target
+
+
+def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
+    """The RPC transport of an address; errors of ours come back as what they are.
+
+    :raises ConfigurationError: there is no such driver, or it has no such option.
+    """
+    try:
+        return oslo_messaging.get_rpc_transport(conf, url=target, allowed_remote_exmods=['placement_worker.errors'])
+    except (oslo_messaging.DriverLoadFailure, cfg.Error) as exc:
+        raise ConfigurationError(f'The transport URL cannot be used: {exc}') from exc
+
+
+def probe(conf: cfg.ConfigOpts, target: Any) -> None:
+    """See whether a broker answers and lets us in; oslo.messaging would try for ever.
+
+    :param target: an address that a transport was made of, so that the driver's options are known.
+    :raises BrokerUnreachable: none of the hosts does.
+    """
+    if not target.transport.startswith('rabbit'):
+        return
+    failures = []
+    for host in target.hosts:
+        try:
+            with Connection(
+                hostname=host.hostname,
+                port=host.port or 5672,
+                userid=host.username,
+                password=host.password,
+                virtual_host=target.virtual_host or '/',
+                ssl=_tls({**conf.oslo_messaging_rabbit, **target.query}),
+                connect_timeout=PROBE_TIMEOUT_S,
+            ) as connection:
+                connection.connect()
+                return
+        except (*connection.connection_errors, *connection.channel_errors) as exc:
+            failures.append(f'{host.hostname}:{host.port or 5672}: {exc}')
+    raise BrokerUnreachable(f'No broker answered: {"; ".join(failures) or "the transport URL names none"}')
+
+
+def _tls(options: Mapping[str, Any]) -> dict[str, Any] | bool:
+    """The options of the rabbit driver as kombu takes them."""
+    if str(options.get('ssl', False)).lower() not in ('true', '1', 'yes', 'on'):
+        return False
+    given = {'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file', 'ca_certs': 'ssl_ca_file'}
+    params = {name: options[option] for name, option in given.items() if options.get(option)}
+    return {**params, 'cert_reqs': ssl.CERT_REQUIRED if 'ca_certs' in params else ssl.CERT_NONE}

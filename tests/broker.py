@@ -1,0 +1,144 @@
+"""A private RabbitMQ for tests: own ports, node name, data folder and epmd, gone with whoever started it.
+
+Run as a program it is the guard: it starts broker and epmd, and ends both when its standard input closes,
+which happens when the test run ends, however it ends.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+
+SCRIPTS = Path('/usr/lib/rabbitmq/bin')
+START_TIMEOUT_S = 60
+KEEP_DATA = b'keep'  # what the guard is told when the node will be started again
+
+
+def program(name: str) -> str:
+    """The distribution's script of that name; Debian's wrapper in the PATH wants to be another user."""
+    path = shutil.which(name, path=f'{SCRIPTS}{os.pathsep}{os.environ["PATH"]}')
+    if path is None:
+        raise RuntimeError(f'{name} is not installed; see the README on running the tests')
+    return path
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on now."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(('127.0.0.1', 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+class Broker:
+    """One RabbitMQ node on loopback. Data survive `kill` and `start`; `close` removes everything."""
+
+    def __init__(self) -> None:
+        self.port, self._dist_port, self._epmd_port = free_ports(3)
+        self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-broker-'))
+        (self.folder / 'plugins').write_text('[].')
+        (self.folder / 'rabbitmq.conf').write_text('disk_free_limit.absolute = 1MB\nloopback_users = none\n')
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f'rabbit://guest:guest@127.0.0.1:{self.port}/'
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the broker's own programs need to find this node and no other."""
+        folder = str(self.folder)
+        return {
+            'PATH': os.environ['PATH'],
+            'LANG': 'C.UTF-8',
+            'HOME': folder,
+            'ERL_EPMD_PORT': str(self._epmd_port),
+            'ERL_EPMD_ADDRESS': '127.0.0.1',
+            'RABBITMQ_NODENAME': f'test-{self.port}@localhost',
+            'RABBITMQ_NODE_IP_ADDRESS': '127.0.0.1',
+            'RABBITMQ_NODE_PORT': str(self.port),
+            'RABBITMQ_DIST_PORT': str(self._dist_port),
+            'RABBITMQ_CONF_ENV_FILE': '/dev/null',
+            'RABBITMQ_CONFIG_FILE': f'{folder}/rabbitmq.conf',
+            'RABBITMQ_ENABLED_PLUGINS_FILE': f'{folder}/plugins',
+            'RABBITMQ_MNESIA_BASE': f'{folder}/data',
+            'RABBITMQ_LOG_BASE': f'{folder}/log',
+            'RABBITMQ_PID_FILE': f'{folder}/pid',
+            'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS': '-kernel inet_dist_use_interface {127,0,0,1}',
+        }
+
+    def start(self) -> Self:
+        """Start the node and wait until it takes connections."""
+        program('rabbitmq-server')
+        with open(self.folder / 'output', 'ab') as output:
+            self._guard = subprocess.Popen(
+                [sys.executable, __file__],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env=self.environment,
+                start_new_session=True,
+            )
+        self._wait_until_ready()
+        return self
+
+    def control(self, *arguments: str) -> str:
+        """Run rabbitmqctl on this node and return what it prints."""
+        done = subprocess.run(
+            [program('rabbitmqctl'), '--quiet', *arguments],
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=START_TIMEOUT_S,
+        )
+        return done.stdout
+
+    def kill(self) -> None:
+        """End the node at once, as a power cut would; its data stay."""
+        if self._guard is not None:
+            self._guard.communicate(KEEP_DATA, timeout=START_TIMEOUT_S)
+            self._guard = None
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_until_ready(self) -> None:
+        assert self._guard is not None
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline and self._guard.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', self.port), 1) as probe:
+                probe.sendall(b'AMQP\0\0\x09\x01')
+                if probe.recv(1):
+                    return
+            time.sleep(0.1)
+        output = (self.folder / 'output').read_text(errors='replace')
+        self.close()
+        raise RuntimeError(f'RabbitMQ did not start within {START_TIMEOUT_S} s:\n{output}')
+
+
+def guard() -> None:
+    """Run epmd and the broker until standard input closes, then end both, with all their children."""
+    epmd = subprocess.Popen(['epmd', '-address', '127.0.0.1'], stdin=subprocess.DEVNULL)
+    broker = subprocess.Popen([program('rabbitmq-server')], stdin=subprocess.DEVNULL, start_new_session=True)
+    word = sys.stdin.buffer.read()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(broker.pid, signal.SIGKILL)
+    epmd.kill()
+    broker.wait()
+    epmd.wait()
+    if word != KEEP_DATA:
+        shutil.rmtree(os.environ['HOME'], ignore_errors=True)
+
+
+if __name__ == '__main__':
+    guard()
