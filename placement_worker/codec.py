@@ -50,13 +50,16 @@ def decode_json(
 ) -> T:
     """Build an object of the contract from JSON; see `decode`."""
     try:
-        encoded = encoded.encode() if isinstance(encoded, str) else encoded
-        if max_bytes is not None and len(encoded) > max_bytes:
-            raise error(f'Expected at most {max_bytes} bytes, got {len(encoded)} - at `{at}`')
-        return msgspec.json.decode(encoded, type=kind)
+        data = encoded.encode() if isinstance(encoded, str) else encoded
+    except UnicodeEncodeError as exc:
+        raise error(f'Expected JSON - at `{at}`: {exc}') from exc
+    if max_bytes is not None and len(data) > max_bytes:
+        raise error(f'Expected at most {max_bytes} bytes, got {len(data)} - at `{at}`')
+    try:
+        return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as exc:
-        raise error(_explained(str(exc), bytes(encoded), kind, at)) from None
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as exc:
+        raise error(_explained(str(exc), data, kind, at)) from None
+    except (msgspec.DecodeError, RecursionError) as exc:
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc
 
 
@@ -82,7 +85,7 @@ def unknown_keys(raw: object, kind: type, path: str = '$') -> Iterator[str]:
 
 
 def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
-    kind = _not_null(kind)
+    kind = _bare(kind)
     if isinstance(kind, inspect.StructType) and isinstance(raw, dict) and not issubclass(kind.cls, Excerpt):
         known = {f.encode_name: f.type for f in kind.fields}
         for key, value in raw.items():
@@ -131,16 +134,18 @@ def _value_at(value: Any, path: str) -> Any:
 
 def _type_at(kind: inspect.Type, path: str) -> inspect.Type:
     for step in _STEP.finditer(path):
-        kind = _not_null(kind)
+        kind = _bare(kind)
         if isinstance(kind, inspect.StructType):
             kind = next(f.type for f in kind.fields if f.encode_name == step['key'])
         elif isinstance(kind, (inspect.ListType, inspect.VarTupleType)):
             kind = kind.item_type
-    return _not_null(kind)
+    return _bare(kind)
 
 
-def _not_null(kind: inspect.Type) -> inspect.Type:
-    """The type behind `X | None`."""
-    if not isinstance(kind, inspect.UnionType):
-        return kind
-    return next(t for t in kind.types if not isinstance(t, inspect.NoneType))
+def _bare(kind: inspect.Type) -> inspect.Type:
+    """The type behind `X | None` and behind descriptions."""
+    if isinstance(kind, inspect.Metadata):
+        return _bare(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return _bare(next(t for t in kind.types if not isinstance(t, inspect.NoneType)))
+    return kind

@@ -58,11 +58,10 @@ def by(args: argparse.Namespace) -> Iterator[Caller]:
         return
     if args.cloud:
         raise errors.ConfigurationError('--cloud describes an embedded cloud; running workers have one of their own')
-    # Only now: the messaging layer takes longer to import than a check takes; and without the backend chosen
-    # before that, it takes eventlet.
-    from oslo_service import backend  # noqa: PLC0415
+    # Only now: the messaging layer takes longer to import than a check takes.
+    from placement_worker.cmd import threads  # noqa: PLC0415
 
-    backend.init_backend(backend.BackendType.THREADING)
+    threads.choose()
     from placement_worker.cmd import remote  # noqa: PLC0415
 
     client = remote.client(args.transport, args.config_file, args.timeout)

@@ -12,6 +12,7 @@ class PlacementPolicy(app.App):
     """The program; its commands are entry points."""
 
     NAME = 'placement-policy'
+    DEFAULT_VERBOSE_LEVEL = 0  # warnings; -v for more
 
     def __init__(self) -> None:
         super().__init__(

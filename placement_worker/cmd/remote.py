@@ -4,6 +4,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import config, errors, rpc
+from placement_worker.rpc import transport
 from placement_worker.rpc.client import PolicyClient
 
 
@@ -19,4 +20,6 @@ def client(url: str | None, config_file: str | None, timeout_s: float) -> Policy
     except cfg.Error as exc:
         raise errors.ConfigurationError(str(exc)) from exc
     oslo_messaging.set_transport_defaults(rpc.EXCHANGE)
-    return PolicyClient(url, conf=conf, topic=conf.worker.topic, exchange=conf.control_exchange, timeout_s=timeout_s)
+    return PolicyClient(
+        url, conf=conf, topic=conf.worker.topic, exchange=transport.exchange(conf), timeout_s=timeout_s
+    )

@@ -2,13 +2,12 @@
 
 import sys
 
-from oslo_service import backend
+from placement_worker.cmd import threads
 
 
 def main() -> int:
     """Serve until SIGTERM; the exit status says whether that went well."""
-    # Before oslo.messaging is imported, which takes eventlet otherwise.
-    backend.init_backend(backend.BackendType.THREADING)
-    from placement_worker import daemon  # noqa: PLC0415
+    threads.choose()
+    from placement_worker import daemon  # noqa: PLC0415  # it imports oslo.messaging
 
     return daemon.run(sys.argv[1:])

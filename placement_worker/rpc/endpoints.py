@@ -141,8 +141,9 @@ class Endpoints:
         return reply
 
     def _decode(self, request: object, kind: type[codec.T]) -> codec.T:
-        decode = codec.decode_json if isinstance(request, str) else codec.decode
-        return decode(request, kind, max_bytes=self._max_bytes)
+        if isinstance(request, str):
+            return codec.decode_json(request, kind, max_bytes=self._max_bytes)
+        return codec.decode(request, kind, max_bytes=self._max_bytes)
 
     def _decide(self, request: CheckRequest, bound: list[chain.Bound]) -> CheckReply:
         started = self._clock()

@@ -11,6 +11,7 @@ from oslo_messaging.rpc import dispatcher
 from placement_worker.errors import Refused
 from placement_worker.rpc import VERSION
 from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.rpc.transport import exchange
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
@@ -74,7 +75,7 @@ def create(conf: cfg.ConfigOpts, transport: Any, endpoints: Endpoints) -> list[A
     return [
         oslo_messaging.get_rpc_server(
             transport,
-            oslo_messaging.Target(exchange=conf.control_exchange, topic=topic, server=conf.worker.host),
+            oslo_messaging.Target(exchange=exchange(conf), topic=topic, server=conf.worker.host),
             [ExposedEndpoints(endpoints)],
             serializer=ContextSerializer(),
             access_policy=dispatcher.ExplicitRPCAccessPolicy,

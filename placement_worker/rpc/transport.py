@@ -33,6 +33,13 @@ def address(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
     return target
 
 
+def exchange(conf: cfg.ConfigOpts) -> str:
+    """The exchange that the configuration names."""
+    oslo_messaging.TransportURL.parse(conf)  # makes the option known
+    name: str = conf.control_exchange
+    return name
+
+
 def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
     """The RPC transport of an address; errors of ours come back as what they are.
 
