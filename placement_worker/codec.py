@@ -103,7 +103,7 @@ def _explained(message: str, encoded: bytes, kind: type, at: str) -> str:
     what, _, path = message.partition(' - at `')
     path = path.removesuffix('`') or '$'
     where = f' - at `{at}{path.removeprefix("$")}`'
-    if ', got `' in what or _INSIDE_MAP in path:
+    if ', got ' in what or _INSIDE_MAP in path:
         return what + where
     expected = _type_at(inspect.type_info(kind), path)
     if what.startswith('Object'):

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from importlib import metadata
 
 import cotyledon
-import oslo_messaging
 from cotyledon import oslo_config_glue
 from cotyledon.types import WorkerId
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, errors, rpc
+from placement_worker import config, errors
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.policies.registry import Registry
@@ -83,8 +82,9 @@ def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     """
     config.register(conf)
     log.register_options(conf)
-    oslo_messaging.set_transport_defaults(rpc.EXCHANGE)
+    config.set_defaults()
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
+    config.validate(conf)
     log.setup(conf, PROGRAM)
 
 

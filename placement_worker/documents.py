@@ -27,7 +27,11 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
         seen: set[object] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(
+                    'while reading a map', node.start_mark, 'found a key that is no scalar', key_node.start_mark
+                )
+            if key in seen:
                 raise yaml.constructor.ConstructorError(
                     'while reading a map', node.start_mark, f'found the key {key!r} twice', key_node.start_mark
                 )
@@ -40,15 +44,17 @@ def read(path: str) -> list[Any]:
     """All documents of a file, `-` for standard input.
 
     :raises OSError: the file cannot be read.
-    :raises Malformed: it holds no YAML or JSON.
+    :raises Malformed: it holds no YAML or JSON; the text names the file.
     """
-    if path == '-':
-        return parse(sys.stdin.read())
-    with open(path, encoding='utf-8') as file:
-        try:
+    try:
+        if path == '-':
+            return parse(sys.stdin.read())
+        with open(path, encoding='utf-8') as file:
             return parse(file.read())
-        except UnicodeDecodeError as exc:
-            raise Malformed(f'it is not UTF-8 text: {exc}') from exc
+    except UnicodeDecodeError as exc:
+        raise Malformed(f'{path} is not UTF-8 text: {exc}') from exc
+    except Malformed as exc:
+        raise Malformed(f'{path} holds no YAML or JSON: {exc}') from exc
 
 
 def parse(text: str) -> list[Any]:

@@ -60,7 +60,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
         try:
             raw = documents.read(path)
         except (OSError, documents.Malformed) as exc:
-            raise errors.InvalidInventory(f'The cloud of {path} cannot be read: {exc}') from exc
+            raise errors.InvalidInventory(f'The cloud cannot be read: {exc}') from exc
         if len(raw) > 1:
             raise errors.InvalidInventory(f'{path} holds {len(raw)} documents, expected one')
         return cls.parse(raw[0] if raw else {}, path)

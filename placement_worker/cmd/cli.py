@@ -1,5 +1,6 @@
 """placement-policy: the contract on the command line, for people and scripts."""
 
+import logging
 import sys
 from importlib import metadata
 
@@ -21,6 +22,12 @@ class PlacementPolicy(app.App):
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True,
         )
+
+    def configure_logging(self) -> None:
+        """As cliff does; what stevedore cannot load comes back to us as an error, so it need not say it as well."""
+        super().configure_logging()
+        if not self.options.debug:
+            logging.getLogger('stevedore').setLevel(logging.CRITICAL)
 
     def run(self, argv: list[str]) -> int:
         """Run one command; without any, show which there are."""

@@ -1,9 +1,8 @@
 """Commands that ask running workers; importing this imports the messaging layer."""
 
-import oslo_messaging
 from oslo_config import cfg
 
-from placement_worker import config, errors, rpc
+from placement_worker import config, errors
 from placement_worker.rpc import transport
 from placement_worker.rpc.client import PolicyClient
 
@@ -19,7 +18,7 @@ def client(url: str | None, config_file: str | None, timeout_s: float) -> Policy
         conf([], default_config_files=[config_file] if config_file else [])
     except cfg.Error as exc:
         raise errors.ConfigurationError(str(exc)) from exc
-    oslo_messaging.set_transport_defaults(rpc.EXCHANGE)
+    config.set_defaults()
     return PolicyClient(
         url, conf=conf, topic=conf.worker.topic, exchange=transport.exchange(conf), timeout_s=timeout_s
     )

@@ -30,7 +30,7 @@ def document(answer: object, form: str) -> str:
 def _outcome(answer: CheckReply, request: CheckRequest) -> list[str]:
     cluster, data = request.cluster, answer.action.data
     return [
-        f'{request.action.action} of cluster {cluster.name or cluster.id} ({len(cluster.nodes)} nodes), '
+        f'{request.action.action} of cluster {cluster.name or cluster.id} ({_nodes(len(cluster.nodes))}), '
         f'{request.target}: {data["status"]}',
         f'{data["reason"]}',
     ]
@@ -43,9 +43,9 @@ def _plan(answer: CheckReply) -> list[str]:
         decided = answer.action.data.get(kind)
         if not isinstance(decided, dict):
             continue
-        lines.append(f'{verb}: {decided.get("count", "?")} nodes')
+        lines.append(f'{verb}: {_nodes(decided.get("count", "?"))}')
         lines += [
-            f'{INDENT}{key}: {", ".join(f"{name} {count}" for name, count in decided[key].items())}'
+            f'{INDENT}{key}: {_counts(decided[key])}'
             for key in ('regions', 'zones')
             if isinstance(decided.get(key), dict)
         ]
@@ -70,9 +70,19 @@ def _decisions(decisions: Sequence[Decision]) -> list[str]:
 
 def _detail(key: str, value: Any) -> list[str]:
     """Rows become a table, anything else a line; what says nothing is left out."""
-    if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-        return [INDENT + line for line in table(value).splitlines()]
-    return [f'{INDENT}{key}: {value}'] if value else []
+    if not value:
+        return []
+    if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
+        return [f'{INDENT}{key}:', *(INDENT + line for line in table(value).splitlines())]
+    return [f'{INDENT}{key}: {_counts(value) if isinstance(value, Mapping) else value}']
+
+
+def _counts(counts: Mapping[str, Any]) -> str:
+    return ', '.join(f'{name} {count}' for name, count in counts.items())
+
+
+def _nodes(count: object) -> str:
+    return '1 node' if count == 1 else f'{count} nodes'
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,37 @@
+"""A policy type of one's own: never create or delete more than so many nodes at once."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from placement_worker.model import CheckRequest
+from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
+
+
+class StepLimitProperties(Struct, frozen=True, forbid_unknown_fields=True):
+    """Properties of example.policy.step_limit-1.0."""
+
+    max_step: Annotated[int, Meta(ge=1, description='The most nodes that one action creates or deletes.')] = 10
+
+
+class StepLimit(Policy[StepLimitProperties]):
+    """Runs before placement, which then plans for what is left of the count."""
+
+    interface = (1, 0)
+    name = 'example.policy.step_limit'
+    versions = {'1.0': StepLimitProperties}
+    priority = 150
+    targets = on(BEFORE, 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN')
+
+    def check(self, request: CheckRequest, state: State) -> Outcome:
+        """Reduce the count that the policies behind this one see."""
+        size, most = state.size(request), self.properties.max_step
+        if size.count <= most:
+            return skipped(f'{size.count} is no more than {most}.')
+        decided = {**state.data.get(size.kind, {}), 'count': most}
+        return Outcome(
+            'APPLIED',
+            f'{most} instead of {size.count} nodes',
+            data={**state.data, size.kind: decided},
+            details={'asked': size.count},
+        )
