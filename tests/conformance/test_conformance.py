@@ -1,0 +1,44 @@
+"""Every case of the conformance tables is decided as it should be: in this process, by lines, over RabbitMQ."""
+
+import json
+import sys
+
+import pytest
+
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.rpc.endpoints import Endpoints
+from tests.conformance.conformance import CASES, told
+
+
+def test_there_are_371_cases_and_every_key_of_them_is_compared():
+    assert len({case['id'] for case in CASES}) == 371
+    assert {key for case in CASES for key in case['expect']} == {
+        'status',
+        'reason',
+        'creation',
+        'deletion',
+        'placements_of',
+        'outcomes',
+    }
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: case['id'])
+def test_the_chain_decides_it_so(case, registry):
+    endpoints = Endpoints(Inventory.parse(case['cloud'], 'case'), registry)
+
+    assert told(endpoints.policy_check(case['request']), case['expect']) == case['expect']
+
+
+def test_the_command_line_decides_all_of_them_so(tmp_path, capsys):
+    lines = tmp_path / 'lines'
+    lines.write_text('\n'.join(json.dumps({'request': case['request'], 'cloud': case['cloud']}) for case in CASES))
+
+    app = PlacementPolicy()
+    app.stdout = sys.stdout
+    app.run(['check', '--lines', str(lines)])
+
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [told(answer, case['expect']) for answer, case in zip(answers, CASES, strict=True)] == [
+        case['expect'] for case in CASES
+    ]

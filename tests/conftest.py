@@ -1,0 +1,35 @@
+"""What all tests share: the installed policies, and the worker over an embedded cloud."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.cmd import threads
+from placement_worker.policies.registry import Registry
+from placement_worker.rpc.endpoints import Endpoints
+
+threads.choose()
+
+Check = Callable[..., Any]
+
+
+@pytest.fixture(scope='session')
+def registry() -> Registry:
+    return Registry.installed()
+
+
+@pytest.fixture
+def check(registry: Registry) -> Check:
+    """Have a request decided over an embedded cloud of the given zones and regions."""
+
+    def decide(request: Any, zones: Any = (), regions: Any = (), **more: Any) -> Any:
+        cloud = {
+            'zones': zones if isinstance(zones, dict) else dict.fromkeys(zones, True),
+            'regions': regions if isinstance(regions, dict) else list(regions),
+            **more,
+        }
+        return Endpoints(Inventory.parse(cloud, 'test'), registry).policy_check(request)
+
+    return decide

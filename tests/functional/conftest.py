@@ -1,0 +1,96 @@
+"""A broker for the test run and workers on it."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement_worker.errors import NoWorkerAnswered
+from placement_worker.rpc.client import PolicyClient
+from tests.broker import Broker
+
+OWN_BROKER = 'PLACEMENT_WORKER_TEST_TRANSPORT_URL'
+START_TIMEOUT_S = 30
+
+
+@pytest.fixture(scope='session')
+def broker_url() -> Iterator[str]:
+    """The broker that the environment names, else a private one."""
+    if OWN_BROKER in os.environ:
+        yield os.environ[OWN_BROKER]
+        return
+    broker = Broker()
+    try:
+        yield broker.start().url
+    finally:
+        broker.close()
+
+
+class Worker:
+    """A placement-worker process with topics of its own, its configuration and its log."""
+
+    def __init__(self, folder: Path, url: str, cloud: object, settings: str = '', **options: object) -> None:
+        self.topic = f'test-{os.getpid()}-{time.monotonic_ns()}'
+        self.url = url
+        self.log = folder / 'worker.log'
+        self.stderr = folder / 'stderr'
+        self.config = folder / 'worker.conf'
+        (folder / 'cloud.yaml').write_text(yaml.safe_dump(cloud))
+        given = {'workers': 1, 'host': 'testhost', 'topic': self.topic, 'slow_topic': f'{self.topic}-slow', **options}
+        self.config.write_text(
+            f'[DEFAULT]\ntransport_url = {url}\ndebug = true\nlog_file = {self.log}\n{settings}\n'
+            f'[cloud]\nbackend = inventory\ninventory_file = {folder / "cloud.yaml"}\n'
+            '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
+        )
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        program = Path(sys.executable).with_name('placement-worker')
+        with self.stderr.open('wb') as stderr:
+            return subprocess.Popen([program, '--config-file', self.config], stderr=stderr)
+
+    def client(self, **more: object) -> PolicyClient:
+        return PolicyClient(self.url, topic=self.topic, **{'timeout_s': 20, **more})  # type: ignore[arg-type]
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        client = self.client(timeout_s=5)
+        while True:
+            try:
+                client.get_capabilities()
+                break
+            except NoWorkerAnswered:
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise
+                time.sleep(0.1)
+        client.close()
+
+    def stop(self) -> int:
+        """End it gracefully and return its exit status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(START_TIMEOUT_S)
+
+
+Start = Callable[..., Worker]
+
+
+@pytest.fixture(scope='module')
+def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Start workers and wait until they answer; they end with the module."""
+    workers: list[Worker] = []
+
+    def start(cloud: object, settings: str = '', **options: object) -> Worker:
+        worker = Worker(tmp_path_factory.mktemp('worker'), broker_url, cloud, settings, **options)
+        workers.append(worker)
+        worker.wait_until_ready()
+        return worker
+
+    yield start
+    for worker in workers:
+        worker.stop()

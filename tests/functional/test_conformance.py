@@ -1,0 +1,55 @@
+"""Every case of the conformance tables, over RabbitMQ: client, queue, server and back."""
+
+import msgspec
+import pytest
+from oslo_config import cfg
+
+from placement_worker import config
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.rpc import server, transport
+from placement_worker.rpc.client import PolicyClient
+from placement_worker.rpc.endpoints import Endpoints
+from tests.conformance.conformance import CASES, told
+from tests.requests import changed
+
+TOPIC = 'test-conformance'
+
+
+class CloudOfTheProject:
+    """Each case's cloud, by the project that the case is given."""
+
+    def acting_for(self, credentials, project):
+        return Inventory.parse(next(case['cloud'] for case in CASES if case['id'] == project), project)
+
+
+@pytest.fixture(scope='module')
+def client(broker_url, registry):
+    """A client of the worker's servers, which run in this process."""
+    conf = cfg.CONF
+    config.register(conf)
+    conf([], default_config_files=[])
+    conf.set_override('topic', TOPIC, 'worker')
+    conf.set_override('slow_topic', f'{TOPIC}-slow', 'worker')
+    connection = transport.connect(conf, transport.address(conf, broker_url))
+    servers = server.create(conf, connection, Endpoints(CloudOfTheProject(), registry))
+    for one in servers:
+        one.start()
+    client = PolicyClient(broker_url, topic=TOPIC, exchange=transport.exchange(conf), timeout_s=20)
+    yield client
+    client.close()
+    for one in servers:
+        one.stop()
+        one.wait()
+    connection.cleanup()
+    conf.clear()
+    conf.clear_override('topic', 'worker')
+    conf.clear_override('slow_topic', 'worker')
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: case['id'])
+def test_a_worker_decides_it_so(case, client):
+    asked = changed(case['request'], lambda r: r['cluster'].update(project=case['id']))
+
+    reply = msgspec.to_builtins(client.policy_check(asked))
+
+    assert told(reply, case['expect']) == case['expect']

@@ -1,0 +1,75 @@
+"""Policy types of other packages: the example of the documentation, and broken ones."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.requests import nodes, request, zone_policy
+
+EXAMPLE = Path(__file__).parents[2] / 'examples' / 'policy-plugin'
+CLOUD = {'zones': {'a': True, 'b': True}}
+LIMITED = request(
+    'CLUSTER_SCALE_OUT',
+    [
+        zone_policy('a', 'b'),
+        {'id': 'p1', 'spec': {'type': 'example.policy.step_limit', 'version': 1.0, 'properties': {'max_step': 2}}},
+    ],
+    nodes(a=1),
+    inputs={'count': 50},
+)
+
+
+@pytest.fixture(scope='module')
+def plugins(tmp_path_factory):
+    """A folder with the example installed in it, and with packages whose policy types are broken."""
+    source, folder = tmp_path_factory.mktemp('source') / 'plugin', tmp_path_factory.mktemp('plugins')
+    subprocess.run(['cp', '-rL', EXAMPLE, source], check=True)
+    subprocess.run(
+        [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', folder, source],
+        check=True,
+        capture_output=True,
+    )
+    (folder / 'broken.py').write_text('class NotAPolicy: pass\n')
+    (folder / 'broken-1.0.dist-info').mkdir()
+    (folder / 'broken-1.0.dist-info' / 'METADATA').write_text('Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n')
+    (folder / 'broken-1.0.dist-info' / 'entry_points.txt').write_text(
+        '[placement_worker.policies]\nbroken.import-1.0 = no_such_module:X\nbroken.class-1.0 = broken:NotAPolicy\n'
+    )
+    return folder
+
+
+BROKEN = (
+    'Policy type broken.import-1.0 (no_such_module:X) is left out: ModuleNotFoundError: '
+    "No module named 'no_such_module'",
+    'Policy type broken.class-1.0 is left out: it is no subclass of placement_worker.policies.base.Policy',
+)
+
+
+def test_the_example_works_and_broken_ones_are_named_on_the_command_line(plugins, tmp_path):
+    (tmp_path / 'f').write_text(json.dumps(LIMITED))
+    (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
+    environment = {**os.environ, 'PYTHONPATH': str(plugins)}
+    command = [sys.executable, '-m', 'placement_worker', 'check', '-f', 'json', '--cloud', 'cloud', 'f']
+
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert sorted(done.stderr.splitlines()) == sorted(BROKEN)
+    reply = json.loads(done.stdout)
+    assert [d['reason'] for d in reply['decisions']] == ['2 instead of 50 nodes', '2 nodes go to 2 zones']
+    assert reply['action']['data']['creation'] == {'count': 2, 'zones': {'a': 1, 'b': 1}}
+
+
+def test_a_worker_names_broken_ones_at_its_start_and_serves_the_others(plugins, start_worker, monkeypatch):
+    monkeypatch.setenv('PYTHONPATH', str(plugins))
+    worker = start_worker(CLOUD)
+
+    log = worker.log.read_text()
+    for message in BROKEN:
+        assert message in log
+    with closing(worker.client()) as client:
+        assert client.policy_check(LIMITED).action.data['creation']['count'] == 2

@@ -1,0 +1,267 @@
+"""Requests that are refused, each with the exception and the exact words that its sender sees.
+
+A row is a name, a change to a good request (or what is sent instead of one), the exception, and its text.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.requests import changed, deletion_policy, nodes, region_policy, request, zone_policy
+
+
+class Malformed(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    sent: Any
+    error: str
+    message: str
+
+
+GOOD = request(
+    'CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy(), region_policy('R1')], nodes(a=2, b=1), inputs={}
+)
+REQUEST, SPEC, TYPE, ACTION = 'InvalidRequest', 'InvalidSpec', 'PolicyTypeNotFound', 'UnsupportedAction'
+
+
+def _set(path: str, value: Any) -> Callable[[Any], None]:
+    """Put a value at a path like `cluster.nodes.0.index`."""
+    *steps, last = [int(step) if step.isdigit() else step for step in path.split('.')]
+
+    def change(target: Any) -> None:
+        for step in steps:
+            target = target[step]
+        target[last] = value
+
+    return change
+
+
+def _drop(path: str) -> Callable[[Any], None]:
+    *steps, last = [int(step) if step.isdigit() else step for step in path.split('.')]
+
+    def change(target: Any) -> None:
+        for step in steps:
+            target = target[step]
+        del target[last]
+
+    return change
+
+
+def _row(name: str, change: Callable[[Any], None], error: str, message: str) -> Malformed:
+    return Malformed(name, changed(GOOD, change), error, message)
+
+
+def _typed(path: str, value: Any, message: str) -> Malformed:
+    return _row(f'{path} = {value!r}', _set(path, value), REQUEST, message)
+
+
+def _missing(path: str, message: str) -> Malformed:
+    return _row(f'no {path}', _drop(path), REQUEST, message)
+
+
+def _spec(policy: int, name: str, properties: Any, message: str) -> Malformed:
+    return _row(name, _set(f'policies.{policy}.spec.properties', properties), SPEC, message)
+
+
+ZONE, DELETION, REGION = (f'$.policies[{i}].spec.properties' for i in range(3))
+FIELDS = '`criteria`, `destroy_after_deletion`, `grace_period`, `reduce_desired_capacity`, `hooks`'
+CRITERIA = '`OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`'
+TIME = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
+
+TABLE = [
+    # Not an object, or not JSON at all.
+    Malformed('nothing', None, REQUEST, 'Expected `object`, got `null` - at `$`'),
+    Malformed('a number', 7, REQUEST, 'Expected `object`, got `int` - at `$`'),
+    Malformed('a list', [], REQUEST, 'Expected `object`, got `array` - at `$`'),
+    Malformed('an empty object', {}, REQUEST, 'Object missing required field `target` - at `$`'),
+    Malformed('an empty string', '', REQUEST, 'Expected JSON - at `$`: Input data was truncated'),
+    Malformed(
+        'no JSON', 'target: BEFORE', REQUEST, 'Expected JSON - at `$`: JSON is malformed: invalid character (byte 4)'
+    ),
+    Malformed('cut off', '{"target": "BEF', REQUEST, 'Expected JSON - at `$`: Input data was truncated'),
+    Malformed('something behind', '{} {}', REQUEST, 'Object missing required field `target` - at `$`'),
+    Malformed('a JSON list', '[1]', REQUEST, 'Expected `object`, got `array` - at `$`'),
+    Malformed(
+        'a number too large',
+        '{"target": "BEFORE", "action": {"id": "a", "action": "b", "inputs": {"count": 1e999}}}',
+        REQUEST,
+        'Number out of range - at `$.action.inputs[...]`',
+    ),
+    # The request itself.
+    _missing('target', 'Object missing required field `target` - at `$`'),
+    _missing('action', 'Object missing required field `action` - at `$`'),
+    _missing('cluster', 'Object missing required field `cluster` - at `$`'),
+    _missing('policies', 'Object missing required field `policies` - at `$`'),
+    _typed('target', 'DURING', 'Expected one of `AFTER`, `BEFORE`, got `DURING` - at `$.target`'),
+    _typed('target', 'before', 'Expected one of `AFTER`, `BEFORE`, got `before` - at `$.target`'),
+    _typed('target', None, 'Expected `str`, got `null` - at `$.target`'),
+    _typed('dry_run', 'yes', 'Expected `bool`, got `str` - at `$.dry_run`'),
+    _typed('explain', 'all', 'Expected one of `full`, `none`, `summary`, got `all` - at `$.explain`'),
+    _typed('credentials', 'trust-1', 'Expected `object`, got `str` - at `$.credentials`'),
+    _typed('credentials', {'trust_id': 5}, 'Expected `str | null`, got `int` - at `$.credentials.trust_id`'),
+    _typed('expires_at', 'soon', f'{TIME}, got `soon` - at `$.expires_at`'),
+    _typed('expires_at', 1700000000, 'Expected `datetime | null`, got `int` - at `$.expires_at`'),
+    _typed('reply_to', 'topic', 'Expected `object | null`, got `str` - at `$.reply_to`'),
+    _typed('reply_to', {'topic': 't'}, 'Object missing required field `exchange` - at `$.reply_to`'),
+    # The action.
+    _missing('action.id', 'Object missing required field `id` - at `$.action`'),
+    _missing('action.action', 'Object missing required field `action` - at `$.action`'),
+    _typed('action.id', 17, 'Expected `str`, got `int` - at `$.action.id`'),
+    _typed('action.inputs', [], 'Expected `object`, got `array` - at `$.action.inputs`'),
+    _typed('action.data', None, 'Expected `object`, got `null` - at `$.action.data`'),
+    _typed('action.node', 'n1', 'Expected `object | null`, got `str` - at `$.action.node`'),
+    _row(
+        'an action with a slip',
+        _set('action.action', 'CLUSTER_SCALEIN'),
+        ACTION,
+        'Expected an action of Senlin, got `CLUSTER_SCALEIN` - at `$.action.action`; did you mean `CLUSTER_SCALE_IN`?',
+    ),
+    _row(
+        'an action that is none',
+        _set('action.action', 'x' * 500),
+        ACTION,
+        f'Expected an action of Senlin, got `{"x" * 80}` - at `$.action.action`',
+    ),
+    _row(
+        'a NODE_CREATE without its node',
+        _set('action.action', 'NODE_CREATE'),
+        REQUEST,
+        'Expected `object` for NODE_CREATE, got `null` - at `$.action.node`',
+    ),
+    _row(
+        'a NODE_DELETE without its node',
+        _set('action.action', 'NODE_DELETE'),
+        REQUEST,
+        'Expected `object` for NODE_DELETE, got `null` - at `$.action.node`',
+    ),
+    # The cluster and its nodes.
+    _missing('cluster.id', 'Object missing required field `id` - at `$.cluster`'),
+    _missing('cluster.profile', 'Object missing required field `profile` - at `$.cluster`'),
+    _missing('cluster.nodes', 'Object missing required field `nodes` - at `$.cluster`'),
+    _missing('cluster.profile.type', 'Object missing required field `type` - at `$.cluster.profile`'),
+    _typed('cluster.min_size', -1, 'Expected `int` >= 0, got `-1` - at `$.cluster.min_size`'),
+    _typed('cluster.max_size', '5', 'Expected `int`, got `str` - at `$.cluster.max_size`'),
+    _typed('cluster.nodes', {}, 'Expected `array`, got `object` - at `$.cluster.nodes`'),
+    _typed('cluster.nodes.1', 'n2', 'Expected `object`, got `str` - at `$.cluster.nodes[1]`'),
+    _typed('cluster.nodes.2.index', '3', 'Expected `int`, got `str` - at `$.cluster.nodes[2].index`'),
+    _typed('cluster.nodes.0.index', 1.5, 'Expected `int`, got `float` - at `$.cluster.nodes[0].index`'),
+    _typed('cluster.nodes.0.tainted', 0, 'Expected `bool`, got `int` - at `$.cluster.nodes[0].tainted`'),
+    _typed('cluster.nodes.0.created_at', 'last week', f'{TIME}, got `last week` - at `$.cluster.nodes[0].created_at`'),
+    _typed('cluster.nodes.0.data', None, 'Expected `object`, got `null` - at `$.cluster.nodes[0].data`'),
+    _typed(
+        'cluster.nodes.0.details',
+        {'addresses': {'private': [{'addr': '10.0.0.5'}]}},
+        'Object missing required field `version` - at `$.cluster.nodes[0].details.addresses[...][0]`',
+    ),
+    _missing('cluster.nodes.1.id', 'Object missing required field `id` - at `$.cluster.nodes[1]`'),
+    _typed('cluster.nodes.2.id', 'n1', 'Expected each node once, got `n1` again - at `$.cluster.nodes[2].id`'),
+    _typed(
+        'cluster.profile.properties',
+        {'availability_zone': ['a']},
+        'Expected `str | null`, got `array` - at `$.cluster.profile.properties.availability_zone`',
+    ),
+    # The policies.
+    _typed('policies', {}, 'Expected `array`, got `object` - at `$.policies`'),
+    _missing('policies.0.id', 'Object missing required field `id` - at `$.policies[0]`'),
+    _missing('policies.1.spec', 'Object missing required field `spec` - at `$.policies[1]`'),
+    _missing('policies.1.spec.version', 'Object missing required field `version` - at `$.policies[1].spec`'),
+    _typed('policies.0.priority', 'high', 'Expected `int | null`, got `str` - at `$.policies[0].priority`'),
+    _typed('policies.0.enabled', None, 'Expected `bool`, got `null` - at `$.policies[0].enabled`'),
+    _typed(
+        'policies.0.spec.version', None, 'Expected `int | float | str`, got `null` - at `$.policies[0].spec.version`'
+    ),
+    _typed('policies.0.spec.properties', [], 'Expected `object`, got `array` - at `$.policies[0].spec.properties`'),
+    _row(
+        'a type with a slip',
+        _set('policies.0.spec.type', 'senlin.policy.zoneplacement'),
+        TYPE,
+        'Policy type `senlin.policy.zoneplacement-1.0` is not installed - at `$.policies[0].spec`; '
+        'did you mean `senlin.policy.zone_placement-1.0`?',
+    ),
+    _row(
+        'a version that is not there',
+        _set('policies.1.spec.version', 1.2),
+        TYPE,
+        'Policy type `senlin.policy.deletion-1.2` is not installed - at `$.policies[1].spec`; '
+        'did you mean `senlin.policy.deletion-1.1`?',
+    ),
+    # Their properties.
+    _spec(0, 'no zones', {}, f'Object missing required field `zones` - at `{ZONE}`'),
+    _spec(
+        0, 'an empty list of zones', {'zones': []}, f'Expected `array` of length >= 1, got `[]` - at `{ZONE}.zones`'
+    ),
+    _spec(0, 'zones as names', {'zones': ['a']}, f'Expected `object`, got `str` - at `{ZONE}.zones[0]`'),
+    _spec(0, 'a zone without a name', {'zones': [{}]}, f'Object missing required field `name` - at `{ZONE}.zones[0]`'),
+    _spec(
+        0,
+        'an empty name',
+        {'zones': [{'name': ''}]},
+        f'Expected `str` of length >= 1, got `` - at `{ZONE}.zones[0].name`',
+    ),
+    _spec(
+        0,
+        'a weight of nothing',
+        {'zones': [{'name': 'a', 'weight': 0}]},
+        f'Expected `int` >= 1, got `0` - at `{ZONE}.zones[0].weight`',
+    ),
+    _spec(
+        0,
+        'a weight in words',
+        {'zones': [{'name': 'a', 'weight': 'much'}]},
+        f'Expected `int`, got `str` - at `{ZONE}.zones[0].weight`',
+    ),
+    _spec(
+        0,
+        'a cap on a zone',
+        {'zones': [{'name': 'a', 'cap': 1}]},
+        f'Object contains unknown field `cap`, expected one of `name`, `weight` - at `{ZONE}.zones[0]`',
+    ),
+    _spec(
+        0,
+        'a zone twice',
+        {'zones': [{'name': 'a'}, {'name': 'a'}]},
+        f'Expected each name once, got `a` again in `zones[1]` - at `{ZONE}`',
+    ),
+    _spec(
+        1,
+        'no criteria of ours',
+        {'criteria': 'NEWEST'},
+        f'Expected one of {CRITERIA}, got `NEWEST` - at `{DELETION}.criteria`',
+    ),
+    _spec(
+        1,
+        'time running backwards',
+        {'grace_period': -1},
+        f'Expected `int` >= 0, got `-1` - at `{DELETION}.grace_period`',
+    ),
+    _spec(
+        1,
+        'an unknown property',
+        {'criterion': 'RANDOM'},
+        f'Object contains unknown field `criterion`, expected one of {FIELDS} - at `{DELETION}`',
+    ),
+    _spec(
+        1,
+        'a hook to nobody',
+        {'hooks': {'type': 'webhook'}},
+        f'Expected `params.url` for hooks of type `webhook`, got none - at `{DELETION}.hooks`',
+    ),
+    _spec(
+        1,
+        'a hook of no kind',
+        {'hooks': {'type': 'mail'}},
+        f'Expected one of `webhook`, `zaqar`, got `mail` - at `{DELETION}.hooks.type`',
+    ),
+    _spec(
+        2,
+        'a cap below none',
+        {'regions': [{'name': 'R1', 'cap': -2}]},
+        f'Expected `int` >= -1, got `-2` - at `{REGION}.regions[0].cap`',
+    ),
+    _spec(
+        2,
+        'a region twice',
+        {'regions': [{'name': 'R1'}, {'name': 'R1'}]},
+        f'Expected each name once, got `R1` again in `regions[1]` - at `{REGION}`',
+    ),
+]

@@ -1,0 +1,75 @@
+"""Requests for tests: small ones made in a line, and changes to them."""
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def node(number: int, zone: str | None = None, region: str | None = None, **more: Any) -> Json:
+    """A sound node, created on the day of its number."""
+    placement = {key: value for key, value in (('zone', zone), ('region_name', region)) if value is not None}
+    return {
+        'id': f'n{number}',
+        'index': number,
+        'status': 'ACTIVE',
+        'created_at': f'2026-01-{number:02}T00:00:00Z',
+        'profile_created_at': '2026-01-01T00:00:00Z',
+        'data': {'placement': placement} if placement else {},
+        **more,
+    }
+
+
+def nodes(**zones: int) -> list[Json]:
+    """So many nodes in each zone, numbered through."""
+    named = [zone for zone, count in zones.items() for _ in range(count)]
+    return [node(number, zone) for number, zone in enumerate(named, start=1)]
+
+
+def zone_policy(*zones: str | tuple[str, int], **more: Any) -> Json:
+    return _binding('zone_placement', '1.0', {'zones': _weighted(zones)}, **more)
+
+
+def region_policy(*regions: str | tuple[str, int], **more: Any) -> Json:
+    return _binding('region_placement', '1.0', {'regions': _weighted(regions)}, **more)
+
+
+def deletion_policy(criteria: str = 'OLDEST_FIRST', *, version: str = '1.1', **properties: Any) -> Json:
+    return _binding('deletion', version, {'criteria': criteria, **properties})
+
+
+def request(action: str, policies: Sequence[Json], members: Sequence[Json] = (), **more: Any) -> Json:
+    """A BEFORE check; `more` goes to the action, but for what belongs to request or cluster."""
+    top = {key: more.pop(key) for key in ('target', 'explain', 'dry_run', 'expires_at', 'reply_to') if key in more}
+    cluster = {key: more.pop(key) for key in ('min_size', 'max_size', 'profile') if key in more}
+    return {
+        'target': 'BEFORE',
+        **top,
+        'action': {'id': 'act-1', 'action': action, **more},
+        'cluster': {
+            'id': 'c1',
+            'name': 'web',
+            'project': 'p1',
+            'profile': {'id': 'pr1', 'type': 'os.nova.server-1.0'},
+            'nodes': list(members),
+            **cluster,
+        },
+        'policies': list(policies),
+    }
+
+
+def changed(original: Json, change: Callable[[Json], object]) -> Json:
+    """A copy with something done to it."""
+    copied = copy.deepcopy(original)
+    change(copied)
+    return copied
+
+
+def _weighted(places: Sequence[str | tuple[str, int]]) -> list[Json]:
+    return [{'name': p} if isinstance(p, str) else {'name': p[0], 'weight': p[1]} for p in places]
+
+
+def _binding(kind: str, version: str, properties: Json, **more: Any) -> Json:
+    spec = {'type': f'senlin.policy.{kind}', 'version': version, 'properties': properties}
+    return {'id': f'pol-{kind}', 'name': kind, 'spec': spec, **more}

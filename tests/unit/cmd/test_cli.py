@@ -1,0 +1,298 @@
+"""placement-policy, run inside this process over the embedded cloud."""
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.cmd.cli import PlacementPolicy
+from tests.malformed import GOOD, TABLE
+from tests.requests import changed, deletion_policy, nodes, region_policy, request, zone_policy
+
+ROOT = Path(__file__).parents[3]
+CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
+FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run the program in a folder of its own; returns exit status, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # the program adds its own, to this test's streams
+    Path('cloud.yaml').write_text(yaml.safe_dump(CLOUD))
+
+    def cli(*arguments, **files):
+        for name, content in files.items():
+            Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
+        app = PlacementPolicy()
+        app.stdout, app.stderr = sys.stdout, sys.stderr
+        own_cloud = ['--cloud', 'cloud.yaml'] if arguments[0] == 'check' and 'f' in arguments else []
+        status = app.run([*arguments, *own_cloud])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return cli
+
+
+def test_the_shipped_example_shows_a_decision_to_people():
+    done = subprocess.run(
+        [sys.executable, '-m', 'placement_worker', 'check', 'examples/scale-out.yaml'],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.splitlines()[:4] == [
+        'CLUSTER_SCALE_OUT of cluster web (5 nodes), BEFORE: OK',
+        'Completed policy checking.',
+        'To create: 7 nodes',
+        '    zones: az1 1, az2 6',
+    ]
+    assert '| az2  |    200 |   - | yes    |       2 |   8.0 |       6 |     8 |             |' in done.stdout
+    assert '| az3  |    100 |   - | no     |       0 |   0.0 |       0 |     0 | unavailable |' in done.stdout
+
+
+@pytest.mark.parametrize('path', sorted((ROOT / 'examples').glob('*.yaml')), ids=lambda path: path.name)
+def test_the_shipped_examples_are_decided(run, path):
+    if path.name == 'cloud.yaml':
+        assert Inventory.load(str(path)).zones(None)
+    else:
+        assert run('check', str(path))[0] == 0
+
+
+def test_victims_and_reasons_are_shown_when_asked_for(run):
+    asked = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
+
+    status, out, _ = run('check', 'f', '--explain', 'full', f=asked)
+
+    assert status == 0
+    assert '    candidates: n1' in out
+    assert '    reasons: oldest 1' in out
+    assert '|    1 | n1 | a     | oldest | ACTIVE | no      |' in out
+    assert '|    2 | n2 | a     | oldest | ACTIVE | no      |' in out
+
+
+def test_json_and_yaml_are_the_reply(run):
+    _, as_json, _ = run('check', 'f', '-f', 'json', f=GOOD)
+    _, as_yaml, _ = run('check', 'f', '-f', 'yaml', f=GOOD)
+
+    from_json, from_yaml = json.loads(as_json), yaml.safe_load(as_yaml)
+    for reply in (from_json, from_yaml):
+        for decision in reply['decisions']:
+            decision['elapsed_ms'] = 0
+    assert from_json == from_yaml
+    assert from_json['action']['data']['status'] == 'OK'
+
+
+def test_several_documents_are_answered_in_order_and_yaml_keeps_them_apart(run):
+    text = yaml.safe_dump_all([GOOD, FAILING])
+
+    status, out, _ = run('check', 'f', '-f', 'yaml', f=text)
+
+    assert status == 1
+    assert [reply['action']['data']['status'] for reply in yaml.safe_load_all(out)] == ['OK', 'ERROR']
+
+
+@pytest.mark.parametrize(
+    ('asked', 'status'),
+    [
+        ([GOOD], 0),
+        ([GOOD, FAILING], 1),
+        ([FAILING, changed(GOOD, lambda r: r.pop('target')), GOOD], 2),
+    ],
+)
+def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run, asked, status):
+    code, out, err = run('check', 'f', f=yaml.safe_dump_all(asked))
+
+    assert code == status
+    assert out.count('of cluster web') == len(asked) - (status == 2)
+    if status == 2:
+        assert err == 'placement-policy check: f, document 2: Object missing required field `target` - at `$`\n'
+
+
+@pytest.mark.parametrize(
+    ('change', 'key'),
+    [
+        (lambda r: r.update(dryrun=True), '$.dryrun'),
+        (lambda r: r['cluster']['nodes'][1].update(zone='a'), '$.cluster.nodes[1].zone'),
+        (lambda r: r['policies'][0].update(priorty=1), '$.policies[0].priorty'),
+        (lambda r: r['action'].update(input={}), '$.action.input'),
+    ],
+)
+def test_a_key_that_the_contract_does_not_list_is_refused_and_named(run, change, key):
+    status, out, err = run('check', 'f', f=changed(GOOD, change))
+
+    assert (status, out) == (2, '')
+    assert err == f'placement-policy check: f, document 1: Expected only keys of the contract, got `{key}`\n'
+
+
+def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
+    def change(asked):
+        asked['action'].update(data={'x': 1}, inputs={'y': 2})
+        asked['cluster']['nodes'][0].update(details={'OS-EXT-STS:vm_state': 'active'})
+        asked['cluster']['profile'].update(properties={'flavor': 'm1.small', 'context': {'timeout': 1}})
+        asked['policies'][0]['spec']['description'] = 'as in the documents'
+
+    assert run('check', 'f', f=changed(GOOD, change))[0] == 0
+
+
+def test_lines_are_answered_line_by_line_and_a_bad_one_does_not_stop_the_rest(run):
+    own_cloud = {'request': FAILING, 'cloud': {'zones': {'gone': True}}}
+    lines = [
+        GOOD, '{', '', FAILING, own_cloud, {**GOOD, 'dryrun': 1}, {'request': GOOD, 'cloud': {'zone': 1}},
+        {'request': GOOD, 'clod': {}}, '[]', GOOD,
+    ]  # fmt: skip
+    text = '\n'.join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+
+    status, out, err = run('check', '--lines', 'f', f=text)
+
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert (status, err) == (2, '')
+    assert [a['error'] if 'error' in a else a['action']['data']['status'] for a in answers] == [
+        'OK',
+        {'type': 'InvalidRequest', 'message': 'Expected JSON - at `$`: Input data was truncated'},
+        'ERROR',
+        'OK',
+        {'type': 'InvalidRequest', 'message': 'Expected only keys of the contract, got `$.dryrun`'},
+        {
+            'type': 'InvalidInventory',
+            'message': 'cloud does not describe a cloud: Object contains unknown field `zone`, expected one of '
+            '`zones`, `regions`, `servers`, `networks`, `subnets`, `load_balancer` - at `$`',
+        },
+        {'type': 'InvalidRequest', 'message': 'Expected only `request` and `cloud`, got `clod`'},
+        {'type': 'InvalidRequest', 'message': 'Expected `object`, got `array` - at `$`'},
+        'OK',
+    ]
+    assert all(', ' not in line.split('"decisions"')[0] for line in out.splitlines()[:1])
+
+
+def test_lines_refuse_what_the_worker_refuses_in_the_same_words(run):
+    rows = [row for row in TABLE if isinstance(row.sent, dict)]
+
+    _, out, _ = run('check', '--lines', 'f', f='\n'.join(json.dumps(row.sent) for row in rows))
+
+    assert [json.loads(line)['error'] for line in out.splitlines()] == [
+        {'type': row.error, 'message': row.message} for row in rows
+    ]
+
+
+def test_lines_come_from_standard_input_too():
+    done = subprocess.run(
+        [sys.executable, '-m', 'placement_worker', 'check', '--lines', '-'],
+        input=json.dumps({'request': GOOD, 'cloud': CLOUD}).encode() + b'\n\xff\n',
+        capture_output=True,
+        check=False,
+    )
+
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 2
+    assert first['action']['data']['status'] == 'OK'
+    assert second['error']['type'] == 'InvalidRequest'
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['check', 'none.yaml'], 'none.yaml: No such file or directory'),
+        (['check', '.'], '.: Is a directory'),
+        (['check', 'bad.yaml'], 'bad.yaml holds no YAML or JSON: while parsing a flow node'),
+        (['check', 'text.yaml'], 'text.yaml, document 1: Expected `object`, got `str` - at `$`'),
+        (['validate', 'none.yaml'], 'none.yaml: No such file or directory'),
+        (['check', 'f', '--transport', 'foo'], '--cloud describes an embedded cloud; running workers have one'),
+        (
+            ['validate', 'f', '--cloud', 'none.yaml'],
+            "The cloud cannot be read: [Errno 2] No such file or directory: 'none.yaml'",
+        ),
+        (['validate', 'f', '--transport', 'foo'], 'The transport URL is not valid: No scheme specified'),
+        (['validate', 'f', '--transport', 'nope://x/'], 'The transport URL cannot be used: Failed to load transport'),
+        (['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
+        (['validate', 'f', '--config-file', 'none.conf'], 'Failed to find some config files: '),
+        (['type', 'show', 'foo'], 'Policy type `foo` is not installed'),
+    ],
+)
+def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, arguments, message):
+    files = {'bad.yaml': 'a: [', 'text.yaml': 'hello', 'f': zone_policy('a')['spec']}
+    for name, content in files.items():
+        Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
+
+    status, out, err = run(*arguments)
+
+    assert (status, out) == (2, '')
+    assert err.startswith(f'placement-policy {" ".join(arguments[: 2 if arguments[0] == "type" else 1])}: {message}')
+    assert err.count('\n') == 1
+
+
+def test_the_embedded_worker_imports_nothing_of_the_messaging_layer():
+    code = (
+        'import sys; from placement_worker.cmd.cli import main; sys.argv = ["p", "check", "examples/scale-out.yaml"]; '
+        'status = main(); sys.exit(status or any(m.split(".")[0] in ("oslo_messaging", "kombu", "oslo_config") '
+        'for m in sys.modules))'
+    )
+    assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize('path', sorted((ROOT / 'conf' / 'policies').glob('*.yaml')), ids=lambda path: path.name)
+def test_the_sample_specs_are_valid_and_so_is_what_is_printed(run, path):
+    status, out, err = run('validate', str(path))
+    again, out_again, _ = run('validate', 'f', f=out)
+
+    assert (status, again, err) == (0, 0, '')
+    assert out_again == out
+
+
+def test_there_is_a_sample_spec_of_every_type(registry):
+    specs = [yaml.safe_load(path.read_text()) for path in (ROOT / 'conf' / 'policies').glob('*.yaml')]
+
+    assert {f'{spec["type"]}-{spec["version"]}' for spec in specs} == set(registry.types)
+
+
+def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
+    text = yaml.safe_dump_all([zone_policy(('a', 0))['spec'], region_policy('R1')['spec'], {'type': 'x', 'vrsion': 1}])
+
+    status, out, err = run('validate', 'f', f=text)
+
+    assert status == 2
+    assert yaml.safe_load(out)['properties'] == {'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]}
+    assert err.splitlines() == [
+        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at '
+        '`$.spec.properties.zones[0].weight`',
+        'placement-policy validate: f, document 3: Object missing required field `version` - at `$`',
+    ]
+
+
+def test_a_spec_can_be_checked_against_the_cloud(run):
+    status, _, err = run(
+        'validate', 'f', '--check-resources', '--cloud', 'cloud.yaml', f=zone_policy('a', 'x')['spec']
+    )
+
+    assert status == 2
+    assert err == 'placement-policy validate: f, document 1: The cloud has no usable availability zone `x`.\n'
+
+
+def test_types_are_listed_as_a_table_and_as_data(run):
+    _, table, _ = run('type', 'list')
+    _, data, _ = run('type', 'list', '-f', 'json')
+
+    assert '| senlin.policy.deletion-1.1         |      400 | ANY ' in table
+    assert [one['priority'] for one in json.loads(data)] == [400, 400, 200, 300]
+
+
+def test_a_type_is_shown_with_its_schema(run):
+    _, out, _ = run('type', 'show', 'senlin.policy.zone_placement-1.0', '-f', 'json')
+
+    assert json.loads(out)['schema']['$defs']['Zone']['required'] == ['name']
+
+
+def test_without_a_command_it_says_which_there_are():
+    done = subprocess.run([sys.executable, '-m', 'placement_worker'], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0
+    assert 'type list' in done.stdout
+    assert 'validate' in done.stdout

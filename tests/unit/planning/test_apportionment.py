@@ -1,0 +1,79 @@
+"""The plan is the best one there is, and stays put as the cluster grows."""
+
+import itertools
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement_worker.planning.apportionment import apportion
+
+WEIGHTS = st.one_of(st.sampled_from([1, 50, 100, 200, 300]), st.integers(1, 10**9))
+
+
+@st.composite
+def problems(draw, most_places=4, most_units=6):
+    """Weights, floors, ceilings, and a total between them."""
+    weights = draw(st.lists(WEIGHTS, min_size=1, max_size=most_places))
+    floors = [draw(st.integers(0, most_units)) for _ in weights]
+    ceilings = [low + draw(st.integers(0, most_units)) for low in floors]
+    return draw(st.integers(sum(floors), sum(ceilings))), weights, floors, ceilings
+
+
+def distance(counts, weights):
+    """The chi-square distance to the ideal shares."""
+    total, weight = sum(counts), sum(weights)
+    return sum((x - Fraction(total * w, weight)) ** 2 / w for x, w in zip(counts, weights, strict=True))
+
+
+def one_by_one(total, weights, floors, ceilings):
+    """The rule of spec.md 3, word for word: the next unit goes to the greatest w/(2x+1)."""
+    counts = list(floors)
+    while sum(counts) < total:
+        open_places = [i for i in range(len(weights)) if counts[i] < ceilings[i]]
+        counts[min(open_places, key=lambda i: (Fraction(2 * counts[i] + 1, weights[i]), -weights[i], i))] += 1
+    return counts
+
+
+@given(problems(most_places=3, most_units=4))
+def test_no_other_counts_within_the_bounds_are_closer_to_the_ideal(problem):
+    total, weights, floors, ceilings = problem
+
+    counts = apportion(total, weights, floors, ceilings)
+
+    ranges = [range(low, high + 1) for low, high in zip(floors, ceilings, strict=True)]
+    others = (other for other in itertools.product(*ranges) if sum(other) == total)
+    assert tuple(counts) in itertools.product(*ranges)
+    assert sum(counts) == total
+    assert distance(counts, weights) == min(distance(other, weights) for other in others)
+
+
+@given(problems(most_places=8, most_units=40))
+def test_ties_are_broken_as_the_rule_says(problem):
+    assert apportion(*problem) == one_by_one(*problem)
+
+
+@given(problems(most_places=8, most_units=40))
+def test_one_unit_more_moves_no_other_unit(problem):
+    total, weights, floors, ceilings = problem
+    if total == sum(ceilings):
+        total -= 1 if total > sum(floors) else 0
+    more = min(total + 1, sum(ceilings))
+
+    before, after = (apportion(n, weights, floors, ceilings) for n in (total, more))
+
+    assert all(x <= y for x, y in zip(before, after, strict=True))
+
+
+def test_a_million_units_over_a_hundred_places_come_out_exactly():
+    weights = [1 + i % 7 for i in range(100)]
+
+    counts = apportion(10**6, weights, [0] * 100, [10**6] * 100)
+
+    ideals = [Fraction(10**6 * w, sum(weights)) for w in weights]
+    assert sum(counts) == 10**6
+    assert all(abs(x - ideal) < 1 for x, ideal in zip(counts, ideals, strict=True))
+
+
+def test_nothing_is_dealt_to_no_places():
+    assert apportion(0, [], [], []) == []

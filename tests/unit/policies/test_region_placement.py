@@ -1,0 +1,68 @@
+"""Region placement through the chain."""
+
+from tests.requests import node, region_policy, request
+
+
+def regional(**counts):
+    named = [region for region, count in counts.items() for _ in range(count)]
+    return [node(number, None, region) for number, region in enumerate(named, start=1)]
+
+
+def capped(policy, *caps):
+    for region, cap in zip(policy['spec']['properties']['regions'], caps, strict=True):
+        region['cap'] = cap
+    return policy
+
+
+def test_a_creation_says_regions_and_an_entry_a_node(check):
+    reply = check(
+        request('CLUSTER_SCALE_OUT', [region_policy('R1', 'R2')], regional(R1=1), inputs={'count': 3}),
+        regions=['R1', 'R2'],
+    )
+
+    data = reply['action']['data']
+    assert data['creation'] == {'count': 3, 'regions': {'R1': 1, 'R2': 2}}
+    assert data['placement']['placements'] == [{'region_name': 'R2'}, {'region_name': 'R1'}, {'region_name': 'R2'}]
+
+
+def test_a_cap_sends_nodes_elsewhere_and_full_regions_end_it(check):
+    policy = capped(region_policy('R1', 'R2'), 2, 3)
+
+    fits = check(request('CLUSTER_SCALE_OUT', [policy], inputs={'count': 5}), regions=['R1', 'R2'])
+    full = check(request('CLUSTER_SCALE_OUT', [policy], inputs={'count': 6}), regions=['R1', 'R2'])
+
+    assert fits['action']['data']['creation']['regions'] == {'R1': 2, 'R2': 3}
+    assert full['action']['data'] == {
+        'status': 'ERROR',
+        'reason': 'There is no feasible plan to handle all nodes.',
+    }
+
+
+def test_without_a_known_region_there_is_no_plan(check):
+    reply = check(request('CLUSTER_SCALE_OUT', [region_policy('R1')]), regions=['R9'])
+
+    assert reply['action']['data']['reason'] == 'No region is found usable.'
+
+
+def test_a_region_that_keystone_forgot_holds_strays(check):
+    reply = check(request('CLUSTER_SCALE_IN', [region_policy('R1', 'R2')], regional(R1=3, R2=1)), regions=['R1'])
+
+    assert reply['action']['data']['deletion'] == {'count': 1, 'regions': {'R2': 1}}
+
+
+def test_a_profile_that_names_a_region_is_followed(check):
+    profile = {'type': 'any', 'properties': {'context': {'region_name': 'R2'}}}
+
+    reply = check(request('NODE_CREATE', [region_policy('R1')], node=node(9, profile=profile)), regions=['R1'])
+
+    assert [(d['outcome'], d['reason']) for d in reply['decisions']] == [
+        ('SKIPPED', 'The profile asks for region R2.')
+    ]
+
+
+def test_any_profile_type_will_do(check):
+    reply = check(
+        request('CLUSTER_SCALE_OUT', [region_policy('R1')], profile={'type': 'os.heat.stack-1.0'}), regions=['R1']
+    )
+
+    assert reply['decisions'][0]['outcome'] == 'APPLIED'

@@ -1,0 +1,159 @@
+"""Finding policy types, and making policies of specs."""
+
+import logging
+
+import msgspec
+import pytest
+
+from placement_worker import codec
+from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
+from placement_worker.model import Spec
+from placement_worker.policies import base
+from placement_worker.policies.registry import Registry
+
+
+class Properties(msgspec.Struct, forbid_unknown_fields=True):
+    size: int = 1
+
+
+class Good(base.Policy):
+    name = 'test.good'
+    versions = {'1.0': Properties}
+    priority = 100
+    targets = base.on(base.BEFORE, 'CLUSTER_SCALE_OUT')
+
+    def check(self, request, state):
+        return base.skipped('')
+
+
+class Future(Good):
+    interface = (base.INTERFACE[0] + 1, 0)
+
+
+class Nameless(base.Policy):
+    versions = {'1.0': Properties}
+
+    def check(self, request, state):
+        return base.skipped('')
+
+
+@pytest.mark.parametrize(
+    ('name', 'plugin', 'fault'),
+    [
+        ('test.bad-1.0', object, 'it is no subclass of placement_worker.policies.base.Policy'),
+        ('test.bad-1.0', 'a string', 'it is no subclass of placement_worker.policies.base.Policy'),
+        ('test.good-1.0', Future, 'it was written for interface 2, this is 1'),
+        ('test.bad-1.0', Nameless, 'it does not say its name, priority, targets'),
+        ('test.bad-1.0', Good, 'it is test.good of versions 1.0'),
+        ('test.good-2.0', Good, 'it is test.good of versions 1.0'),
+    ],
+)
+def test_a_broken_plugin_is_named_and_does_not_stop_the_others(name, plugin, fault, caplog):
+    registry = Registry([(name, plugin), ('test.good-1.0', Good)] if name != 'test.good-1.0' else [(name, plugin)])
+
+    assert (logging.ERROR, f'Policy type {name} is left out: {fault}') in [(r[1], r[2]) for r in caplog.record_tuples]
+    assert name not in registry.types
+    assert ('test.good-1.0' in registry.types) == (name != 'test.good-1.0')
+
+
+def test_the_installed_types_are_those_of_the_contract(registry):
+    assert sorted(registry.types) == [
+        'senlin.policy.deletion-1.0',
+        'senlin.policy.deletion-1.1',
+        'senlin.policy.region_placement-1.0',
+        'senlin.policy.zone_placement-1.0',
+    ]
+
+
+@pytest.mark.parametrize(('version', 'found'), [('1.0', True), (1.0, True), (1, True), ('1', False), (1.7, False)])
+def test_a_version_may_be_a_number(registry, version, found):
+    spec = codec.decode(
+        {'type': 'senlin.policy.zone_placement', 'version': version, 'properties': {'zones': [{'name': 'a'}]}}, Spec
+    )
+
+    if found:
+        assert registry.policy(spec, '$').name == 'senlin.policy.zone_placement'
+    else:
+        with pytest.raises(PolicyTypeNotFound):
+            registry.policy(spec, '$')
+
+
+def test_a_type_that_is_not_there_is_named_with_the_nearest(registry):
+    with pytest.raises(PolicyTypeNotFound) as refused:
+        registry.lookup('senlin.policy.deletoin-1.1', '$.spec')
+
+    assert str(refused.value) == (
+        'Policy type `senlin.policy.deletoin-1.1` is not installed - at `$.spec`; '
+        'did you mean `senlin.policy.deletion-1.1`?'
+    )
+
+
+@pytest.mark.parametrize(
+    ('kind', 'version', 'properties', 'message'),
+    [
+        ('zone_placement', '1.0', {}, 'Object missing required field `zones` - at `$.properties`'),
+        (
+            'zone_placement',
+            '1.0',
+            {'zones': []},
+            'Expected `array` of length >= 1, got `[]` - at `$.properties.zones`',
+        ),
+        (
+            'zone_placement',
+            '1.0',
+            {'zones': [{'name': 'a', 'wieght': 1}]},
+            'Object contains unknown field `wieght`, expected one of `name`, `weight` - at `$.properties.zones[0]`',
+        ),
+        (
+            'zone_placement',
+            '1.0',
+            {'zones': [{'name': 'a', 'weight': 0}]},
+            'Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`',
+        ),
+        (
+            'zone_placement',
+            '1.0',
+            {'zones': [{'name': 'a'}, {'name': 'b'}, {'name': 'a'}]},
+            'Expected each name once, got `a` again in `zones[2]` - at `$.properties`',
+        ),
+        (
+            'region_placement',
+            '1.0',
+            {'regions': [{'name': 'a', 'cap': -2}]},
+            'Expected `int` >= -1, got `-2` - at `$.properties.regions[0].cap`',
+        ),
+        (
+            'deletion',
+            '1.0',
+            {'hooks': {}},
+            'Object contains unknown field `hooks`, expected one of `criteria`, `destroy_after_deletion`, '
+            '`grace_period`, `reduce_desired_capacity` - at `$.properties`',
+        ),
+        (
+            'deletion',
+            '1.1',
+            {'criteria': 'OLDEST'},
+            'Expected one of `OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`, got `OLDEST` - at '
+            '`$.properties.criteria`',
+        ),
+        (
+            'deletion',
+            '1.1',
+            {'hooks': {'type': 'webhook', 'params': {'queue': 'q'}}},
+            'Expected `params.url` for hooks of type `webhook`, got none - at `$.properties.hooks`',
+        ),
+        (
+            'deletion',
+            '1.1',
+            {'hooks': {'timeout': 3}},
+            'Expected `params.queue` for hooks of type `zaqar`, got none - at `$.properties.hooks`',
+        ),
+    ],
+)
+def test_properties_that_do_not_fit_are_named(registry, kind, version, properties, message):
+    spec = Spec(f'senlin.policy.{kind}', version, properties)
+
+    with pytest.raises(InvalidSpec) as refused:
+        registry.policy(spec, '$')
+
+    assert str(refused.value) == message

@@ -1,0 +1,220 @@
+"""Zone placement through the chain: what the reply says, and when the policy keeps out."""
+
+import pytest
+
+from tests.requests import node, nodes, region_policy, request, zone_policy
+
+SCALE_OUT, SCALE_IN = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN'
+
+
+def decision(reply):
+    (only,) = reply['decisions']
+    return only
+
+
+def test_a_creation_says_count_zones_and_an_entry_a_node(check):
+    reply = check(
+        request(SCALE_OUT, [zone_policy('a', ('b', 200))], nodes(a=1), inputs={'count': 3}), zones=['a', 'b']
+    )
+
+    assert reply['action']['data'] == {
+        'creation': {'count': 3, 'zones': {'b': 3}},
+        'placement': {'count': 3, 'placements': [{'zone': 'b'}] * 3},
+        'status': 'OK',
+        'reason': 'Completed policy checking.',
+    }
+
+
+def test_a_deletion_says_count_and_zones_and_leaves_out_zeros(check):
+    reply = check(request(SCALE_IN, [zone_policy('a', 'b')], nodes(a=3, b=1)), zones=['a', 'b'])
+
+    assert reply['action']['data']['deletion'] == {'count': 1, 'zones': {'a': 1}}
+
+
+def test_the_table_explains_every_place(check):
+    reply = check(
+        request(SCALE_OUT, [zone_policy('a', ('b', 200))], nodes(a=1, x=1), inputs={'count': 2}),
+        zones={'a': True, 'b': False},
+    )
+
+    assert decision(reply)['reason'] == '2 nodes go to 1 zone'
+    assert decision(reply)['details'] == {
+        'zones': [
+            {
+                'name': 'a',
+                'weight': 100,
+                'cap': -1,
+                'usable': True,
+                'current': 1,
+                'ideal': 3.0,
+                'planned': 2,
+                'final': 3,
+                'note': '',
+            },
+            {
+                'name': 'b',
+                'weight': 200,
+                'cap': -1,
+                'usable': False,
+                'current': 0,
+                'ideal': 0.0,
+                'planned': 0,
+                'final': 0,
+                'note': 'unavailable',
+            },
+            {
+                'name': 'x',
+                'weight': 0,
+                'cap': -1,
+                'usable': False,
+                'current': 1,
+                'ideal': 0.0,
+                'planned': 0,
+                'final': 1,
+                'note': 'not listed',
+            },
+        ],
+        'unplaced': 0,
+    }
+
+
+def test_who_wants_no_explanation_gets_none(check):
+    reply = check(request(SCALE_OUT, [zone_policy('a')], explain='none'), zones=['a'])
+
+    assert decision(reply)['details'] == {}
+
+
+def test_nodes_of_unknown_zone_go_first_and_stand_under_no_zone(check):
+    members = [node(1, 'a'), node(2), node(3)]
+
+    reply = check(request(SCALE_IN, [zone_policy('a')], members, inputs={'count': 3}), zones=['a'])
+
+    assert reply['action']['data']['deletion'] == {'count': 3, 'zones': {'a': 1}}
+    assert decision(reply)['details']['unplaced'] == 2
+
+
+def test_a_zone_comes_from_the_servers_details_or_else_from_nova(check):
+    members = [
+        node(1, details={'OS-EXT-AZ:availability_zone': 'a'}),
+        node(2, physical_id='s2'),
+        node(3, physical_id='s3', data={'placement': {'zone': 'b'}}),
+    ]
+    servers = {'s2': {'availability_zone': 'a'}, 's3': {'availability_zone': 'a'}}
+
+    reply = check(request(SCALE_IN, [zone_policy('a', 'b')], members), zones=['a', 'b'], servers=servers)
+
+    assert [(row['name'], row['current']) for row in decision(reply)['details']['zones']] == [('a', 2), ('b', 1)]
+
+
+def test_a_node_that_is_created_is_told_its_zone_and_keeps_what_else_it_knows(check):
+    new = node(9, data={'placement': {'servergroup': 'g1'}, 'other': 1}, status='INIT')
+
+    reply = check(request('NODE_CREATE', [zone_policy('a', 'b')], [*nodes(a=1), new], node=new), zones=['a', 'b'])
+
+    assert reply['action']['data']['creation'] == {'count': 1, 'zones': {'b': 1}}
+    assert reply['nodes'] == {'n9': {'data': {'placement': {'servergroup': 'g1', 'zone': 'b'}, 'other': 1}}}
+
+
+@pytest.mark.parametrize('where', ['node', 'cluster'])
+def test_a_profile_that_names_a_zone_is_followed(check, where):
+    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'b'}}
+    new = node(9, profile=profile) if where == 'node' else node(9)
+    more = {} if where == 'node' else {'profile': profile}
+
+    reply = check(request('NODE_CREATE', [zone_policy('a')], node=new, **more), zones=['a'])
+
+    assert decision(reply)['outcome'] == 'SKIPPED'
+    assert decision(reply)['reason'] == 'The profile asks for availability zone b.'
+    assert reply['action']['data'] == {'status': 'OK', 'reason': 'Completed policy checking.'}
+
+
+def test_an_empty_zone_in_a_profile_counts_as_none(check):
+    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': '', 'context': None}}
+
+    reply = check(request('NODE_CREATE', [zone_policy('a')], node=node(9), profile=profile), zones=['a'])
+
+    assert decision(reply)['outcome'] == 'APPLIED'
+
+
+def test_what_affinity_said_of_each_node_stays(check):
+    data = {'placement': {'count': 2, 'placements': [{'servergroup': 'g1'}, {'servergroup': 'g1'}]}}
+
+    reply = check(request(SCALE_OUT, [zone_policy('a', 'b')], inputs={'count': 2}, data=data), zones=['a', 'b'])
+
+    assert reply['action']['data']['placement']['placements'] == [
+        {'servergroup': 'g1', 'zone': 'a'},
+        {'servergroup': 'g1', 'zone': 'b'},
+    ]
+
+
+@pytest.mark.parametrize(('action', 'zones'), [(SCALE_OUT, {'a': False}), (SCALE_OUT, {'x': True}), (SCALE_IN, {})])
+def test_without_a_usable_zone_there_is_no_plan(check, action, zones):
+    reply = check(request(action, [zone_policy('a')], nodes(a=2)), zones=zones)
+
+    assert reply['action']['data']['reason'] == 'No availability zone found available.'
+    assert decision(reply)['outcome'] == 'FAILED'
+
+
+def test_a_zone_that_is_down_is_no_reason_to_kill_its_nodes(check):
+    reply = check(request(SCALE_IN, [zone_policy('a', 'b')], nodes(a=2, b=2)), zones={'a': False, 'b': False})
+
+    assert reply['action']['data']['deletion'] == {'count': 1, 'zones': {'b': 1}}
+
+
+def test_the_policy_keeps_out_of_clusters_of_other_profiles(check):
+    reply = check(request(SCALE_OUT, [zone_policy('a')], profile={'type': 'os.heat.stack-1.0'}), zones=['a'])
+
+    assert decision(reply)['outcome'] == 'SKIPPED'
+    assert decision(reply)['reason'] == 'senlin.policy.zone_placement does not support profile type os.heat.stack-1.0.'
+
+
+def test_nothing_to_create_is_nothing_to_decide(check):
+    reply = check(request(SCALE_OUT, [zone_policy('a')], inputs={'count': 0}), zones=[])
+
+    assert decision(reply)['outcome'] == 'SKIPPED'
+    assert reply['action']['data']['status'] == 'OK'
+
+
+def test_zones_alone_are_those_of_the_clusters_region(check):
+    profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R2'}}}
+    regions = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
+
+    reply = check(request(SCALE_OUT, [zone_policy('a', 'b')], profile=profile), regions=regions)
+
+    assert reply['action']['data']['creation']['zones'] == {'b': 1}
+
+
+def test_with_regions_planned_zones_are_planned_inside_each(check):
+    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}, 'R3': {'zones': {'q': True}}}
+    policies = [zone_policy('a', 'b'), region_policy('R1', 'R2', 'R3')]
+    members = [node(1, 'a', 'R1'), node(2, 'a', 'R2')]
+
+    data = check(request(SCALE_OUT, policies, members, inputs={'count': 5}), regions=regions)['action']['data']
+
+    assert data['creation'] == {
+        'count': 5,
+        'regions': {'R1': 2, 'R2': 1, 'R3': 2},
+        'zones': {'a': 2, 'b': 1},
+        'places': [
+            {'region_name': 'R1', 'zone': 'a', 'count': 1},
+            {'region_name': 'R1', 'zone': 'b', 'count': 1},
+            {'region_name': 'R2', 'zone': 'a', 'count': 1},
+            {'region_name': 'R3', 'count': 2},
+        ],
+    }
+    assert sorted(data['placement']['placements'], key=str) == [
+        {'region_name': 'R1', 'zone': 'a'},
+        {'region_name': 'R1', 'zone': 'b'},
+        {'region_name': 'R2', 'zone': 'a'},
+        {'region_name': 'R3'},
+        {'region_name': 'R3'},
+    ]
+
+
+def test_a_created_node_is_told_region_and_zone(check):
+    regions = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
+    policies = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
+
+    reply = check(request('NODE_CREATE', policies, [node(1, 'a', 'R1')], node=node(9)), regions=regions)
+
+    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R2', 'zone': 'b'}}}}

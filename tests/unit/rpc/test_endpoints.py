@@ -1,0 +1,278 @@
+"""The methods of the contract, called directly."""
+
+import datetime
+import itertools
+import random
+import sys
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+
+from placement_worker import errors
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
+from placement_worker.model import Credentials
+from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.rpc.outbox import ended_payload, started_payload
+from tests.malformed import GOOD, TABLE
+from tests.requests import changed, deletion_policy, node, request, zone_policy
+
+CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+class Recorder:
+    """An outbox that keeps what is sent."""
+
+    def __init__(self):
+        self.sent = []
+
+    @contextmanager
+    def errors_of(self, method, request_id):
+        try:
+            yield
+        except Exception as exc:
+            self.sent.append((f'{method}.error', type(exc).__name__, str(exc), request_id))
+            raise
+
+    def check_started(self, request, request_id):
+        self.sent.append(('start', started_payload(request, request_id)))
+
+    def check_ended(self, request, reply, request_id):
+        self.sent.append(('end', ended_payload(request, reply, request_id)))
+
+    def reply(self, to, request_id, reply):
+        self.sent.append(('reply', to.exchange, to.topic, to.method, request_id, reply))
+
+
+@pytest.fixture
+def outbox():
+    return Recorder()
+
+
+@pytest.fixture
+def endpoints(registry, outbox):
+    return Endpoints(CLOUD, registry, outbox, now=lambda: NOW, clock=itertools.repeat(0.0).__next__)
+
+
+@pytest.mark.parametrize('row', TABLE, ids=lambda row: row.name)
+def test_a_malformed_request_is_refused_in_exact_words_and_nothing_is_done(endpoints, outbox, row):
+    with pytest.raises(errors.Refused) as refused:
+        endpoints.policy_check(row.sent, 'req-1')
+
+    assert (type(refused.value).__name__, str(refused.value)) == (row.error, row.message)
+    assert outbox.sent == [('policy_check.error', row.error, row.message, 'req-1')]
+
+
+def test_the_table_of_malformed_requests_is_long_and_starts_from_a_good_one(endpoints):
+    assert len(TABLE) >= 60
+    assert len({row.name for row in TABLE}) == len(TABLE)
+    assert endpoints.policy_check(GOOD)['action']['data']['status'] == 'OK'
+
+
+def test_the_reply_has_the_form_of_the_request(endpoints):
+    plain = endpoints.policy_check(GOOD)
+
+    assert isinstance(plain, dict)
+    assert endpoints.policy_check(msgspec.json.encode(GOOD).decode()) == msgspec.json.encode(plain).decode()
+
+
+def test_keys_that_the_contract_does_not_list_are_ignored(endpoints):
+    extra = changed(GOOD, lambda r: (r.update(dryrun=True), r['cluster'].update(status='ACTIVE')))
+
+    assert endpoints.policy_check(extra) == endpoints.policy_check(GOOD)
+
+
+def test_a_request_above_the_limit_is_refused_in_either_form(registry):
+    text = msgspec.json.encode(GOOD).decode()
+    endpoints = Endpoints(CLOUD, registry, max_bytes=len(text) - 1)
+
+    for form in (GOOD, text):
+        with pytest.raises(
+            InvalidRequest, match=f'^Expected at most {len(text) - 1} bytes, got {len(text)} - at `\\$`'
+        ):
+            endpoints.policy_check(form)
+
+
+def test_deeply_nested_input_is_refused(endpoints):
+    depth = sys.getrecursionlimit() * 10
+    text = (
+        msgspec.json.encode(GOOD).decode().replace('"inputs":{}', '"inputs":{"x":' + '[' * depth + ']' * depth + '}')
+    )
+
+    with pytest.raises(InvalidRequest, match=r'^Expected JSON - at `\$`: '):
+        endpoints.policy_check(text)
+
+
+def test_the_same_request_gives_the_same_reply_to_the_byte_in_any_order_of_nodes(endpoints):
+    zones = ['a', 'b', None]
+    members = [node(n, zones[n % 3], tainted=n % 11 == 0) for n in range(1, 29)]
+    policies = [zone_policy('a', ('b', 200)), deletion_policy('RANDOM')]
+    asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 17}, explain='full')
+    expected = endpoints.policy_check(msgspec.json.encode(asked).decode())
+
+    for seed in range(1000):
+        random.Random(seed).shuffle(asked['cluster']['nodes'])
+        assert endpoints.policy_check(msgspec.json.encode(asked).decode()) == expected
+
+
+def test_a_disabled_policy_is_left_out_whatever_its_spec(endpoints):
+    policies = [zone_policy('a'), {**zone_policy(), 'enabled': False}]
+
+    reply = endpoints.policy_check(request('CLUSTER_SCALE_OUT', policies))
+
+    assert [d['outcome'] for d in reply['decisions']] == ['APPLIED']
+
+
+@pytest.mark.parametrize(('expires_at', 'status'), [('2026-01-01T11:59:59Z', 'ERROR'), ('2026-01-01T12:00:01', 'OK')])
+def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expires_at, status):
+    reply = endpoints.policy_check({**GOOD, 'expires_at': expires_at})
+
+    assert reply['action']['data']['status'] == status
+    if status == 'ERROR':
+        assert reply['action']['data'] == {'status': 'ERROR', 'reason': 'Request expired'}
+        assert reply['decisions'] == []
+
+
+def test_a_cloud_that_refuses_the_credentials_is_the_replys_reason(registry):
+    class Refusing:
+        def acting_for(self, credentials, project):
+            raise CloudUnavailable('No trust, no cloud.')
+
+    reply = Endpoints(Refusing(), registry).policy_check(changed(GOOD, lambda r: r['action'].update(data={'kept': 1})))
+
+    assert reply['action']['data'] == {'kept': 1, 'status': 'ERROR', 'reason': 'No trust, no cloud.'}
+
+
+def test_notifications_tell_start_and_end(endpoints, outbox):
+    reply = endpoints.policy_check(GOOD, 'req-1')
+
+    assert outbox.sent == [
+        (
+            'start',
+            {
+                'request_id': 'req-1',
+                'target': 'BEFORE',
+                'action': {'id': 'act-1', 'action': 'CLUSTER_SCALE_IN'},
+                'cluster': {'id': 'c1'},
+            },
+        ),
+        ('end', {**reply, 'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}),
+    ]
+
+
+TO = {'exchange': 'engine', 'topic': 'replies', 'method': 'policy_checked'}
+
+
+def test_a_reply_goes_also_to_where_it_is_wanted_in_the_form_of_the_request(endpoints, outbox):
+    text = msgspec.json.encode({**GOOD, 'reply_to': TO}).decode()
+
+    answer = endpoints.policy_check(text, 'req-1')
+
+    assert outbox.sent[-1] == ('reply', 'engine', 'replies', 'policy_checked', 'req-1', answer)
+
+
+def test_who_waits_for_a_reply_elsewhere_is_told_of_an_error(endpoints, outbox):
+    asked = changed({**GOOD, 'reply_to': TO}, lambda r: r['policies'][0]['spec'].update(type='nothing', version='9'))
+
+    with pytest.raises(PolicyTypeNotFound) as refused:
+        endpoints.policy_check(asked)
+
+    error = {'error': {'type': 'PolicyTypeNotFound', 'message': str(refused.value)}}
+    assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
+
+
+def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_it_says(registry, outbox):
+    class Broken:
+        def acting_for(self, credentials, project):
+            raise ValueError('password is hunter2')
+
+    with pytest.raises(ValueError, match='hunter2'):
+        Endpoints(Broken(), registry, outbox).policy_check({**GOOD, 'reply_to': TO})
+
+    error = {'error': {'type': 'WorkerFailed', 'message': 'The worker failed; its log has the traceback.'}}
+    assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
+
+
+def spec_of(binding):
+    return binding['spec']
+
+
+def test_validating_a_spec_fills_in_its_defaults(endpoints):
+    answer = endpoints.policy_validate({'spec': spec_of(zone_policy('a'))})
+
+    assert answer == {
+        'spec': {
+            'type': 'senlin.policy.zone_placement',
+            'version': '1.0',
+            'properties': {'zones': [{'name': 'a', 'weight': 100}]},
+        }
+    }
+    assert endpoints.policy_validate(answer) == answer
+
+
+def test_validating_a_spec_names_what_does_not_fit(endpoints):
+    with pytest.raises(InvalidSpec, match=r'got `0` - at `\$\.spec\.properties\.zones\[0\]\.weight`'):
+        endpoints.policy_validate({'spec': spec_of(zone_policy(('a', 0)))})
+
+
+def test_validating_against_the_cloud_names_every_zone_that_it_has_not(endpoints):
+    asked = {'spec': spec_of(zone_policy('x', 'a', 'down')), 'check_resources': True}
+
+    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable availability zone `x`, `down`\.$'):
+        endpoints.policy_validate(asked)
+
+
+def test_validating_against_the_cloud_names_every_region_that_it_has_not(endpoints):
+    spec = {
+        'type': 'senlin.policy.region_placement',
+        'version': 1,
+        'properties': {'regions': [{'name': 'R1'}, {'name': 'R8'}, {'name': 'R9'}]},
+    }
+
+    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable region `R8`, `R9`\.$'):
+        endpoints.policy_validate({'spec': spec, 'check_resources': True})
+
+
+def test_a_policy_without_resources_is_valid_anywhere(endpoints):
+    assert endpoints.policy_validate({'spec': spec_of(deletion_policy()), 'check_resources': True})
+
+
+def test_types_are_listed_and_shown_with_their_schema(endpoints):
+    listed = endpoints.policy_type_list({})
+    shown = endpoints.policy_type_get({'type_name': 'senlin.policy.deletion-1.1'})
+
+    assert [one['name'] for one in listed] == [
+        'senlin.policy.deletion-1.0',
+        'senlin.policy.deletion-1.1',
+        'senlin.policy.region_placement-1.0',
+        'senlin.policy.zone_placement-1.0',
+    ]
+    assert 'schema' not in listed[0]
+    properties = shown['schema']['$defs']['DeletionPropertiesWithHooks']['properties']
+    assert properties['criteria']['default'] == 'RANDOM'
+    assert set(properties) == {
+        'criteria',
+        'destroy_after_deletion',
+        'grace_period',
+        'hooks',
+        'reduce_desired_capacity',
+    }
+
+
+def test_a_type_that_is_not_there_cannot_be_shown(endpoints):
+    with pytest.raises(PolicyTypeNotFound, match=r'nothing-1\.0'):
+        endpoints.policy_type_get({'type_name': 'nothing-1.0'})
+
+
+def test_capabilities_say_who_answers(endpoints):
+    answer = endpoints.get_capabilities('{}')
+
+    told = msgspec.json.decode(answer)
+    assert set(told) == {'version', 'policy_types', 'hostname', 'pid', 'started_at'}
+    assert told['started_at'] == '2026-01-01T12:00:00Z'
+
+
+def test_a_trust_does_not_show_when_credentials_are_printed():
+    assert 'secret-trust' not in repr(Credentials('secret-trust'))

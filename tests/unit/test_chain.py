@@ -1,0 +1,135 @@
+"""The chain: order, what each policy sees, and what a failure leaves."""
+
+import itertools
+
+import pytest
+
+from placement_worker import chain, codec
+from placement_worker.errors import Rejected
+from placement_worker.model import Binding, CheckRequest, ClusterPatch, Node, NodePatch, Spec
+from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
+from tests.requests import node, request
+
+
+class Scripted(Policy):
+    """Does what its properties say."""
+
+    name = 'test.scripted'
+    priority = 500
+    targets = on(BEFORE, 'CLUSTER_SCALE_OUT')
+
+    def check(self, request, state):
+        return self.properties(state)
+
+
+def appending(word):
+    """Applied: adds a word to `data.words`."""
+    return lambda state: Outcome('APPLIED', word, data={**state.data, 'words': [*state.data.get('words', []), word]})
+
+
+def failing(state):
+    raise Rejected('It cannot be done.', {'tried': 3})
+
+
+def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, ticks=None, explain='summary'):
+    """Run scripts, each alone or with a priority."""
+    asked = codec.decode(request(action, [], [node(1)], data=data or {}, explain=explain), CheckRequest)
+    bound = []
+    for number, script in enumerate(scripts, start=1):
+        priority, does = script if isinstance(script, tuple) else (None, script)
+        binding = Binding(id=f'p{number}', spec=Spec('test.scripted', '1.0'), priority=priority)
+        bound.append(chain.Bound(binding, Scripted(does)))
+    clock = (ticks or itertools.count(0, 0.001)).__next__
+    return chain.run(bound, asked, State(asked.action.data, None, 1000), clock)
+
+
+def outcomes(reply):
+    return [(d.policy_id, d.outcome, d.reason) for d in reply.decisions]
+
+
+def test_policies_run_by_priority_and_equals_in_the_order_of_the_request():
+    reply = run((300, appending('c')), (200, appending('a')), (200, appending('b')), appending('d'))
+
+    assert reply.action.data['words'] == ['a', 'b', 'c', 'd']
+    assert [d.priority for d in reply.decisions] == [200, 200, 300, 500]
+
+
+def test_without_a_policy_the_check_is_completed():
+    assert run().action.data == {'status': 'OK', 'reason': 'Completed policy checking.'}
+
+
+def test_the_last_reason_that_a_policy_wrote_is_the_replys():
+    def giving(reason):
+        return lambda state: Outcome('APPLIED', 'x', data={**state.data, 'reason': reason})
+
+    assert run(giving('one'), giving('two'), appending('c')).action.data['reason'] == 'two'
+
+
+def test_reason_and_status_of_an_earlier_phase_do_not_linger():
+    data = {'status': 'ERROR', 'reason': 'from before', 'kept': 1}
+
+    assert run(appending('a'), data=data).action.data == {
+        'kept': 1,
+        'words': ['a'],
+        'status': 'OK',
+        'reason': 'Completed policy checking.',
+    }
+
+
+def test_the_first_failure_stops_the_chain_and_keeps_what_was_decided_before():
+    reply = run(appending('a'), failing, appending('c'))
+
+    assert reply.action.data == {'words': ['a'], 'status': 'ERROR', 'reason': 'It cannot be done.'}
+    assert outcomes(reply) == [('p1', 'APPLIED', 'a'), ('p2', 'FAILED', 'It cannot be done.')]
+    assert reply.decisions[1].details == {'tried': 3}
+
+
+def test_a_fault_in_a_policy_is_no_decision_of_it():
+    def broken(state):
+        raise KeyError('oops')
+
+    with pytest.raises(KeyError):
+        run(broken)
+
+
+def test_an_action_that_a_policy_does_not_handle_passes_it_by():
+    reply = run(failing, action='CLUSTER_CHECK')
+
+    assert outcomes(reply) == [('p1', 'SKIPPED', 'test.scripted does not handle CLUSTER_CHECK BEFORE.')]
+    assert reply.action.data['status'] == 'OK'
+
+
+def test_patches_add_up_and_later_policies_see_them():
+    seen = []
+
+    def first(state):
+        patch = NodePatch({'mark': 1})
+        return Outcome('APPLIED', '', nodes={'n1': patch}, cluster=ClusterPatch({'c': 1}))
+
+    def second(state):
+        seen.append(state.node_data(Node('n1', data={'mark': 0})))
+        return Outcome('APPLIED', '', nodes={'n0': NodePatch({'mark': 2})})
+
+    reply = run(first, second)
+
+    assert seen == [{'mark': 1}]
+    assert list(reply.nodes) == ['n0', 'n1']
+    assert reply.cluster == ClusterPatch({'c': 1})
+
+
+def test_what_a_policy_skips_changes_nothing():
+    reply = run(appending('a'), lambda state: skipped('Nothing to do.'))
+
+    assert reply.action.data['words'] == ['a']
+    assert reply.cluster is None
+    assert reply.nodes == {}
+
+
+def test_each_decision_says_how_long_it_took():
+    reply = run(appending('a'), failing, ticks=iter([1.0, 1.25, 2.0, 2.5]))
+
+    assert [d.elapsed_ms for d in reply.decisions] == [250.0, 500.0]
+
+
+def test_details_are_left_out_for_who_wants_none():
+    assert run(failing, explain='none').decisions[0].details == {}

@@ -1,0 +1,75 @@
+"""What stands in conf/ and README is current and works."""
+
+import configparser
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OURS = ('worker', 'cloud')
+
+
+def group(text, name):
+    """The part of a sample configuration between this group's heading and the next one."""
+    return text.split(f'\n[{name}]\n')[1].split('\n[')[0].strip()
+
+
+@pytest.fixture(scope='module')
+def generated(tmp_path_factory):
+    file = tmp_path_factory.mktemp('conf') / 'sample'
+    program = Path(sys.executable).with_name('oslo-config-generator')
+    subprocess.run(
+        [program, '--config-file', 'conf/oslo-config-generator.conf', '--output-file', file],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    return file.read_text()
+
+
+@pytest.mark.parametrize('name', OURS)
+def test_our_groups_of_the_sample_configuration_are_what_the_generator_writes(generated, name):
+    """`tox -e genconfig` mends it; the libraries' groups change with their releases."""
+    sample = (ROOT / 'conf' / 'placement-worker.conf.sample').read_text()
+
+    assert group(sample, name) == group(generated, name)
+
+
+def test_the_sample_configuration_shows_our_exchange(generated):
+    line = '#control_exchange = placement_worker\n'
+
+    assert line in generated
+    assert line in (ROOT / 'conf' / 'placement-worker.conf.sample').read_text()
+
+
+def test_no_line_of_the_readme_promises_a_file_that_is_not_there():
+    text = (ROOT / 'README.rst').read_text()
+    named = {
+        word.strip('`,;:()')
+        for word in text.split()
+        if word.startswith(('examples/', '``examples/', '``conf/', 'conf/'))
+    }
+
+    assert len(named) >= 4
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_readme_shows_what_the_first_command_prints():
+    text = (ROOT / 'README.rst').read_text()
+    command = [sys.executable, '-m', 'placement_worker', 'check', 'examples/scale-out.yaml']
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    for line in done.stdout.splitlines():
+        shown = line.partition(': APPLIED in')[0]
+        assert shown in text
+
+
+def test_setup_cfg_names_the_package_as_others_expect():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / 'setup.cfg')
+
+    assert setup['metadata']['name'] == 'placement-worker'
+    assert 'name = placement-worker\n' in (ROOT / 'setup.cfg').read_text()
