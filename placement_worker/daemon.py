@@ -1,12 +1,16 @@
 """The daemon: read the configuration, build the worker, fork the processes, let each serve."""
 
+import gc
 import logging
 import multiprocessing
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
+from typing import Any
 
 import cotyledon
+import tenacity
 from cotyledon import oslo_config_glue
 from cotyledon.types import WorkerId
 from oslo_config import cfg
@@ -16,11 +20,12 @@ from placement_worker import config, errors
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import server, transport
-from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.rpc import durability, server, transport
+from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.publisher import Publisher
 
 PROGRAM = 'placement-worker'
+BROKER_WAIT_MAX_S = 10
 LOG = logging.getLogger(__name__)
 
 
@@ -32,28 +37,48 @@ class Worker(cotyledon.Service):
     def __init__(self, worker_id: WorkerId, conf: cfg.ConfigOpts, clouds: Clouds, registry: Registry) -> None:
         """Connect after the fork: connections cannot be shared between processes."""
         super().__init__(worker_id)
-        self._transport = transport.connect(conf, transport.address(conf))
+        self._conf = conf
+        pools = {conf.worker.topic: conf.worker.threads, conf.worker.slow_topic: conf.worker.slow_threads}
+        self._transports = {topic: _connect(conf, threads) for topic, threads in pools.items()}
         endpoints = Endpoints(
             clouds,
             registry,
-            Publisher(conf, self._transport),
-            max_nodes=conf.worker.max_nodes_per_cluster,
-            max_bytes=conf.worker.max_request_bytes,
+            Publisher(conf, self._transports[conf.worker.topic]),
+            limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
         )
-        self._servers = server.create(conf, self._transport, endpoints)
+        self._servers = [
+            (server.create(conf, self._transports[topic], topic, endpoints), threads)
+            for topic, threads in pools.items()
+        ]
 
     def run(self) -> None:
         """Begin to serve; the threads are the servers' own."""
-        for one in self._servers:
-            one.start()
+        for one, threads in self._servers:
+            one.start(override_pool_size=threads)
+
+    def reload(self) -> None:
+        """Read the options again that may change while it runs.
+
+        cotyledon's own way is to end the process and start another one, and its oslo_config_glue leaves that so.
+        """
+        self._conf.mutate_config_files()
 
     def terminate(self) -> None:
-        """Take no more requests, and answer those in work."""
-        for one in self._servers:
-            one.stop()
-        for one in self._servers:
-            one.wait()
-        self._transport.cleanup()
+        """Take no more requests, give back those that wait, and answer those in work."""
+        with ThreadPoolExecutor(len(self._servers)) as stopping:
+            list(stopping.map(_stop, [one for one, _ in self._servers]))
+        for connection in self._transports.values():
+            connection.cleanup()
+
+
+def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
+    """A transport that takes as many requests from the broker as there are threads to work on them."""
+    return transport.connect(conf, transport.address(conf, rabbit_qos_prefetch_count=threads))
+
+
+def _stop(one: Any) -> None:
+    one.stop()
+    one.wait()
 
 
 def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
@@ -65,12 +90,15 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     try:
         _configure(conf, arguments)
         clouds = _clouds(conf)
+        _declare(conf)
     except (cfg.Error, errors.PlacementWorkerError) as exc:
         print(f'{PROGRAM}: {exc}', file=sys.stderr)  # noqa: T201  # the log may not be there yet
         return 2
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
     manager.add(Worker, conf.worker.workers, args=(conf, clouds, Registry.installed()))
     oslo_config_glue.setup(manager, conf, reload_method='mutate')
+    gc.collect()
+    gc.freeze()  # what is there now is shared with the processes until somebody writes to it
     manager.run()
     return 0
 
@@ -86,6 +114,24 @@ def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     config.validate(conf)
     log.setup(conf, PROGRAM)
+
+
+def _declare(conf: cfg.ConfigOpts) -> None:
+    """See that the broker's queues are made as they have to be; wait for a broker that is not there yet.
+
+    :raises QueueMismatch: they are not; the text has the command that mends it.
+    """
+    target = transport.address(conf)
+    transport.connect(conf, target).cleanup()  # makes the driver's options known
+    topics = (conf.worker.topic, conf.worker.slow_topic)
+    patiently = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
+        wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
+        before_sleep=tenacity.before_sleep_log(LOG, logging.WARNING),
+    )
+    patiently(
+        durability.declare, conf, target, [f'{topic}{of}' for topic in topics for of in ('', f'.{conf.worker.host}')]
+    )
 
 
 def _clouds(conf: cfg.ConfigOpts) -> Clouds:

@@ -69,6 +69,10 @@ class ConfigurationError(PlacementWorkerError):
     """The options do not fit together, or name what is not there."""
 
 
+class QueueMismatch(PlacementWorkerError):
+    """An exchange or a queue on the broker was made with other options than the worker needs."""
+
+
 class InvalidInventory(PlacementWorkerError):
     """The embedded cloud's file cannot be read as one."""
 

@@ -1,33 +1,56 @@
 """Every option of placement-worker, one module a group."""
 
+import itertools
+import math
 from typing import Any
 
 import oslo_messaging
+from cotyledon import oslo_config_glue
 from oslo_config import cfg
 
 from placement_worker import rpc
 from placement_worker.config import cloud, worker
+from placement_worker.errors import ConfigurationError
+
+GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than RabbitMQ does
 
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Make the options known to a configuration."""
     for group, options in list_opts():
         conf.register_opts(options, group=group)
+    conf.register_opts(oslo_config_glue.service_opts)
 
 
 def set_defaults() -> None:
     """Where our defaults differ from those of the libraries."""
     oslo_messaging.set_transport_defaults(rpc.EXCHANGE)
+    cfg.set_defaults(oslo_config_glue.service_opts, graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT_S)
 
 
 def validate(conf: cfg.ConfigOpts) -> None:
     """Look at every option now: oslo.config would tell of a wrong value when it is first used.
 
     :raises ConfigFileValueError: naming option, file and what is wrong.
+    :raises ConfigurationError: the time-outs are not in their order.
     """
     for group, options in list_opts():
         for option in options:
             conf[group][option.dest]
+    _check_timeouts(conf)
+
+
+def _check_timeouts(conf: cfg.ConfigOpts) -> None:
+    """Who waits for something has to wait longer than it takes, or the work is done twice or for nothing."""
+    order = [
+        ('[worker] engine_timeout_s', conf.worker.engine_timeout_s),
+        ('[DEFAULT] graceful_shutdown_timeout', conf.graceful_shutdown_timeout or math.inf),
+        ('[worker] consumer_timeout_s', conf.worker.consumer_timeout_s),
+    ]
+    for (shorter, low), (longer, high) in itertools.pairwise(order):
+        if not low < high:
+            told = 'endless' if low == math.inf else f'{low} s'
+            raise ConfigurationError(f'{shorter} ({told}) has to be less than {longer} ({high} s)')
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:

@@ -6,8 +6,9 @@ import socket
 from oslo_config import cfg
 
 from placement_worker.rpc import SLOW_TOPIC, TOPIC
-from placement_worker.rpc.endpoints import MAX_NODES_PER_CLUSTER, MAX_REQUEST_BYTES
+from placement_worker.rpc.endpoints import Limits
 
+LIMITS = Limits()
 OPTIONS = [
     cfg.StrOpt('topic', default=TOPIC, help='Topic of the requests that are decided at once.'),
     cfg.StrOpt(
@@ -31,16 +32,44 @@ OPTIONS = [
         help='Number of processes.',
     ),
     cfg.IntOpt(
-        'max_nodes_per_cluster',
-        default=MAX_NODES_PER_CLUSTER,
+        'threads',
+        default=8,
         min=1,
+        help='Number of requests of topic that a process works on at once, and takes from the broker at a time.',
+    ),
+    cfg.IntOpt(
+        'slow_threads',
+        default=16,
+        min=1,
+        help='The same for slow_topic, whose requests wait for load balancers most of the time.',
+    ),
+    cfg.IntOpt(
+        'engine_timeout_s',
+        default=600,
+        min=1,
+        help='How long engines wait for a reply, in seconds. Nothing is read from them: say here what they are '
+        'set to, so that the order of the time-outs can be checked when the worker starts.',
+    ),
+    cfg.IntOpt(
+        'consumer_timeout_s',
+        default=1800,
+        min=1,
+        help="RabbitMQ's consumer_timeout, in seconds: how long it waits for an acknowledgement before it takes the "
+        'request away. Nothing is read from it: say here what it is set to.',
+    ),
+    cfg.IntOpt(
+        'max_nodes_per_cluster',
+        default=LIMITS.nodes_per_cluster,
+        min=1,
+        mutable=True,
         help='The largest size, in nodes, that a creation may lead a cluster to. Clusters that are larger already '
         'are still served. Set it to what the engine has.',
     ),
     cfg.IntOpt(
         'max_request_bytes',
-        default=MAX_REQUEST_BYTES,
+        default=LIMITS.request_bytes,
         min=1024,
+        mutable=True,
         help='The largest request, in bytes of JSON; larger ones are refused.',
     ),
 ]

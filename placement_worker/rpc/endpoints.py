@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
@@ -32,8 +33,17 @@ from placement_worker.policies.registry import Registry
 from placement_worker.rpc.outbox import Outbox, Silent
 
 LOG = logging.getLogger(__name__)
-MAX_NODES_PER_CLUSTER = 1000
-MAX_REQUEST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a request may ask for.
+
+    `nodes_per_cluster`: what a creation may lead to at most. `request_bytes`: the largest request, as JSON.
+    """
+
+    nodes_per_cluster: int = 1000
+    request_bytes: int = 64 * 2**20
 
 
 def _now() -> datetime.datetime:
@@ -49,24 +59,21 @@ class Endpoints:
         registry: Registry,
         outbox: Outbox | None = None,
         *,
-        max_nodes: int = MAX_NODES_PER_CLUSTER,
-        max_bytes: int = MAX_REQUEST_BYTES,
+        limits: Callable[[], Limits] = Limits,
         now: Callable[[], datetime.datetime] = _now,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Wire the worker.
 
         :param outbox: what is sent besides the reply to a call; None for nothing.
-        :param max_nodes: what a creation may lead to at most, in nodes a cluster.
-        :param max_bytes: the largest request, as JSON.
+        :param limits: those in force; asked at each request.
         :param now: the time of day, which requests expire by.
         :param clock: seconds, which durations are measured by.
         """
         self._clouds = clouds
         self._registry = registry
         self._outbox = outbox or Silent()
-        self._max_nodes = max_nodes
-        self._max_bytes = max_bytes
+        self._limits = limits
         self._now = now
         self._clock = clock
         self._started_at = now().replace(microsecond=0)
@@ -141,9 +148,10 @@ class Endpoints:
         return reply
 
     def _decode(self, request: object, kind: type[codec.T]) -> codec.T:
+        max_bytes = self._limits().request_bytes
         if isinstance(request, str):
-            return codec.decode_json(request, kind, max_bytes=self._max_bytes)
-        return codec.decode(request, kind, max_bytes=self._max_bytes)
+            return codec.decode_json(request, kind, max_bytes=max_bytes)
+        return codec.decode(request, kind, max_bytes=max_bytes)
 
     def _decide(self, request: CheckRequest, bound: list[chain.Bound]) -> CheckReply:
         started = self._clock()
@@ -155,7 +163,7 @@ class Endpoints:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             reply = CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
         else:
-            state = State(request.action.data, Snapshot(cloud, request.cluster), self._max_nodes)
+            state = State(request.action.data, Snapshot(cloud, request.cluster), self._limits().nodes_per_cluster)
             reply = chain.run(bound, request, state, self._clock)
         LOG.info(
             '%s %s of cluster %s: %s in %.1f ms',

@@ -1,4 +1,4 @@
-"""The worker on the broker: the methods of the contract, exposed on its topics."""
+"""The worker on the broker: the methods of the contract, exposed on a topic."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,7 @@ from oslo_messaging.rpc import dispatcher
 from placement_worker.errors import Refused
 from placement_worker.rpc import VERSION
 from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.rpc.late_ack import LateAckServer
 from placement_worker.rpc.transport import exchange
 
 
@@ -70,15 +71,15 @@ class ExposedEndpoints:
         return self._endpoints.get_capabilities(request)
 
 
-def create(conf: cfg.ConfigOpts, transport: Any, endpoints: Endpoints) -> list[Any]:
-    """The RPC servers of the two topics, each with threads of its own; not started yet."""
-    return [
-        oslo_messaging.get_rpc_server(
-            transport,
-            oslo_messaging.Target(exchange=exchange(conf), topic=topic, server=conf.worker.host),
-            [ExposedEndpoints(endpoints)],
-            serializer=ContextSerializer(),
-            access_policy=dispatcher.ExplicitRPCAccessPolicy,
-        )
-        for topic in (conf.worker.topic, conf.worker.slow_topic)
-    ]
+def create(
+    conf: cfg.ConfigOpts, transport: Any, topic: str, endpoints: Endpoints, server_cls: type = LateAckServer
+) -> Any:
+    """The RPC server of a topic, not started yet."""
+    return oslo_messaging.get_rpc_server(
+        transport,
+        oslo_messaging.Target(exchange=exchange(conf), topic=topic, server=conf.worker.host),
+        [ExposedEndpoints(endpoints)],
+        serializer=ContextSerializer(),
+        access_policy=dispatcher.ExplicitRPCAccessPolicy,
+        server_cls=server_cls,
+    )

@@ -10,18 +10,24 @@ from oslo_config import cfg
 
 from placement_worker.errors import BrokerUnreachable, ConfigurationError
 
-QUORUM = {'rabbit_quorum_queue': 'true', 'rabbit_transient_quorum_queue': 'true'}
-"""Queues that survive a restart of the broker; both sides must say the same, or the broker refuses one."""
-PROBE_TIMEOUT_S = 5
+DEFAULTS = {
+    # Queues that survive a restart of the broker; both sides must say the same, or the broker refuses one.
+    'rabbit_quorum_queue': 'true',
+    'rabbit_transient_quorum_queue': 'true',
+    # A caller that is gone may hold the thread that replies to it for so long, in seconds; the driver says 60.
+    'kombu_missing_consumer_retry_timeout': '10',
+}
+CONNECT_TIMEOUT_S = 5
 
 
-def address(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
+def address(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> Any:
     """Where the broker is, as a TransportURL that asks for quorum queues.
 
     The options go into the URL's query instead of the configuration: there they would also change the queues
     of the process that uses our client. What the URL says itself stays.
 
     :param url: `rabbit://...`; None for `transport_url` of the configuration.
+    :param options: of the rabbit driver, for this transport alone.
     :raises ConfigurationError: it is no such URL.
     """
     try:
@@ -29,7 +35,7 @@ def address(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
     except oslo_messaging.InvalidTransportURL as exc:
         raise ConfigurationError(f'The transport URL is not valid: {exc}') from exc
     if target.transport.startswith('rabbit'):
-        target.query = {**QUORUM, **target.query}
+        target.query = {**DEFAULTS, **{key: str(value) for key, value in options.items()}, **target.query}
     return target
 
 
@@ -57,24 +63,33 @@ def probe(conf: cfg.ConfigOpts, target: Any) -> None:
     :param target: an address that a transport was made of, so that the driver's options are known.
     :raises BrokerUnreachable: none of the hosts does.
     """
-    if not target.transport.startswith('rabbit'):
-        return
+    if target.transport.startswith('rabbit'):
+        open_connection(conf, target).close()
+
+
+def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
+    """A connection of our own, beside those of oslo.messaging, to the first host that answers.
+
+    :param target: as for `probe`.
+    :raises BrokerUnreachable: none of the hosts does.
+    """
     failures = []
     for host in target.hosts:
+        connection = Connection(
+            hostname=host.hostname,
+            port=host.port or 5672,
+            userid=host.username,
+            password=host.password,
+            virtual_host=target.virtual_host or '/',
+            ssl=_tls({**conf.oslo_messaging_rabbit, **target.query}),
+            connect_timeout=CONNECT_TIMEOUT_S,
+        )
         try:
-            with Connection(
-                hostname=host.hostname,
-                port=host.port or 5672,
-                userid=host.username,
-                password=host.password,
-                virtual_host=target.virtual_host or '/',
-                ssl=_tls({**conf.oslo_messaging_rabbit, **target.query}),
-                connect_timeout=PROBE_TIMEOUT_S,
-            ) as connection:
-                connection.connect()
-                return
+            connection.connect()
         except (*connection.connection_errors, *connection.channel_errors) as exc:
             failures.append(f'{host.hostname}:{host.port or 5672}: {exc}')
+        else:
+            return connection
     raise BrokerUnreachable(f'No broker answered: {"; ".join(failures) or "the transport URL names none"}')
 
 

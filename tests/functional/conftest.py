@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import kombu
 import pytest
 import yaml
 
@@ -31,11 +32,26 @@ def broker_url() -> Iterator[str]:
         broker.close()
 
 
+def amqp(url: str) -> kombu.Connection:
+    """A connection beside the messaging layer."""
+    return kombu.Connection(url.replace('rabbit://', 'amqp://'))
+
+
 class Worker:
     """A placement-worker process with topics of its own, its configuration and its log."""
 
-    def __init__(self, folder: Path, url: str, cloud: object, settings: str = '', **options: object) -> None:
-        self.topic = f'test-{os.getpid()}-{time.monotonic_ns()}'
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        cloud: object,
+        settings: str = '',
+        command: Sequence[str] = (str(Path(sys.executable).with_name('placement-worker')),),
+        environment: Mapping[str, str] = os.environ,
+        **options: object,
+    ) -> None:
+        self.topic = str(options.get('topic', f'test-{os.getpid()}-{time.monotonic_ns()}'))
+        self._command, self._environment = command, environment
         self.url = url
         self.log = folder / 'worker.log'
         self.stderr = folder / 'stderr'
@@ -47,15 +63,21 @@ class Worker:
             f'[cloud]\nbackend = inventory\ninventory_file = {folder / "cloud.yaml"}\n'
             '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
         )
-        self.process = self._start()
+        self.process = self.start()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        program = Path(sys.executable).with_name('placement-worker')
+    def start(self) -> subprocess.Popen[bytes]:
         with self.stderr.open('wb') as stderr:
-            return subprocess.Popen([program, '--config-file', self.config], stderr=stderr)
+            return subprocess.Popen(
+                [*self._command, '--config-file', str(self.config)], stderr=stderr, env=self._environment
+            )
+
+    def children(self) -> list[int]:
+        """The processes that serve."""
+        threads = Path(f'/proc/{self.process.pid}/task').glob('*/children')
+        return sorted(int(child) for thread in threads for child in thread.read_text().split())
 
     def client(self, **more: object) -> PolicyClient:
-        return PolicyClient(self.url, topic=self.topic, **{'timeout_s': 20, **more})  # type: ignore[arg-type]
+        return PolicyClient(self.url, **{'topic': self.topic, 'timeout_s': 20, **more})  # type: ignore[arg-type]
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -85,8 +107,8 @@ def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """Start workers and wait until they answer; they end with the module."""
     workers: list[Worker] = []
 
-    def start(cloud: object, settings: str = '', **options: object) -> Worker:
-        worker = Worker(tmp_path_factory.mktemp('worker'), broker_url, cloud, settings, **options)
+    def start(cloud: object, settings: str = '', url: str = broker_url, **options: object) -> Worker:
+        worker = Worker(tmp_path_factory.mktemp('worker'), url, cloud, settings, **options)  # type: ignore[arg-type]
         workers.append(worker)
         worker.wait_until_ready()
         return worker
@@ -94,3 +116,13 @@ def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
     yield start
     for worker in workers:
         worker.stop()
+
+
+@pytest.fixture(scope='module')
+def own_broker() -> Iterator[Broker]:
+    """A broker that may be killed."""
+    broker = Broker()
+    try:
+        yield broker.start()
+    finally:
+        broker.close()

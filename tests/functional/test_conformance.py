@@ -27,23 +27,18 @@ def client(broker_url, registry):
     """A client of the worker's servers, which run in this process."""
     conf = cfg.CONF
     config.register(conf)
+    config.set_defaults()
     conf([], default_config_files=[])
-    conf.set_override('topic', TOPIC, 'worker')
-    conf.set_override('slow_topic', f'{TOPIC}-slow', 'worker')
     connection = transport.connect(conf, transport.address(conf, broker_url))
-    servers = server.create(conf, connection, Endpoints(CloudOfTheProject(), registry))
-    for one in servers:
-        one.start()
+    worker = server.create(conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry))
+    worker.start()
     client = PolicyClient(broker_url, topic=TOPIC, exchange=transport.exchange(conf), timeout_s=20)
     yield client
     client.close()
-    for one in servers:
-        one.stop()
-        one.wait()
+    worker.stop()
+    worker.wait()
     connection.cleanup()
     conf.clear()
-    conf.clear_override('topic', 'worker')
-    conf.clear_override('slow_topic', 'worker')
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case['id'])

@@ -21,6 +21,7 @@ from placement_worker import errors
 from placement_worker.model import CheckReply, ReplyTo
 from placement_worker.rpc import EXCHANGE, transport
 from placement_worker.rpc.client import PolicyClient
+from tests.functional.conftest import amqp
 from tests.malformed import GOOD, TABLE
 from tests.requests import changed, nodes, request, zone_policy
 
@@ -74,7 +75,7 @@ def test_a_refused_request_raises_the_same_error_at_the_caller_in_the_same_words
 
 
 def test_a_call_says_until_when_it_waits(client, worker):
-    with _amqp(worker.url) as connection:
+    with amqp(worker.url) as connection:
         spy = _spy(connection, worker)
         client.policy_check(GOOD)
         sent = json.loads(json.loads(spy.get(no_ack=True).body)['oslo.message'])
@@ -168,7 +169,7 @@ GARBAGE = [
 
 
 def test_garbage_on_the_queue_is_dropped_and_the_next_request_answered(worker, client):
-    with _amqp(worker.url) as connection:
+    with amqp(worker.url) as connection:
         producer = connection.Producer()
         for body in GARBAGE:
             for content_type in ('application/json', 'application/octet-stream', 'nonsense/x'):
@@ -181,7 +182,7 @@ def test_garbage_on_the_queue_is_dropped_and_the_next_request_answered(worker, c
                 )
 
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
-    with _amqp(worker.url) as connection:
+    with amqp(worker.url) as connection:
         assert connection.default_channel.queue_declare(worker.topic, passive=True).message_count == 0
     assert worker.process.poll() is None
 
@@ -231,11 +232,6 @@ def test_a_request_that_expired_is_answered_with_an_error(client):
     assert client.policy_check(expired).action.data['reason'] == 'Request expired'
 
 
-def _amqp(url):
-    """A connection beside the messaging layer."""
-    return kombu.Connection(url.replace('rabbit://', 'amqp://'))
-
-
 def _spy(connection, worker):
     """A queue that gets a copy of each request to a worker."""
     queue = kombu.Queue('test-spy', kombu.Exchange(EXCHANGE, 'topic'), worker.topic)(connection.default_channel)
@@ -246,7 +242,7 @@ def _spy(connection, worker):
 
 def _notified(url, topic):
     """All notifications that wait on a topic."""
-    with _amqp(url) as connection:
+    with amqp(url) as connection:
         channel = connection.default_channel
         while (message := channel.basic_get(topic, no_ack=True)) is not None:
             yield json.loads(json.loads(message.body)['oslo.message'])
@@ -308,7 +304,7 @@ def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(wor
     context = {'request_id': 'req-23', 'password': SECRETS[0], 'trusts': [SECRETS[2]], 'auth_token': SECRETS[3]}
     failing = changed(asked, lambda r: r['cluster']['nodes'][0].update(index='x'))
 
-    with _amqp(broker_url) as connection:
+    with amqp(broker_url) as connection:
         spy = _spy(connection, worker)
         replies = [repr(client.policy_check(asked, context)), repr(raw.call(context, 'policy_check', request=asked))]
         for caller in (
@@ -405,6 +401,14 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
         ('[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n', 'The cloud cannot be read: '),
         ('[cloud]\nbackend = aws\n', 'Value for option backend from LocationInfo'),
         ('[worker]\nworkers = 0\n', 'Value for option workers from LocationInfo'),
+        (
+            '[worker]\nengine_timeout_s = 900\n',
+            '[worker] engine_timeout_s (900 s) has to be less than [DEFAULT] graceful_shutdown_timeout (900 s)',
+        ),
+        (
+            '[DEFAULT]\ngraceful_shutdown_timeout = 0\n',
+            '[DEFAULT] graceful_shutdown_timeout (endless) has to be less than [worker] consumer_timeout_s (1800 s)',
+        ),
     ],
 )
 def test_a_configuration_that_cannot_work_is_told_in_a_line(config, message, tmp_path):

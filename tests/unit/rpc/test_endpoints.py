@@ -13,7 +13,7 @@ from placement_worker import errors
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from placement_worker.model import Credentials
-from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.outbox import ended_payload, started_payload
 from tests.malformed import GOOD, TABLE
 from tests.requests import changed, deletion_policy, node, request, zone_policy
@@ -86,7 +86,7 @@ def test_keys_that_the_contract_does_not_list_are_ignored(endpoints):
 
 def test_a_request_above_the_limit_is_refused_in_either_form(registry):
     text = msgspec.json.encode(GOOD).decode()
-    endpoints = Endpoints(CLOUD, registry, max_bytes=len(text) - 1)
+    endpoints = Endpoints(CLOUD, registry, limits=lambda: Limits(request_bytes=len(text) - 1))
 
     for form in (GOOD, text):
         with pytest.raises(

@@ -1,0 +1,234 @@
+"""An RPC server that acknowledges a request after its reply, so that none is lost when a worker dies.
+
+The stock server of oslo.messaging acknowledges before it begins: what a killed worker had in hand is gone. This one
+leaves a request with the broker until the reply is out; if the worker dies before, another one gets it. So a
+request may be handled twice, never not at all. `get_rpc_server` takes the class as `server_cls`.
+
+All of oslo.messaging's private names that this project uses are used here, and `tests/unit/rpc/test_late_ack.py` fails
+when a release changes them. What they are for: a connection that listens, with consumers for the topic and for the
+topic of this server alone; the message objects that know how to reply; the adapter whose thread polls.
+
+Only that thread touches the connection, as kombu demands: acknowledging and giving back are put into a queue that it
+empties, at the latest after `POLL_S`.
+"""
+
+import collections
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from oslo_messaging._drivers import amqp, amqpdriver, base, impl_rabbit
+from oslo_messaging._drivers import common as driver_common
+from oslo_messaging.rpc import server as rpc_server
+
+LOG = logging.getLogger(__name__)
+POLL_S = 0.02  # how long an acknowledgement may wait for the thread that polls; idle, it costs 1 % of a CPU
+REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
+
+
+class LateAckServer(rpc_server.RPCServer):
+    """Acknowledges after the reply, on RabbitMQ; on other drivers it is the stock server."""
+
+    def _create_listener(self) -> Any:
+        driver = self.transport._driver
+        if not isinstance(driver, impl_rabbit.RabbitDriver):
+            LOG.warning(
+                'The driver of the transport is %s: requests are acknowledged BEFORE they are handled, and a worker '
+                'that dies loses those it has in hand. Use rabbit:// in production.',
+                type(driver).__name__,
+            )
+            return super()._create_listener()
+        connection = driver._get_connection(driver_common.PURPOSE_LISTEN)
+        listener = LateAckListener(driver, connection)
+        for topic in (self._target.topic, f'{self._target.topic}.{self._target.server}'):
+            connection.declare_topic_consumer(
+                exchange_name=driver._get_exchange(self._target),
+                topic=topic,
+                callback=listener,
+            )
+        return base.PollStyleListenerAdapter(listener, batch_size=1, batch_timeout=None)
+
+    def _process_incoming(self, incoming: list[Any]) -> None:
+        """Handle one request, in a thread of the pool, and settle it whatever happens."""
+        (request,) = incoming
+        if not isinstance(request, LateAckRequest):
+            super()._process_incoming(incoming)
+            return
+        if not request.begin():
+            return
+        try:
+            super()._process_incoming(incoming)
+        except BaseException:  # SystemExit from an endpoint, say: it would come back, and end the next worker too
+            LOG.exception('A request ended its handler; the caller is told')
+            request.reply(failure=sys.exc_info())
+        finally:
+            request.finish()
+
+
+class LateAckRequest(amqpdriver.AMQPIncomingMessage):
+    """A request in hand: waiting, begun, or given back.
+
+    `delivery` is the message as the broker last delivered it, which is the one to settle.
+    """
+
+    def __init__(self, listener: 'LateAckListener', delivery: Any, key: object, context: Any) -> None:
+        super().__init__(
+            listener,
+            context.to_dict(),
+            delivery,
+            key,
+            context.msg_id,
+            context.reply_q,
+            context.client_timeout,
+            listener.obsolete_reply_queues,
+            listener,
+        )
+        self.delivery = delivery
+        self.key = key
+        self._lock = threading.Lock()
+        self._waiting = True
+
+    def acknowledge(self) -> None:
+        """Not yet: the stock server calls this before it begins."""
+
+    def begin(self) -> bool:
+        """Start to work on it, unless it was given back meanwhile."""
+        return self._leave_waiting()
+
+    def give_back(self) -> bool:
+        """Leave it to another worker, unless it was begun meanwhile. In the polling thread."""
+        given = self._leave_waiting()
+        if given:
+            self.listener.give_back(self)
+        return given
+
+    def finish(self) -> None:
+        """The reply is out: acknowledge, with the next turn of the polling thread."""
+        self.listener.do(lambda: self.listener.acknowledge(self))
+
+    def _leave_waiting(self) -> bool:
+        with self._lock:
+            waited, self._waiting = self._waiting, False
+        return waited
+
+
+class LateAckListener(base.PollStyleListener):
+    """Takes deliveries of one connection and settles them when told; all but `do` runs in the polling thread."""
+
+    def __init__(self, driver: Any, connection: Any) -> None:
+        super().__init__(driver.prefetch_size)
+        self.driver = driver
+        self.obsolete_reply_queues = amqpdriver.ObsoleteReplyQueuesCache()
+        self.polled_at = time.monotonic()
+        self._connection = connection
+        self._arrived: collections.deque[LateAckRequest] = collections.deque()
+        self._in_hand: dict[object, LateAckRequest] = {}
+        self._finished: dict[object, None] = {}
+        self._operations: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+
+    def __call__(self, delivery: Any) -> None:
+        """Take a delivery; the driver rejects it for good if this raises."""
+        redelivered = bool(delivery._raw_message.delivery_info.get('redelivered'))
+        unique_id = delivery.pop(amqp.UNIQUE_ID, None)
+        if not isinstance(unique_id, str | None):
+            raise ValueError('Expected a string for the unique id of a request')
+        if redelivered:
+            LOG.info('Request %s is delivered again', unique_id)
+        if unique_id is not None and self._is_known(unique_id, delivery):
+            return
+        key = object() if unique_id is None else unique_id
+        request = LateAckRequest(self, delivery, key, amqp.unpack_context(delivery))
+        self._in_hand[key] = request
+        self._arrived.append(request)
+
+    def poll(
+        self, timeout: float | None = None, batch_size: int = 1, batch_timeout: float | None = None
+    ) -> list[LateAckRequest]:
+        """Wait for a request; none when stopped, and all that was begun is settled."""
+        while True:
+            self.polled_at = time.monotonic()
+            self._operate()
+            if self._stopping.is_set():
+                self._take_no_more()
+                if not self._in_hand:
+                    return []
+            elif self._arrived:
+                return [self._arrived.popleft()]
+            try:
+                self._connection.consume(timeout=POLL_S)
+            except driver_common.Timeout:
+                continue
+
+    def stop(self) -> None:
+        """Take no more, give back what nobody has begun, go on until the rest is settled."""
+        self._stopping.set()
+
+    def cleanup(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def do(self, operation: Callable[[], None]) -> None:
+        """Have something done in the polling thread."""
+        self._operations.put(operation)
+
+    def acknowledge(self, request: LateAckRequest) -> None:
+        """Tell the broker that a request is done, and remember that: if it does not hear, it comes again."""
+        self._finished[request.key] = None
+        if len(self._finished) > REMEMBERED:
+            del self._finished[next(iter(self._finished))]
+        self._settle(request, request.delivery.acknowledge)
+
+    def give_back(self, request: LateAckRequest) -> None:
+        """Have the broker deliver a request to somebody else."""
+        self._settle(request, request.delivery.requeue)
+
+    def _settle(self, request: LateAckRequest, how: Callable[[], None]) -> None:
+        del self._in_hand[request.key]
+        try:
+            how()
+        except Exception as exc:  # whatever a lost connection raises
+            LOG.warning('Request %s could not be settled and will be delivered again: %s', request.key, exc)
+
+    def _is_known(self, unique_id: str, delivery: Any) -> bool:
+        """Whether it is here already: in hand, then the new delivery is the one to settle, or finished."""
+        request = self._in_hand.get(unique_id)
+        if request is not None and not _on_same_channel(request.delivery, delivery):
+            request.delivery = delivery
+            return True
+        if request is not None or unique_id in self._finished:
+            LOG.info('Request %s is or was handled here: dropped', unique_id)
+            delivery.acknowledge()
+            return True
+        return False
+
+    def _operate(self) -> None:
+        while True:
+            try:
+                operation = self._operations.get_nowait()
+            except queue.Empty:
+                return
+            operation()
+
+    def _take_no_more(self) -> None:
+        """Cancel the consumers, for good also if the connection is made anew, and give back what waits."""
+        consumers = dict(self._connection._consumers)
+        self._connection._consumers.clear()
+        for consumer, tag in consumers.items():
+            try:
+                consumer.cancel(tag)
+            except Exception as exc:  # a lost connection has no consumers
+                LOG.warning('A consumer could not be cancelled: %s', exc)
+        self._arrived.clear()
+        for request in list(self._in_hand.values()):
+            if request.give_back():
+                LOG.info('Request %s is left to another worker', request.key)
+
+
+def _on_same_channel(one: Any, other: Any) -> bool:
+    """Two deliveries on one channel are two messages; on another channel it is the same one again."""
+    return one._raw_message.channel is other._raw_message.channel

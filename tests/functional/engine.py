@@ -1,0 +1,116 @@
+"""An engine that keeps workers busy, and counts what it gets back."""
+
+import collections
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+
+import oslo_messaging
+from oslo_config import cfg
+
+from placement_worker.errors import BrokerUnreachable
+from placement_worker.model import ReplyTo
+from placement_worker.rpc import transport
+from tests.functional.conftest import Worker
+from tests.requests import request
+
+TO = ReplyTo('test-engine', 'test-engine-replies', 'policy_checked')
+
+
+def slow(seconds, runs='/dev/null', name='act-1', **more):
+    """A request whose only policy sleeps."""
+    properties = {'seconds': seconds, 'runs': str(runs), **more}
+    policy = {'id': 'slow', 'spec': {'type': 'test.policy.slow', 'version': '1.0', 'properties': properties}}
+    return request('CLUSTER_SCALE_OUT', [policy], id=name)
+
+
+def seconds_of(number):
+    """50 to 200 ms, spread."""
+    return 0.05 + number % 16 / 100
+
+
+class Engine:
+    """Casts and calls checks; replies to casts come to a server of its own."""
+
+    def __init__(self, worker: Worker, runs) -> None:
+        self.worker = worker
+        self.runs = runs
+        self.replies: collections.Counter = collections.Counter()
+        self.confirmed: list[str] = []
+        self.calls: list[Future] = []
+        self._callers = ThreadPoolExecutor(6)
+        self._connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
+        target = oslo_messaging.Target(exchange=TO.exchange, topic=TO.topic, server=worker.topic)
+        self._server = oslo_messaging.get_rpc_server(self._connection, target, [self])
+        self._server.start()
+
+    @oslo_messaging.expose
+    def policy_checked(self, context, request_id, reply):
+        self.replies[request_id] += 1
+
+    def cast(self, count: int) -> None:
+        """Cast checks; what the broker does not confirm is not counted."""
+        with closing(self.worker.client()) as client:
+            for number in range(count):
+                name = f'cast-{len(self.confirmed)}-{number}'
+                asked = slow(seconds_of(number), self.runs, name)
+                try:
+                    client.cast_check(asked, TO, {'request_id': name})
+                except BrokerUnreachable:
+                    time.sleep(0.2)
+                else:
+                    self.confirmed.append(name)
+
+    def call(self, count: int) -> None:
+        """Call checks from several threads; `answered` waits for them."""
+        client = self.worker.client(timeout_s=120)
+
+        def one(number):
+            name = f'call-{number}'
+            try:
+                return client.policy_check(slow(seconds_of(number), self.runs, name)).action.data['status']
+            except BrokerUnreachable:
+                return 'not confirmed'
+
+        self.calls += [self._callers.submit(one, number) for number in range(count)]
+
+    def answered(self) -> collections.Counter:
+        """How the calls ended."""
+        return collections.Counter(call.result(timeout=180) for call in self.calls)
+
+    def lost(self, timeout_s: float) -> set[str]:
+        """The confirmed casts that no reply came to, when all have come or the time is up."""
+        deadline = time.monotonic() + timeout_s
+        while set(self.confirmed) - set(self.replies) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return set(self.confirmed) - set(self.replies)
+
+    def ran_twice(self) -> int:
+        """How many requests were begun more than once."""
+        return sum(count > 1 for count in collections.Counter(self.runs.read_text().split()).values())
+
+    def close(self) -> None:
+        self._callers.shutdown()
+        self._server.stop()
+        self._server.wait()
+        self._connection.cleanup()
+
+
+def repeat(what: Callable[[], object], every_s: float) -> Callable[[], None]:
+    """Do something again and again in a thread of its own, until the function that comes back is called."""
+    enough = threading.Event()
+
+    def run():
+        while not enough.wait(every_s):
+            what()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def stop():
+        enough.set()
+        thread.join()
+
+    return stop

@@ -1,0 +1,33 @@
+"""A policy type of the tests: takes its time, and writes down each run."""
+
+import os
+import time
+
+from msgspec import Struct
+
+from placement_worker.policies.base import AFTER, BEFORE, Outcome, Policy, on
+
+
+class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long it takes, and where it writes each run of an action."""
+
+    seconds: float
+    runs: str = os.devnull
+    exits: bool = False
+
+
+class Slow(Policy[SlowProperties]):
+    """Sleeps."""
+
+    name = 'test.policy.slow'
+    versions = {'1.0': SlowProperties}
+    priority = 100
+    targets = on(BEFORE, 'CLUSTER_SCALE_OUT') | on(AFTER, 'CLUSTER_SCALE_OUT')
+
+    def check(self, request, state):
+        with open(self.properties.runs, 'a') as runs:
+            runs.write(f'{request.action.id}\n')
+        if self.properties.exits:
+            raise SystemExit(3)
+        time.sleep(self.properties.seconds)
+        return Outcome('APPLIED', 'slept')

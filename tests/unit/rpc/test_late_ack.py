@@ -1,0 +1,253 @@
+"""The server that acknowledges after the reply: its bookkeeping, and what it relies on in oslo.messaging."""
+
+import inspect
+
+import pytest
+from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
+from oslo_messaging.rpc import server as rpc_server
+
+from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener
+
+
+class Driver:
+    prefetch_size = 8
+
+
+class Consumer:
+    def __init__(self):
+        self.cancelled = []
+
+    def cancel(self, tag):
+        self.cancelled.append(tag)
+
+
+class Connection:
+    """A broker that hands out what is put on it."""
+
+    def __init__(self):
+        self.consumer = Consumer()
+        self._consumers = {self.consumer: 1}
+        self.waiting = []
+        self.idle = lambda: None
+
+    def consume(self, timeout):
+        if not self.waiting:
+            self.idle()
+            raise common.Timeout
+        self.waiting.pop(0)()
+
+
+class Raw:
+    def __init__(self, channel, redelivered):
+        self.channel = channel
+        self.delivery_info = {'redelivered': redelivered}
+
+
+class Delivery(dict):
+    """As the driver's RabbitMessage."""
+
+    def __init__(self, unique_id, channel='channel-1', redelivered=False, broken=False):
+        super().__init__({'method': 'm', '_unique_id': unique_id} if unique_id is not None else {'method': 'm'})
+        self._raw_message = Raw(channel, redelivered)
+        self.settled = []
+        self.broken = broken
+
+    def acknowledge(self):
+        self._settle('acknowledged')
+
+    def requeue(self):
+        self._settle('given back')
+
+    def _settle(self, how):
+        if self.broken:
+            raise ConnectionError('gone')
+        self.settled.append(how)
+
+
+@pytest.fixture
+def connection():
+    return Connection()
+
+
+@pytest.fixture
+def listener(connection):
+    return LateAckListener(Driver(), connection)
+
+
+def deliver(listener, *deliveries):
+    for delivery in deliveries:
+        listener(delivery)
+
+
+def turn(listener, connection):
+    """Let the polling thread go round once, without anything arriving."""
+
+    class Enough(Exception):
+        pass
+
+    def stop():
+        raise Enough
+
+    connection.idle = stop
+    with pytest.raises(Enough):
+        listener.poll()
+
+
+def test_a_request_is_acknowledged_when_it_is_finished_and_not_before(listener, connection):
+    delivery = Delivery('u1')
+    deliver(listener, delivery)
+
+    (request,) = listener.poll()
+    request.acknowledge()  # as the stock server does before it begins
+    assert request.begin()
+    turn(listener, connection)
+    assert delivery.settled == []
+    request.finish()
+    turn(listener, connection)
+
+    assert delivery.settled == ['acknowledged']
+
+
+def test_one_that_comes_again_on_a_new_connection_while_in_hand_is_settled_there_and_runs_once(listener, connection):
+    first, again = Delivery('u1', broken=True), Delivery('u1', channel='channel-2', redelivered=True)
+    deliver(listener, first)
+    (request,) = listener.poll()
+    request.begin()
+
+    deliver(listener, again)
+    request.finish()
+    turn(listener, connection)
+
+    assert (first.settled, again.settled) == ([], ['acknowledged'])
+
+
+def test_one_that_comes_again_after_its_acknowledgement_was_lost_is_dropped(listener, connection):
+    deliver(listener, Delivery('u1', broken=True))
+    (request,) = listener.poll()
+    request.begin()
+    request.finish()
+    turn(listener, connection)
+
+    again = Delivery('u1', channel='channel-2', redelivered=True)
+    deliver(listener, again)
+
+    assert again.settled == ['acknowledged']
+    turn(listener, connection)
+
+
+def test_the_same_request_published_twice_runs_once(listener, connection):
+    first, second = Delivery('u1'), Delivery('u1')
+
+    deliver(listener, first, second)
+
+    assert len(listener.poll()) == 1
+    assert (first.settled, second.settled) == ([], ['acknowledged'])
+    turn(listener, connection)
+
+
+def test_requests_without_an_id_are_told_apart_all_the_same(listener):
+    deliver(listener, Delivery(None), Delivery(None))
+
+    assert listener.poll() != listener.poll()
+
+
+def test_an_id_that_is_none_is_rejected_by_the_driver(listener):
+    with pytest.raises(ValueError, match='unique id'):
+        deliver(listener, Delivery(['u1']))
+
+
+def test_only_so_many_finished_requests_are_remembered(listener, connection):
+    for number in range(REMEMBERED + 10):
+        deliver(listener, Delivery(f'u{number}'))
+        (request,) = listener.poll()
+        request.begin()
+        request.finish()
+    turn(listener, connection)
+
+    assert len(listener._finished) == REMEMBERED
+    assert f'u{REMEMBERED + 9}' in listener._finished
+
+
+def test_at_a_stop_what_has_not_begun_is_given_back_and_the_rest_is_finished(listener, connection):
+    begun, polled, arrived = Delivery('u1'), Delivery('u2'), Delivery('u3')
+    deliver(listener, begun, polled, arrived)
+    (first,), (second,) = listener.poll(), listener.poll()
+    first.begin()
+
+    listener.stop()
+    turn(listener, connection)
+
+    assert connection.consumer.cancelled == [1]
+    assert connection._consumers == {}, 'a connection that is made anew must not consume again'
+    assert (begun.settled, polled.settled, arrived.settled) == ([], ['given back'], ['given back'])
+    assert not second.begin(), 'the pool gets to it later, and it is somebody elses then'
+    first.finish()
+    assert listener.poll() == []
+    assert begun.settled == ['acknowledged']
+
+
+def test_one_that_could_not_be_given_back_and_comes_again_is_not_taken_for_finished(listener, connection):
+    deliver(listener, Delivery('u1', broken=True))
+    listener.stop()
+    assert listener.poll() == []
+
+    assert 'u1' not in listener._finished
+
+
+PARAMETERS = {
+    amqpdriver.AMQPIncomingMessage.__init__: (
+        'self listener ctxt message unique_id msg_id reply_q client_timeout obsolete_reply_queues '
+        'message_operations_handler'
+    ),
+    amqpdriver.AMQPIncomingMessage.reply: 'self reply failure',
+    base.PollStyleListenerAdapter.__init__: 'self poll_style_listener batch_size batch_timeout',
+    base.PollStyleListener.poll: 'self timeout batch_size batch_timeout',
+    base.PollStyleListener.__init__: 'self prefetch_size',
+    amqpdriver.AMQPDriverBase._get_connection: 'self purpose retry',
+    amqpdriver.AMQPDriverBase._get_exchange: 'self target',
+    impl_rabbit.Connection.declare_topic_consumer: 'self exchange_name topic callback queue_name',
+    impl_rabbit.Connection.consume: 'self timeout',
+    impl_rabbit.Connection.close: 'self',
+    impl_rabbit.Consumer.cancel: 'self tag',
+    impl_rabbit.RabbitMessage.acknowledge: 'self',
+    impl_rabbit.RabbitMessage.requeue: 'self',
+    amqp.unpack_context: 'msg',
+    rpc_server.RPCServer._create_listener: 'self',
+    rpc_server.RPCServer._process_incoming: 'self incoming',
+    rpc_server.RPCServer.__init__: 'self transport target dispatcher executor',
+}
+
+
+@pytest.mark.parametrize('function', PARAMETERS, ids=lambda function: function.__qualname__)
+def test_what_is_private_in_oslo_messaging_is_as_we_use_it(function):
+    assert ' '.join(inspect.signature(function).parameters) == PARAMETERS[function]
+
+
+@pytest.mark.parametrize(
+    ('where', 'words'),
+    [
+        (rpc_server.RPCServer._process_incoming, ['incoming[0]', 'message.acknowledge()', 'message.reply(res)']),
+        (rpc_server.RPCServer.__init__, ['self._target = target']),
+        (amqpdriver.AMQPIncomingMessage.reply, ['self.listener.driver', 'self.orig_msg_id']),
+        (base.PollStyleListenerAdapter.stop, ['_poll_style_listener.stop()', '_listen_thread.join()']),
+        (base.PollStyleListenerAdapter._runner, ['while self._started', 'if not incoming']),
+        (impl_rabbit.RabbitMessage.__init__, ['self._raw_message = raw_message']),
+        (impl_rabbit.Connection.declare_consumer, ['self._consumers[consumer] = tag']),
+        (impl_rabbit.Connection.__init__, ["'confirm_publish': True"]),
+        (impl_rabbit.Connection.consume, ['rpc_common.Timeout()', 'self._consumers.items()']),
+        (impl_rabbit.Consumer._callback, ['self.callback(RabbitMessage(message))', 'message.reject()']),
+        (amqpdriver.AMQPDriverBase.listen, ['declare_topic_consumer', "'{}.{}'.format(target.topic"]),
+    ],
+    ids=lambda value: getattr(value, '__qualname__', ''),
+)
+def test_what_is_private_in_oslo_messaging_does_what_we_rely_on(where, words):
+    source = inspect.getsource(where)
+
+    assert [word for word in words if word not in source] == []
+
+
+def test_the_names_that_we_use_are_there():
+    assert amqp.UNIQUE_ID == '_unique_id'
+    assert issubclass(impl_rabbit.RabbitDriver, amqpdriver.AMQPDriverBase)
+    assert common.PURPOSE_LISTEN
+    assert amqpdriver.ObsoleteReplyQueuesCache
