@@ -81,6 +81,7 @@ def _wait_for(condition, timeout_s=20):
         time.sleep(0.02)
 
 
+@pytest.mark.long
 def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
     worker = start(workers=2, threads=3)
     busy = engine(worker)
@@ -99,6 +100,7 @@ def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
     print(f'{KILLS} kills, {sum(again)} deliveries again, {busy.ran_twice()} of 700 requests were begun twice')
 
 
+@pytest.mark.long
 def test_the_stock_server_loses_casts_when_processes_are_killed(start, engine):
     """The control: the test above can fail."""
     worker = start(workers=2, threads=3, command=(sys.executable, str(HERE / 'stock_worker.py')))
@@ -115,6 +117,7 @@ def test_the_stock_server_loses_casts_when_processes_are_killed(start, engine):
     print(f'the stock server lost {len(lost)} of 200 casts to 3 kills')
 
 
+@pytest.mark.long
 def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(start, engine, own_broker):
     worker = start(workers=2, threads=3)
     busy = engine(worker)
@@ -134,14 +137,15 @@ def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(start
     print(f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, {busy.ran_twice()} begun twice')
 
 
+@pytest.mark.long
 def test_nothing_confirmed_is_lost_when_all_connections_are_closed_every_second(start, engine, own_broker):
     worker = start(workers=2, threads=3)
     busy = engine(worker)
-    casting = threading.Thread(target=busy.cast, args=(400,))
+    casting = threading.Thread(target=busy.cast, args=(800,))
     stop = repeat(lambda: own_broker.control('close_all_connections', 'test'), every_s=1)
     began = time.monotonic()
     casting.start()
-    busy.call(120)
+    busy.call(160)
     casting.join()
     time.sleep(max(0, 20 - (time.monotonic() - began)))
     stop()
@@ -186,6 +190,7 @@ def test_what_waits_for_a_thread_at_a_stop_is_answered_by_another_worker(start):
     assert second.process.poll() is None
 
 
+@pytest.mark.long
 def test_a_decision_does_not_wait_for_slow_requests(start):
     worker = start(workers=1, slow_threads=2)
     decided = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
@@ -209,6 +214,7 @@ def test_a_decision_does_not_wait_for_slow_requests(start):
     assert answers == ['OK'] * 4
 
 
+@pytest.mark.long
 def test_workers_are_replaced_one_after_the_other_under_load(start):
     """A rolling restart: the new process joins the queue, then the old one leaves; no caller notices."""
     old = start(workers=1)
@@ -300,6 +306,7 @@ def _answers(client):
         return False
 
 
+@pytest.mark.long
 def test_a_worker_waits_for_a_broker_that_is_not_there_yet(own_broker, tmp_path):
     own_broker.kill()
     worker = Worker(tmp_path, own_broker.url, CLOUD)
