@@ -67,7 +67,10 @@ def _consult(policy: Policy[Any], request: CheckRequest, state: State) -> Outcom
         return skipped(f'{policy.name} does not handle {action} {request.target}.')
     if policy.profile_types is not None and profile_type not in policy.profile_types:
         return skipped(f'{policy.name} does not support profile type {profile_type}.')
-    return policy.check(request, state)
+    outcome = policy.check(request, state)
+    if not isinstance(outcome, Outcome):
+        raise TypeError(f'{policy.name} returned {type(outcome).__name__}, expected an Outcome')
+    return outcome
 
 
 def _after(state: State, outcome: Outcome) -> State:

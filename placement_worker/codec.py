@@ -1,5 +1,6 @@
 """Decode once, at the edge, with errors that name path, expectation and finding; encode the reply."""
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
@@ -80,7 +81,10 @@ def encode(reply: object, like: object) -> Any:
 
 
 def unknown_keys(raw: object, kind: type, path: str = '$') -> Iterator[str]:
-    """Name, as paths, the keys that the contract does not list; free-form maps and excerpts may hold any."""
+    """Name, as paths, the keys that the contract does not list, each with the nearest that it does.
+
+    Free-form maps and excerpts may hold any key.
+    """
     yield from _unknown(raw, inspect.type_info(kind), path)
 
 
@@ -90,7 +94,8 @@ def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
         known = {f.encode_name: f.type for f in kind.fields}
         for key, value in raw.items():
             if key not in known:
-                yield f'{path}.{key}'
+                near = difflib.get_close_matches(str(key), known, n=1)
+                yield f'`{path}.{key}`' + (f' (did you mean `{near[0]}`?)' if near else '')
             else:
                 yield from _unknown(value, known[key], f'{path}.{key}')
     elif isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(raw, list):

@@ -26,6 +26,8 @@ from placement_worker.rpc.publisher import Publisher
 
 PROGRAM = 'placement-worker'
 BROKER_WAIT_MAX_S = 10
+QUIET = ('amqp=ERROR', 'stevedore=CRITICAL')
+"""Loggers that warn of what is no fault, or of what we tell ourselves."""
 LOG = logging.getLogger(__name__)
 
 
@@ -91,9 +93,18 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         _configure(conf, arguments)
         clouds = _clouds(conf)
         _declare(conf)
-    except (cfg.Error, errors.PlacementWorkerError) as exc:
-        print(f'{PROGRAM}: {exc}', file=sys.stderr)  # noqa: T201  # the log may not be there yet
-        return 2
+    except OSError as exc:
+        return _complain(errors.told(exc))
+    except (cfg.Error, errors.PlacementWorkerError, UnicodeDecodeError) as exc:
+        return _complain(config.told(exc))
+    LOG.info(
+        'Serving %s and %s of exchange %s as %s, with %d processes',
+        conf.worker.topic,
+        conf.worker.slow_topic,
+        transport.exchange(conf),
+        conf.worker.host,
+        conf.worker.workers,
+    )
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
     manager.add(Worker, conf.worker.workers, args=(conf, clouds, Registry.installed()))
     oslo_config_glue.setup(manager, conf, reload_method='mutate')
@@ -103,6 +114,12 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     return 0
 
 
+def _complain(message: str) -> int:
+    """Say in one line why it does not start; the log may not be there yet."""
+    print(f'{PROGRAM}: {message}', file=sys.stderr)  # noqa: T201
+    return 2
+
+
 def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     """Read the command line and the files it names, and set up the log.
 
@@ -110,6 +127,7 @@ def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     """
     config.register(conf)
     log.register_options(conf)
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET])
     config.set_defaults()
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     config.validate(conf)

@@ -48,13 +48,17 @@ def read(path: str) -> list[Any]:
     """
     try:
         if path == '-':
-            return parse(sys.stdin.read())
-        with open(path, encoding='utf-8') as file:
-            return parse(file.read())
+            found = parse(sys.stdin.read())
+        else:
+            with open(path, encoding='utf-8') as file:
+                found = parse(file.read())
     except UnicodeDecodeError as exc:
         raise Malformed(f'{path} is not UTF-8 text: {exc}') from exc
     except Malformed as exc:
         raise Malformed(f'{path} holds no YAML or JSON: {exc}') from exc
+    if not found:
+        raise Malformed(f'{path} is empty')
+    return found
 
 
 def parse(text: str) -> list[Any]:
@@ -69,4 +73,4 @@ def parse(text: str) -> list[Any]:
     try:
         return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
     except (yaml.YAMLError, RecursionError, ValueError) as exc:
-        raise Malformed(' '.join(str(exc).split())) from exc
+        raise Malformed(' '.join(str(exc).split()).replace('in "<unicode string>", ', 'at ')) from exc

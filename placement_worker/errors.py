@@ -69,6 +69,10 @@ class ConfigurationError(PlacementWorkerError):
     """The options do not fit together, or name what is not there."""
 
 
+class BrokerRefused(PlacementWorkerError):
+    """The broker does not let us in: wrong user, password, virtual host or permissions."""
+
+
 class QueueMismatch(PlacementWorkerError):
     """An exchange or a queue on the broker was made with other options than the worker needs."""
 
@@ -87,6 +91,11 @@ class BrokerUnreachable(NoWorkerAnswered):
 
 class WorkerFailed(PlacementWorkerError):
     """A worker answered that it failed; its log has the traceback."""
+
+
+def told(exc: OSError) -> str:
+    """What went wrong with which file, without the number that the system gives it."""
+    return f'{exc.filename}: {exc.strerror}' if exc.filename and exc.strerror else str(exc)
 
 
 def error_object(exc: Exception) -> dict[str, dict[str, str]]:

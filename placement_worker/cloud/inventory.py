@@ -59,11 +59,13 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
         """
         try:
             raw = documents.read(path)
-        except (OSError, documents.Malformed) as exc:
+        except OSError as exc:
+            raise errors.InvalidInventory(f'The cloud cannot be read: {errors.told(exc)}') from exc
+        except documents.Malformed as exc:
             raise errors.InvalidInventory(f'The cloud cannot be read: {exc}') from exc
         if len(raw) > 1:
             raise errors.InvalidInventory(f'{path} holds {len(raw)} documents, expected one')
-        return cls.parse(raw[0] if raw else {}, path)
+        return cls.parse(raw[0], path)
 
     def acting_for(self, credentials: Credentials, project: str | None) -> 'Inventory':
         """As `Clouds.acting_for`; everybody sees the same."""

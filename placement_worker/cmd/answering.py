@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import logging
 from collections.abc import Iterator
 from importlib import resources
 from typing import Any, Self
@@ -11,6 +12,9 @@ from placement_worker.cloud.inventory import Inventory
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.caller import Caller, Context
 from placement_worker.rpc.endpoints import Endpoints
+
+MAX_TIMEOUT_S = 24 * 3600
+LOG = logging.getLogger(__name__)
 
 
 class Embedded(Caller):
@@ -29,7 +33,13 @@ class Embedded(Caller):
 
     def _send(self, method: str, request: str, context: Context) -> str:
         called: Any = getattr(self._endpoints, method)
-        answer: str = called(request)
+        try:
+            answer: str = called(request)
+        except errors.PlacementWorkerError:
+            raise
+        except Exception as exc:
+            LOG.debug('%s failed', method, exc_info=True)
+            raise errors.WorkerFailed(f'{method} failed: {type(exc).__name__}: {exc} (-vv shows where)') from exc
         return answer
 
 
@@ -41,8 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--transport', metavar='URL', help='ask running workers, e.g. rabbit://user:password@host/')
     parser.add_argument('--config-file', metavar='FILE', help='ask running workers; their transport_url and topics')
     parser.add_argument(
-        '--timeout', metavar='SECONDS', type=float, default=60, help='of a running worker; default: 60'
+        '--timeout', metavar='SECONDS', type=_seconds, default=60, help='of a running worker; default: 60'
     )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < MAX_TIMEOUT_S:
+        raise argparse.ArgumentTypeError(f'expected more than 0 and less than {MAX_TIMEOUT_S} seconds, got {text}')
+    return seconds
 
 
 @contextlib.contextmanager
@@ -52,7 +69,7 @@ def by(args: argparse.Namespace) -> Iterator[Caller]:
     :raises InvalidInventory: the embedded cloud's file cannot be read.
     :raises ConfigurationError: the arguments, or what the configuration file says, do not fit.
     """
-    if not (args.transport or args.config_file):
+    if args.transport is None and args.config_file is None:
         with resources.as_file(resources.files('placement_worker') / 'examples' / 'cloud.yaml') as shipped:
             yield Embedded(Inventory.load(args.cloud or str(shipped)), Registry.installed())
         return

@@ -71,9 +71,10 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
 
     :raises InvalidRequest: running workers answer, or the line says more.
     """
-    unknown = document.keys() - {'request', 'cloud'}
+    unknown = sorted(document.keys() - {'request', 'cloud'})
     if unknown:
-        raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {_listed(sorted(unknown))}')
+        listed = ', '.join(f'`{key}`' for key in unknown)
+        raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {listed}')
     if not isinstance(caller, Embedded):
         raise errors.InvalidRequest('Expected a CheckRequest alone: running workers have a cloud of their own')
     return caller.with_cloud(document.get('cloud', {})), document['request']
@@ -86,15 +87,10 @@ def _request(document: object, explain: str | None) -> CheckRequest:
     """
     if isinstance(document, dict) and explain:
         document = {**document, 'explain': explain}
-    request = codec.decode(document, CheckRequest)
     unknown = list(codec.unknown_keys(document, CheckRequest))
     if unknown:
-        raise errors.InvalidRequest(f'Expected only keys of the contract, got {_listed(unknown)}')
-    return request
-
-
-def _listed(keys: list[str]) -> str:
-    return ', '.join(f'`{key}`' for key in keys)
+        raise errors.InvalidRequest(f'Expected only keys of the contract, got {", ".join(unknown)}')
+    return codec.decode(document, CheckRequest)
 
 
 def _status(reply: CheckReply) -> int:

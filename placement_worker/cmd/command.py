@@ -32,7 +32,7 @@ class Command(command.Command):
             with answering.by(parsed_args) as caller:
                 return self.run_with(caller, parsed_args)
         except OSError as exc:
-            return self.complain(f'{exc.filename}: {exc.strerror}' if exc.filename else str(exc))
+            return self.complain(errors.told(exc))
         except (errors.PlacementWorkerError, documents.Malformed) as exc:
             return self.complain(str(exc))
 

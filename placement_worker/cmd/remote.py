@@ -16,8 +16,8 @@ def client(url: str | None, config_file: str | None, timeout_s: float) -> Policy
     config.register(conf)
     try:
         conf([], default_config_files=[config_file] if config_file else [])
-    except cfg.Error as exc:
-        raise errors.ConfigurationError(str(exc)) from exc
+    except (cfg.Error, UnicodeDecodeError) as exc:
+        raise errors.ConfigurationError(config.told(exc)) from exc
     config.set_defaults()
     return PolicyClient(
         url, conf=conf, topic=conf.worker.topic, exchange=transport.exchange(conf), timeout_s=timeout_s

@@ -37,8 +37,10 @@ def _outcome(answer: CheckReply, request: CheckRequest) -> list[str]:
 
 
 def _plan(answer: CheckReply) -> list[str]:
-    """What the engine will read from the action's data, in words."""
-    lines = []
+    """What the engine will read from the action's data, in words; nothing if the action must not go on."""
+    lines: list[str] = []
+    if answer.action.data['status'] != 'OK':
+        return lines
     for kind, verb in (('creation', 'To create'), ('deletion', 'To delete')):
         decided = answer.action.data.get(kind)
         if not isinstance(decided, dict):

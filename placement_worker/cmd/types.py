@@ -32,7 +32,8 @@ class Validate(Command):
                 try:
                     spec = caller.policy_validate(_spec(document), args.check_resources)
                 except errors.Refused as exc:
-                    status = self.complain(f'{path}, document {number}: {exc}')
+                    told = str(exc).replace('`$.spec', '`$')  # the file is the spec
+                    status = self.complain(f'{path}, document {number}: {told}')
                 else:
                     self.say(rendering.document(spec, args.format))
         return status
@@ -86,8 +87,7 @@ def _spec(document: object) -> Spec:
 
     :raises InvalidRequest: it is none, or has keys that no spec has.
     """
-    spec = codec.decode(document, Spec)
     unknown = list(codec.unknown_keys(document, Spec))
     if unknown:
-        raise errors.InvalidRequest(f'Expected only keys of a spec, got {", ".join(map("`{}`".format, unknown))}')
-    return spec
+        raise errors.InvalidRequest(f'Expected only keys of a spec, got {", ".join(unknown)}')
+    return codec.decode(document, Spec)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from typing import Any
 
 import oslo_messaging
@@ -32,12 +33,19 @@ def validate(conf: cfg.ConfigOpts) -> None:
     """Look at every option now: oslo.config would tell of a wrong value when it is first used.
 
     :raises ConfigFileValueError: naming option, file and what is wrong.
-    :raises ConfigurationError: the time-outs are not in their order.
+    :raises ConfigurationError: the topics are one, or the time-outs are not in their order.
     """
     for group, options in list_opts():
         for option in options:
             conf[group][option.dest]
+    if conf.worker.topic == conf.worker.slow_topic:
+        raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {conf.worker.topic}')
     _check_timeouts(conf)
+
+
+def told(exc: Exception) -> str:
+    """What an exception says; where an option stands, in words instead of oslo.config's Python."""
+    return re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
 
 
 def _check_timeouts(conf: cfg.ConfigOpts) -> None:

@@ -75,4 +75,4 @@ def shown(value: object) -> str:
         return '`object`'
     if isinstance(value, list):
         return '`array`'
-    return f'`{value[:80]}`' if isinstance(value, str) else f'`{json.dumps(value)}`'
+    return f'`{json.dumps(value[:80] if isinstance(value, str) else value)}`'

@@ -3,14 +3,14 @@
 import difflib
 import logging
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
 from stevedore import extension
 
-from placement_worker import codec, errors
-from placement_worker.model import PolicyType, Spec, Trigger
+from placement_worker import actions, codec, errors
+from placement_worker.model import Phase, PolicyType, Spec, Trigger
 from placement_worker.policies import base
 
 LOG = logging.getLogger(__name__)
@@ -91,6 +91,9 @@ def _fault(name: str, plugin: object) -> str | None:
     missing = [what for what in ('name', 'versions', 'priority', 'targets') if not hasattr(plugin, what)]
     if missing:
         return f'it does not say its {", ".join(missing)}'
+    wrong = [pair for pair in plugin.targets if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL]
+    if wrong:
+        return f'it handles what there is not: {", ".join(map(" ".join, sorted(wrong)))}'
     kind, _, version = name.rpartition('-')
     if plugin.name != kind or version not in plugin.versions:
         return f'it is {plugin.name} of versions {", ".join(plugin.versions)}'

@@ -7,7 +7,7 @@ import msgspec
 import oslo_messaging
 from oslo_config import cfg
 
-from placement_worker import errors
+from placement_worker import codec, errors
 from placement_worker.model import CheckRequest, ReplyTo
 from placement_worker.rpc import EXCHANGE, TOPIC, VERSION, transport
 from placement_worker.rpc.caller import Caller, Context, expiring
@@ -57,7 +57,7 @@ class PolicyClient(Caller):
     def cast_check(
         self,
         request: CheckRequest | Mapping[str, Any],
-        reply_to: ReplyTo | None = None,
+        reply_to: ReplyTo | Mapping[str, str] | None = None,
         context: Context | None = None,
     ) -> None:
         """Have a check decided without waiting: the worker casts its reply to `reply_to`.
@@ -66,7 +66,8 @@ class PolicyClient(Caller):
 
         :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is away.
         """
-        asked = msgspec.structs.replace(super()._prepared(request), reply_to=reply_to)
+        to = reply_to if reply_to is None or isinstance(reply_to, ReplyTo) else codec.decode(reply_to, ReplyTo)
+        asked = msgspec.structs.replace(super()._prepared(request), reply_to=to)
         self._deliver(self._client.cast, 'policy_check', msgspec.json.encode(asked).decode(), context or {})
 
     def close(self) -> None:
@@ -87,6 +88,11 @@ class PolicyClient(Caller):
             ) from exc
         except oslo_messaging.RemoteError as exc:
             raise errors.WorkerFailed(f'{method} failed in the worker: {exc.exc_type}: {exc.value}') from exc
+        except (errors.PlacementWorkerError, oslo_messaging.MessagingException):
+            raise
+        except Exception as exc:  # a fault in the worker: oslo.messaging makes built-in exceptions anew
+            told = str(exc).partition('\n')[0]
+            raise errors.WorkerFailed(f'{method} failed in the worker: {type(exc).__name__}: {told}') from exc
         return answer
 
     def _deliver(self, send: Any, method: str, request: str, context: Context) -> Any:

@@ -1,12 +1,13 @@
 """The methods of the contract: decode, one call, encode. Nothing of the messaging layer is needed here."""
 
+import contextlib
 import datetime
 import difflib
 import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -16,7 +17,7 @@ import msgspec
 from placement_worker import actions, chain, codec
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.errors import InvalidRequest, Rejected, RequestExpired, UnsupportedAction, error_object
+from placement_worker.errors import InvalidRequest, Refused, Rejected, RequestExpired, UnsupportedAction, error_object
 from placement_worker.model import (
     ActionPatch,
     Capabilities,
@@ -84,7 +85,7 @@ class Endpoints:
         :param request_id: of the caller's context, for notifications and for `reply_to`.
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        with self._outbox.errors_of('policy_check', request_id):
+        with self._outbox.errors_of('policy_check', request_id), _refusals_logged('policy_check'):
             asked = self._decode(request, CheckRequest)
             try:
                 reply = self._check(asked, request_id)
@@ -174,6 +175,16 @@ class Endpoints:
             (self._clock() - started) * 1000,
         )
         return reply
+
+
+@contextlib.contextmanager
+def _refusals_logged(method: str) -> Iterator[None]:
+    """Whoever cast a request and wants no reply can only find out here."""
+    try:
+        yield
+    except Refused as exc:
+        LOG.info('%s refused: %s: %s', method, type(exc).__name__, exc)
+        raise
 
 
 def _validate(request: CheckRequest) -> None:

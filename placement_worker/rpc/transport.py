@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import oslo_messaging
+from amqp.exceptions import AccessRefused, NotAllowed
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.errors import BrokerUnreachable, ConfigurationError
+from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
 
 DEFAULTS = {
     # Queues that survive a restart of the broker; both sides must say the same, or the broker refuses one.
@@ -32,7 +33,7 @@ def address(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> 
     """
     try:
         target = oslo_messaging.TransportURL.parse(conf, url)
-    except oslo_messaging.InvalidTransportURL as exc:
+    except (oslo_messaging.InvalidTransportURL, ValueError) as exc:
         raise ConfigurationError(f'The transport URL is not valid: {exc}') from exc
     if target.transport.startswith('rabbit'):
         target.query = {**DEFAULTS, **{key: str(value) for key, value in options.items()}, **target.query}
@@ -41,7 +42,7 @@ def address(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> 
 
 def exchange(conf: cfg.ConfigOpts) -> str:
     """The exchange that the configuration names."""
-    oslo_messaging.TransportURL.parse(conf)  # makes the option known
+    address(conf)  # makes the option known
     name: str = conf.control_exchange
     return name
 
@@ -53,7 +54,7 @@ def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
     """
     try:
         return oslo_messaging.get_rpc_transport(conf, url=target, allowed_remote_exmods=['placement_worker.errors'])
-    except (oslo_messaging.DriverLoadFailure, cfg.Error) as exc:
+    except (oslo_messaging.DriverLoadFailure, cfg.Error, ImportError) as exc:
         raise ConfigurationError(f'The transport URL cannot be used: {exc}') from exc
 
 
@@ -62,6 +63,7 @@ def probe(conf: cfg.ConfigOpts, target: Any) -> None:
 
     :param target: an address that a transport was made of, so that the driver's options are known.
     :raises BrokerUnreachable: none of the hosts does.
+    :raises BrokerRefused: one does, and says no.
     """
     if target.transport.startswith('rabbit'):
         open_connection(conf, target).close()
@@ -72,9 +74,11 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
 
     :param target: as for `probe`.
     :raises BrokerUnreachable: none of the hosts does.
+    :raises BrokerRefused: one does, and says no.
     """
     failures = []
     for host in target.hosts:
+        place = f'{host.hostname}:{host.port or 5672}'
         connection = Connection(
             hostname=host.hostname,
             port=host.port or 5672,
@@ -86,8 +90,10 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
         )
         try:
             connection.connect()
+        except (AccessRefused, NotAllowed) as exc:
+            raise BrokerRefused(f'The broker at {place} does not let us in: {exc}') from exc
         except (*connection.connection_errors, *connection.channel_errors) as exc:
-            failures.append(f'{host.hostname}:{host.port or 5672}: {exc}')
+            failures.append(f'{place}: {exc}')
         else:
             return connection
     raise BrokerUnreachable(f'No broker answered: {"; ".join(failures) or "the transport URL names none"}')

@@ -47,7 +47,7 @@ class Worker:
         cloud: object,
         settings: str = '',
         command: Sequence[str] = (str(Path(sys.executable).with_name('placement-worker')),),
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
         **options: object,
     ) -> None:
         self.topic = str(options.get('topic', f'test-{os.getpid()}-{time.monotonic_ns()}'))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from placement_worker.errors import WorkerFailed
 from tests.requests import nodes, request, zone_policy
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'policy-plugin'
@@ -34,15 +35,36 @@ def plugins(tmp_path_factory):
         check=True,
         capture_output=True,
     )
-    (folder / 'broken.py').write_text('class NotAPolicy: pass\n')
+    (folder / 'broken.py').write_text(BROKEN_PY)
     (folder / 'broken-1.0.dist-info').mkdir()
     (folder / 'broken-1.0.dist-info' / 'METADATA').write_text('Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n')
     (folder / 'broken-1.0.dist-info' / 'entry_points.txt').write_text(
-        '[placement_worker.policies]\nbroken.import-1.0 = no_such_module:X\nbroken.class-1.0 = broken:NotAPolicy\n'
+        '[placement_worker.policies]\n'
+        'broken.import-1.0 = no_such_module:X\n'
+        'broken.class-1.0 = broken:NotAPolicy\n'
+        'broken.check-1.0 = broken:Raising\n'
     )
     return folder
 
 
+BROKEN_PY = """
+from msgspec import Struct
+from placement_worker.policies.base import BEFORE, Policy, on
+
+class NotAPolicy: pass
+
+class Nothing(Struct): pass
+
+class Raising(Policy):
+    name = 'broken.check'
+    versions = {'1.0': Nothing}
+    priority = 1
+    targets = on(BEFORE, 'CLUSTER_SCALE_OUT')
+
+    def check(self, request, state):
+        return 1 / 0
+"""
+FAULTY = request('CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': {'type': 'broken.check', 'version': '1.0'}}])
 BROKEN = (
     'Policy type broken.import-1.0 (no_such_module:X) is left out: ModuleNotFoundError: '
     "No module named 'no_such_module'",
@@ -73,3 +95,29 @@ def test_a_worker_names_broken_ones_at_its_start_and_serves_the_others(plugins, 
         assert message in log
     with closing(worker.client()) as client:
         assert client.policy_check(LIMITED).action.data['creation']['count'] == 2
+
+
+def test_a_policy_that_fails_is_told_as_a_fault_and_the_next_line_is_answered(plugins, tmp_path):
+    (tmp_path / 'f').write_text(json.dumps(FAULTY) + '\n' + json.dumps(LIMITED))
+    (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
+    environment = {**os.environ, 'PYTHONPATH': str(plugins)}
+    command = [sys.executable, '-m', 'placement_worker', 'check', '--lines', '--cloud', 'cloud', 'f']
+
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 2
+    assert first['error']['type'] == 'WorkerFailed'
+    assert first['error']['message'].startswith('policy_check failed: ZeroDivisionError: division by zero')
+    assert second['action']['data']['status'] == 'OK'
+
+
+def test_a_policy_that_fails_in_a_worker_is_told_without_the_workers_traceback(plugins, start_worker, monkeypatch):
+    monkeypatch.setenv('PYTHONPATH', str(plugins))
+    worker = start_worker(CLOUD)
+
+    with closing(worker.client()) as client, pytest.raises(WorkerFailed) as failed:
+        client.policy_check(FAULTY)
+
+    assert str(failed.value) == 'policy_check failed in the worker: ZeroDivisionError: division by zero'
+    assert 'ZeroDivisionError' in worker.log.read_text()

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -134,11 +135,11 @@ def test_slow_requests_have_a_topic_of_their_own(worker):
 
 
 def test_the_log_joins_request_id_user_and_project_with_the_outcome(client, worker):
-    context = {'request_id': 'req-17', 'user_id': 'user-17', 'project_id': 'project-17'}
+    context = {'request_id': 'request-17', 'user_id': 'user-17', 'project_id': 'project-17'}
 
     client.policy_check(GOOD, context)
 
-    (line,) = [line for line in worker.log.read_text().splitlines() if 'req-17' in line and ' INFO ' in line]
+    (line,) = [line for line in worker.log.read_text().splitlines() if 'request-17' in line and ' INFO ' in line]
     assert 'user-17 project-17' in line
     assert 'BEFORE CLUSTER_SCALE_IN of cluster c1: OK in ' in line
 
@@ -202,26 +203,41 @@ def test_a_cast_is_decided_and_its_reply_goes_to_where_it_is_wanted(worker, clie
     engine = oslo_messaging.get_rpc_server(connection, target, [Engine()])
     engine.start()
     to = ReplyTo('test-engine', 'test-replies', 'policy_checked')
-    client.cast_check(GOOD, to, {'request_id': 'req-18'})
+    client.cast_check(GOOD, to, {'request_id': 'request-18'})
     assert arrived.acquire(timeout=20)
     wrong = request('CLUSTER_SCALE_IN', [{**zone_policy('a'), 'spec': {'type': 'x', 'version': '1.0'}}])
-    client.cast_check(wrong, to, {'request_id': 'req-19'})
+    client.cast_check(wrong, to, {'request_id': 'request-19'})
     assert arrived.acquire(timeout=20)
     engine.stop()
     engine.wait()
     connection.cleanup()
 
     (first_id, first), (second_id, second) = received
-    assert (first_id, second_id) == ('req-18', 'req-19')
+    assert (first_id, second_id) == ('request-18', 'request-19')
     assert msgspec.json.decode(first, type=CheckReply).action.data['status'] == 'OK'
     assert json.loads(second)['error']['type'] == 'PolicyTypeNotFound'
 
 
+def test_where_a_reply_goes_may_be_plain_data_and_is_checked_before_anything_is_sent(client):
+    client.cast_check(GOOD, {'exchange': 'test-engine', 'topic': 'test-nobody', 'method': 'm'})
+
+    with pytest.raises(errors.InvalidRequest, match='missing required field `topic`'):
+        client.cast_check(GOOD, {'exchange': 'test-engine'})
+
+
+def test_a_cast_that_is_refused_is_logged(worker, raw):
+    raw.cast({'request_id': 'request-24'}, 'policy_check', request={'target': 'NOW'})
+
+    _wait_for(lambda: 'policy_check refused: InvalidRequest: Expected one of' in worker.log.read_text())
+
+
 def test_a_reply_that_nobody_takes_is_logged_and_the_worker_goes_on(worker, client):
-    client.cast_check(GOOD, ReplyTo('test-engine', 'test-nobody', 'm'), {'request_id': 'req-20'})
+    client.cast_check(GOOD, ReplyTo('test-engine', 'test-nobody', 'm'), {'request_id': 'request-20'})
 
     _wait_for(
-        lambda: 'No queue takes the reply to req-20: exchange test-engine, topic test-nobody' in worker.log.read_text()
+        lambda: (
+            'No queue takes the reply to request-20: exchange test-engine, topic test-nobody' in worker.log.read_text()
+        )
     )
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
@@ -259,9 +275,9 @@ def test_notifications_tell_of_start_end_and_error(worker, client, raw):
     list(_notified(worker.url, 'test-notifications.info'))
     list(_notified(worker.url, 'test-notifications.error'))
 
-    reply = client.policy_check(GOOD, {'request_id': 'req-21'})
+    reply = client.policy_check(GOOD, {'request_id': 'request-21'})
     with pytest.raises(errors.InvalidRequest):
-        raw.call({'request_id': 'req-22'}, 'policy_check', request={})
+        raw.call({'request_id': 'request-22'}, 'policy_check', request={})
 
     start, end = _notified(worker.url, 'test-notifications.info')
     (error,) = _notified(worker.url, 'test-notifications.error')
@@ -271,15 +287,15 @@ def test_notifications_tell_of_start_end_and_error(worker, client, raw):
         'policy_check.end',
         'policy_check.error',
     )
-    assert start['payload']['request_id'] == 'req-21'
+    assert start['payload']['request_id'] == 'request-21'
     assert end['payload'] == {
         **msgspec.to_builtins(reply),
-        'request_id': 'req-21',
+        'request_id': 'request-21',
         'target': 'BEFORE',
         'cluster': {'id': 'c1'},
     }
     assert error['payload'] == {
-        'request_id': 'req-22',
+        'request_id': 'request-22',
         'class': 'InvalidRequest',
         'message': 'Object missing required field `target` - at `$`',
     }
@@ -301,7 +317,7 @@ def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(wor
     asked['cluster']['nodes'][0].update(
         profile={'type': 'os.nova.server-1.0', 'properties': secret}, details={'adminPass': SECRETS[4]}
     )
-    context = {'request_id': 'req-23', 'password': SECRETS[0], 'trusts': [SECRETS[2]], 'auth_token': SECRETS[3]}
+    context = {'request_id': 'request-23', 'password': SECRETS[0], 'trusts': [SECRETS[2]], 'auth_token': SECRETS[3]}
     failing = changed(asked, lambda r: r['cluster']['nodes'][0].update(index='x'))
 
     with amqp(broker_url) as connection:
@@ -363,10 +379,10 @@ def test_the_sample_logging_configuration_shows_whose_request_it_was(start_worke
     worker = start_worker(CLOUD, f'log_config_append = {sample}')
 
     with closing(worker.client()) as client:
-        client.policy_check(GOOD, {'request_id': 'req-31', 'user_id': 'user-31'})
+        client.policy_check(GOOD, {'request_id': 'request-31', 'user_id': 'user-31'})
 
     lines = worker.stderr.read_text().splitlines()
-    assert [line for line in lines if 'req-31 user-31' in line and 'of cluster c1: OK' in line]
+    assert [line for line in lines if 'request-31 user-31' in line and 'of cluster c1: OK' in line]
     assert not [line for line in lines if ' DEBUG ' in line]
 
 
@@ -399,8 +415,23 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
         ('', '[cloud] backend = openstack is not there yet: set it to inventory'),
         ('[cloud]\nbackend = inventory\n', '[cloud] backend = inventory needs inventory_file'),
         ('[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n', 'The cloud cannot be read: '),
-        ('[cloud]\nbackend = aws\n', 'Value for option backend from LocationInfo'),
-        ('[worker]\nworkers = 0\n', 'Value for option workers from LocationInfo'),
+        ('[cloud]\nbackend = aws\n', 'Value for option backend from '),
+        ('[worker]\ntopic = t\nslow_topic = t\n', '[worker] topic and slow_topic have to differ, both are t'),
+        (
+            '[DEFAULT]\ntransport_url = hello\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
+            'The transport URL is not valid: No scheme specified',
+        ),
+        (
+            '[DEFAULT]\ntransport_url = nope://x/\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
+            'The transport URL cannot be used: Failed to load transport driver "nope"',
+        ),
+        (
+            '[DEFAULT]\ntransport_url = WRONG\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
+            'The broker at 127.0.0.1:',
+        ),
+        ('hello', 'Failed to parse '),
+        ('\xff\xfe', 'Failed to parse '),
+        ('[worker]\nworkers = 0\n', 'Value for option workers from '),
         (
             '[worker]\nengine_timeout_s = 900\n',
             '[worker] engine_timeout_s (900 s) has to be less than [DEFAULT] graceful_shutdown_timeout (900 s)',
@@ -411,7 +442,10 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
         ),
     ],
 )
-def test_a_configuration_that_cannot_work_is_told_in_a_line(config, message, tmp_path):
+def test_a_configuration_that_cannot_work_is_told_in_a_line(config, message, tmp_path, broker_url):
+    (tmp_path / 'cloud').write_text('zones: {a: true}')
+    wrong = re.sub('//.*@', '//guest:hunter2@', broker_url)
+    config = config.replace('CLOUD', str(tmp_path / 'cloud')).replace('WRONG', wrong)
     (tmp_path / 'c').write_text(config)
     program = Path(sys.executable).with_name('placement-worker')
 
@@ -422,3 +456,4 @@ def test_a_configuration_that_cannot_work_is_told_in_a_line(config, message, tmp
     assert done.returncode == 2
     assert done.stderr.startswith(f'placement-worker: {message}'), done.stderr
     assert done.stderr.count('\n') == 1
+    assert 'hunter2' not in done.stderr

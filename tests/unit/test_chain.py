@@ -92,6 +92,11 @@ def test_a_fault_in_a_policy_is_no_decision_of_it():
         run(broken)
 
 
+def test_a_policy_that_returns_nothing_is_named():
+    with pytest.raises(TypeError, match=r'^test\.scripted returned NoneType, expected an Outcome$'):
+        run(lambda state: None)
+
+
 def test_an_action_that_a_policy_does_not_handle_passes_it_by():
     reply = run(failing, action='CLUSTER_CHECK')
 

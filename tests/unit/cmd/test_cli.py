@@ -120,17 +120,17 @@ def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run,
 @pytest.mark.parametrize(
     ('change', 'key'),
     [
-        (lambda r: r.update(dryrun=True), '$.dryrun'),
-        (lambda r: r['cluster']['nodes'][1].update(zone='a'), '$.cluster.nodes[1].zone'),
-        (lambda r: r['policies'][0].update(priorty=1), '$.policies[0].priorty'),
-        (lambda r: r['action'].update(input={}), '$.action.input'),
+        (lambda r: r.update(dryrun=True), '`$.dryrun` (did you mean `dry_run`?)'),
+        (lambda r: r['cluster']['nodes'][1].update(zone='a'), '`$.cluster.nodes[1].zone`'),
+        (lambda r: r['policies'][0].update(priorty=1), '`$.policies[0].priorty` (did you mean `priority`?)'),
+        (lambda r: r['action'].update(input={}), '`$.action.input` (did you mean `inputs`?)'),
     ],
 )
 def test_a_key_that_the_contract_does_not_list_is_refused_and_named(run, change, key):
     status, out, err = run('check', 'f', f=changed(GOOD, change))
 
     assert (status, out) == (2, '')
-    assert err == f'placement-policy check: f, document 1: Expected only keys of the contract, got `{key}`\n'
+    assert err == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}\n'
 
 
 def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
@@ -160,7 +160,10 @@ def test_lines_are_answered_line_by_line_and_a_bad_one_does_not_stop_the_rest(ru
         {'type': 'InvalidRequest', 'message': 'Expected JSON - at `$`: Input data was truncated'},
         'ERROR',
         'OK',
-        {'type': 'InvalidRequest', 'message': 'Expected only keys of the contract, got `$.dryrun`'},
+        {
+            'type': 'InvalidRequest',
+            'message': 'Expected only keys of the contract, got `$.dryrun` (did you mean `dry_run`?)',
+        },
         {
             'type': 'InvalidInventory',
             'message': 'cloud does not describe a cloud: Object contains unknown field `zone`, expected one of '
@@ -205,10 +208,17 @@ def test_lines_come_from_standard_input_too():
         (['check', 'bad.yaml'], 'bad.yaml holds no YAML or JSON: while parsing a flow node'),
         (['check', 'text.yaml'], 'text.yaml, document 1: Expected `object`, got `str` - at `$`'),
         (['validate', 'none.yaml'], 'none.yaml: No such file or directory'),
+        (['check', 'empty.yaml'], 'empty.yaml is empty'),
+        (['check', 'binary.yaml'], 'binary.yaml holds no YAML or JSON: '),
+        (['validate', 'f', '--cloud', 'empty.yaml'], 'The cloud cannot be read: empty.yaml is empty'),
+        (['validate', 'f', '--transport', ''], 'No broker answered: the transport URL names none'),
+        (['validate', 'f', '--transport', 'rabbit://127.0.0.1:port/'], 'The transport URL is not valid: '),
+        (['validate', 'f', '--transport', 'kafka://127.0.0.1/'], 'The transport URL cannot be used: '),
+        (['validate', 'f', '--config-file', 'text.yaml'], 'Failed to parse '),
         (['check', 'f', '--transport', 'foo'], '--cloud describes an embedded cloud; running workers have one'),
         (
             ['validate', 'f', '--cloud', 'none.yaml'],
-            "The cloud cannot be read: [Errno 2] No such file or directory: 'none.yaml'",
+            'The cloud cannot be read: none.yaml: No such file or directory',
         ),
         (['validate', 'f', '--transport', 'foo'], 'The transport URL is not valid: No scheme specified'),
         (['validate', 'f', '--transport', 'nope://x/'], 'The transport URL cannot be used: Failed to load transport'),
@@ -218,7 +228,13 @@ def test_lines_come_from_standard_input_too():
     ],
 )
 def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, arguments, message):
-    files = {'bad.yaml': 'a: [', 'text.yaml': 'hello', 'f': zone_policy('a')['spec']}
+    files = {
+        'bad.yaml': 'a: [',
+        'text.yaml': 'hello',
+        'empty.yaml': '# nothing',
+        'binary.yaml': '\0\1',
+        'f': zone_policy('a')['spec'],
+    }
     for name, content in files.items():
         Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
 
@@ -261,10 +277,19 @@ def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
     assert status == 2
     assert yaml.safe_load(out)['properties'] == {'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]}
     assert err.splitlines() == [
-        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at '
-        '`$.spec.properties.zones[0].weight`',
-        'placement-policy validate: f, document 3: Object missing required field `version` - at `$`',
+        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`',
+        'placement-policy validate: f, document 3: Expected only keys of a spec, got `$.vrsion` '
+        '(did you mean `version`?)',
     ]
+
+
+@pytest.mark.parametrize('timeout', ['0', '-1', 'soon', 'inf', 'nan'])
+def test_a_timeout_that_is_none_is_refused(run, timeout, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run('validate', 'f', f'--timeout={timeout}')
+
+    assert ended.value.code == 2
+    assert 'argument --timeout: ' in capsys.readouterr().err
 
 
 def test_a_spec_can_be_checked_against_the_cloud(run):

@@ -158,7 +158,7 @@ def test_a_node_that_is_yet_to_be_created_does_not_count_as_a_current_one():
     ('action', 'more', 'message'),
     [
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': -1}}, 'Expected `int` >= 0, got `-1` - at `$.action.inputs.count`'),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': '2'}}, 'Expected `int`, got `2` - at `$.action.inputs.count`'),
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': '2'}}, 'Expected `int`, got `"2"` - at `$.action.inputs.count`'),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 1.5}}, 'Expected `int`, got `1.5` - at `$.action.inputs.count`'),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': True}}, 'Expected `int`, got `true` - at `$.action.inputs.count`'),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': None}}, 'Expected `int`, got `null` - at `$.action.inputs.count`'),
@@ -172,7 +172,7 @@ def test_a_node_that_is_yet_to_be_created_does_not_count_as_a_current_one():
         (
             'CLUSTER_RESIZE',
             {'inputs': {'adjustment_type': 'EXACT'}},
-            'Expected one of `EXACT_CAPACITY`, `CHANGE_IN_CAPACITY`, `CHANGE_IN_PERCENTAGE`, got `EXACT` - at '
+            'Expected one of `EXACT_CAPACITY`, `CHANGE_IN_CAPACITY`, `CHANGE_IN_PERCENTAGE`, got `"EXACT"` - at '
             '`$.action.inputs.adjustment_type`',
         ),
         (
@@ -183,9 +183,13 @@ def test_a_node_that_is_yet_to_be_created_does_not_count_as_a_current_one():
         (
             'CLUSTER_RESIZE',
             {'inputs': {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': '5 %'}},
-            'Expected a number of percent, got `5 %` - at `$.action.inputs.number`',
+            'Expected a number of percent, got `"5 %"` - at `$.action.inputs.number`',
         ),
-        ('CLUSTER_RESIZE', {'inputs': {'strict': 'yes'}}, 'Expected `bool`, got `yes` - at `$.action.inputs.strict`'),
+        (
+            'CLUSTER_RESIZE',
+            {'inputs': {'strict': 'yes'}},
+            'Expected `bool`, got `"yes"` - at `$.action.inputs.strict`',
+        ),
         (
             'CLUSTER_RESIZE',
             {'inputs': {'min_size': -2}},
@@ -195,7 +199,7 @@ def test_a_node_that_is_yet_to_be_created_does_not_count_as_a_current_one():
         (
             'CLUSTER_DEL_NODES',
             {'inputs': {'candidates': 'n1'}},
-            'Expected `array` or `object`, got `n1` - at `$.action.inputs.candidates`',
+            'Expected `array` or `object`, got `"n1"` - at `$.action.inputs.candidates`',
         ),
         (
             'CLUSTER_DEL_NODES',

@@ -30,6 +30,10 @@ class Future(Good):
     interface = (base.INTERFACE[0] + 1, 0)
 
 
+class Never(Good):
+    targets = base.on('DURING', 'CLUSTER_SCALE_OUT') | base.on(base.BEFORE, 'CLUSTER_DANCE')
+
+
 class Nameless(base.Policy):
     versions = {'1.0': Properties}
 
@@ -43,6 +47,7 @@ class Nameless(base.Policy):
         ('test.bad-1.0', object, 'it is no subclass of placement_worker.policies.base.Policy'),
         ('test.bad-1.0', 'a string', 'it is no subclass of placement_worker.policies.base.Policy'),
         ('test.good-1.0', Future, 'it was written for interface 2, this is 1'),
+        ('test.good-1.0', Never, 'it handles what there is not: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT'),
         ('test.bad-1.0', Nameless, 'it does not say its name, priority, targets'),
         ('test.bad-1.0', Good, 'it is test.good of versions 1.0'),
         ('test.good-2.0', Good, 'it is test.good of versions 1.0'),
