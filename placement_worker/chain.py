@@ -39,7 +39,7 @@ def run(
     state = replace(state, data={k: v for k, v in state.data.items() if k not in ('status', 'reason')})
     decisions: list[Decision] = []
     status, reason = 'OK', COMPLETED
-    for one in sorted(bound, key=lambda one: one.priority):
+    for one in _in_order(bound):
         started = clock()
         try:
             outcome = _consult(one.policy, request, state)
@@ -58,6 +58,17 @@ def run(
         nodes=dict(sorted(state.nodes.items())),
         decisions=decisions,
     )
+
+
+def _in_order(bound: Sequence[Bound]) -> list[Bound]:
+    """By priority, and a type that has to come after others not before them, whatever its binding says."""
+
+    def position(one: Bound) -> tuple[int, bool]:
+        awaited = [other.priority for other in bound if other.policy.name in one.policy.after]
+        latest = max(awaited, default=one.priority)
+        return (max(one.priority, latest), latest >= one.priority and bool(awaited))
+
+    return sorted(bound, key=position)
 
 
 def _consult(policy: Policy[Any], request: CheckRequest, state: State) -> Outcome:

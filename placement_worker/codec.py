@@ -105,21 +105,30 @@ def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
 
 def _explained(message: str, encoded: bytes, kind: type, at: str) -> str:
     """Add what msgspec leaves out: what would have been right, and what stood there instead."""
-    what, _, path = message.partition(' - at `')
-    path = path.removesuffix('`') or '$'
+    what, _, path = message.rpartition(' - at `')
+    if what and path.endswith('`') and path.startswith('$'):
+        path = path[:-1]
+    else:
+        what, path = message, '$'
     where = f' - at `{at}{path.removeprefix("$")}`'
     if ', got ' in what or _INSIDE_MAP in path:
         return what + where
-    expected = _type_at(inspect.type_info(kind), path)
+    try:
+        return _completed(what, encoded, _type_at(inspect.type_info(kind), path), path) + where
+    except (LookupError, TypeError, StopIteration, ValueError):  # the path is none, or the rest is no JSON
+        return f'{message} - at `{at}`'
+
+
+def _completed(what: str, encoded: bytes, expected: inspect.Type, path: str) -> str:
     if what.startswith('Object'):
         if 'unknown field' in what and isinstance(expected, inspect.StructType):
             what += f', expected {_one_of(field.encode_name for field in expected.fields)}'
-        return what + where
+        return what
     if isinstance(expected, inspect.LiteralType):
         what = f'Expected {_one_of(expected.values)}'
     elif isinstance(expected, inspect.DateTimeType):
         what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
-    return f'{what}, got `{_shown(_value_at(msgspec.json.decode(encoded), path))}`{where}'
+    return f'{what}, got `{_shown(_value_at(msgspec.json.decode(encoded), path))}`'
 
 
 def _one_of(choices: Iterable[object]) -> str:

@@ -131,8 +131,8 @@ class Spec(Wire, frozen=True, omit_defaults=True):
     @property
     def type_name(self) -> str:
         """Type and version in one, e.g. senlin.policy.deletion-1.1 (a version of 1 is 1.0)."""
-        version = f'{self.version}.0' if isinstance(self.version, int) else self.version
-        return f'{self.type}-{version}'
+        version = str(self.version)
+        return f'{self.type}-{version}' + ('.0' if version.isdigit() else '')
 
 
 class Binding(Wire, frozen=True):

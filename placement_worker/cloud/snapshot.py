@@ -33,23 +33,25 @@ class Snapshot:
 
     def zone_of(self, node: Node) -> str | None:
         """The zone that the node was placed in, else the one that it is said to be in, else what Nova says."""
-        zone = _placed(node, 'zone') or (node.details and node.details.availability_zone)
-        if zone or not node.physical_id:
-            return zone or None
-        return self._zones_from_nova.get(node.physical_id)
+        stated = _stated_zone(node)
+        return stated if stated or not node.physical_id else self._zones_from_nova.get(node.physical_id)
 
     @cached_property
     def _zones_from_nova(self) -> Mapping[str, str]:
         """The zones of all servers of the cluster that the request does not say, region by region."""
         unknown = defaultdict(list)
         for node in self._cluster.nodes:
-            stated = _placed(node, 'zone') or (node.details and node.details.availability_zone)
-            if node.physical_id and not stated:
+            if node.physical_id and not _stated_zone(node):
                 unknown[self.region_of(node) or self._cluster.profile.region].append(node.physical_id)
         found: dict[str, str] = {}
         for region, server_ids in unknown.items():
             found.update(self._cloud.server_zones(region, server_ids))
         return found
+
+
+def _stated_zone(node: Node) -> str | None:
+    """The zone that the request itself says."""
+    return _placed(node, 'zone') or (node.details.availability_zone or None if node.details else None)
 
 
 def _placed(node: Node, key: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 from placement_worker.errors import InvalidInput
 
 INPUTS, DATA = '$.action.inputs', '$.action.data'
+LARGEST = 2**63 - 1
 
 
 def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
@@ -24,23 +25,37 @@ def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
         if not isinstance(node_id, str):
             raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{INPUTS}.candidates[{i}]`')
         if node_id in seen:
-            raise InvalidInput(f'Expected each node once, got `{node_id}` again - at `{INPUTS}.candidates[{i}]`')
+            raise InvalidInput(f'Expected each node once, got `{node_id[:80]}` again - at `{INPUTS}.candidates[{i}]`')
         seen.add(node_id)
     return list(named)
 
 
-def quotas(decided: Mapping[str, Any], what: str, path: str) -> dict[str, int]:
-    """How many nodes of each place an earlier decision asks for, under `whats` or `what`; {}: it does not.
+def decision(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """What was decided so far under `creation` or `deletion`; {} if nothing was.
 
-    :param what: `zone` or `region`; the documents use singular and plural.
+    :raises InvalidInput: there is something else than a map.
     """
-    for key in (f'{what}s', what):
-        if key in decided:
-            asked = decided[key]
-            if not isinstance(asked, dict):
-                raise InvalidInput(f'Expected `object`, got {shown(asked)} - at `{path}.{key}`')
-            return {name: natural(number, f'{path}.{key}.{name}') for name, number in asked.items()}
-    return {}
+    decided = data.get(kind, {})
+    if not isinstance(decided, dict):
+        raise InvalidInput(f'Expected `object`, got {shown(decided)} - at `{DATA}.{kind}`')
+    return decided
+
+
+def planned(data: Mapping[str, Any], kind: str, what: str) -> dict[str, int] | None:
+    """How many nodes of each place an earlier decision creates or deletes; None if it does not say.
+
+    :param what: `zone` or `region`; the documents use singular and plural as key.
+    :raises InvalidInput: it is no map of natural numbers.
+    """
+    decided = decision(data, kind)
+    said = [key for key in (f'{what}s', what) if key in decided]
+    if not said:
+        return None
+    key = next((key for key in said if decided[key]), said[0])
+    path = f'{DATA}.{kind}.{key}'
+    if not isinstance(decided[key], dict):
+        raise InvalidInput(f'Expected `object`, got {shown(decided[key])} - at `{path}`')
+    return {name: natural(number, f'{path}.{name}') for name, number in decided[key].items()}
 
 
 def count(values: Mapping[str, Any], path: str) -> int:
@@ -64,7 +79,7 @@ def natural(value: object, path: str) -> int:
 
 def integer(value: object, path: str) -> int:
     """The value, if it is an integer."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
         raise InvalidInput(f'Expected `int`, got {shown(value)} - at `{path}`')
     return value
 
@@ -75,4 +90,6 @@ def shown(value: object) -> str:
         return '`object`'
     if isinstance(value, list):
         return '`array`'
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return 'a number beyond 64 bits'
     return f'`{json.dumps(value[:80] if isinstance(value, str) else value)}`'

@@ -14,6 +14,7 @@ from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.apportionment import apportion
 
 NO_CAP = -1
+INFEASIBLE = 'There is no feasible plan to handle all nodes.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def grow(places: Sequence[Place], current: Mapping[str, int], count: int) -> Pla
         for place, now in zip(known, held, strict=True)
     ]
     if sum(room) < sum(held) + count:
-        raise NoFeasiblePlan('There is no feasible plan to handle all nodes.')
+        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': sum(room) - sum(held)})
     final = apportion(sum(held) + count, [place.weight for place in known], held, room)
     rows = _rows(known, held, final, usable=[place.available for place in known])
     strays = _strays(places, current)
@@ -95,8 +96,9 @@ def shrink(places: Sequence[Place], current: Mapping[str, int], unplaced: int, c
     weights = [place.weight for place in known]
     held = [current.get(place.name, 0) for place in known]
     strays = _strays(places, current)
-    if count > unplaced + sum(strays.values()) + sum(held):
-        raise NoFeasiblePlan('There is no feasible plan to handle all nodes.')
+    there = unplaced + sum(strays.values()) + sum(held)
+    if count > there:
+        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': there})
 
     gone = min(count, unplaced)
     from_strays = min(count - gone, sum(strays.values()))

@@ -10,7 +10,7 @@ from typing import Any
 
 from placement_worker.errors import InvalidInput, SizeOutOfBounds
 from placement_worker.model import Cluster
-from placement_worker.planning.inputs import INPUTS, integer, optional, shown
+from placement_worker.planning.inputs import INPUTS, LARGEST, integer, optional, shown
 
 EXACT_CAPACITY = 'EXACT_CAPACITY'
 CHANGE_IN_CAPACITY = 'CHANGE_IN_CAPACITY'
@@ -24,8 +24,8 @@ def desired_size(inputs: Mapping[str, Any], cluster: Cluster, max_nodes: int) ->
     max_size = inputs.get('max_size')
     if max_size is not None:
         max_size = integer(max_size, f'{INPUTS}.max_size')
-    strict = inputs.get('strict') or False
-    if not isinstance(strict, bool):
+    strict = inputs.get('strict')
+    if not isinstance(strict, bool | None):
         raise InvalidInput(f'Expected `bool`, got {shown(strict)} - at `{INPUTS}.strict`')
     desired = _adjusted(inputs, current)
     if not strict:
@@ -34,13 +34,14 @@ def desired_size(inputs: Mapping[str, Any], cluster: Cluster, max_nodes: int) ->
         desired = min(desired, ceiling) if ceiling >= 0 else desired
     if desired > current:
         check_total(desired, max_nodes)
-    _check_bounds(desired, min_size, max_size, cluster, strict, max_nodes)
+    _check_bounds(desired, min_size, max_size, cluster, bool(strict), max_nodes)
     return desired
 
 
 def _adjusted(inputs: Mapping[str, Any], current: int) -> int:
     """The size that the adjustment alone leads to."""
     adjustment = inputs.get('adjustment_type')
+    min_step = optional(inputs, 'min_step') or 0
     if adjustment is None:
         return current
     if adjustment not in (EXACT_CAPACITY, CHANGE_IN_CAPACITY, CHANGE_IN_PERCENTAGE):
@@ -48,7 +49,6 @@ def _adjusted(inputs: Mapping[str, Any], current: int) -> int:
             f'Expected one of `{EXACT_CAPACITY}`, `{CHANGE_IN_CAPACITY}`, `{CHANGE_IN_PERCENTAGE}`, '
             f'got {shown(adjustment)} - at `{INPUTS}.adjustment_type`'
         )
-    min_step = optional(inputs, 'min_step') or 0
     if adjustment == CHANGE_IN_PERCENTAGE:
         return current + _percentage(inputs.get('number'), current, min_step)
     number = integer(inputs.get('number'), f'{INPUTS}.number')
@@ -57,7 +57,7 @@ def _adjusted(inputs: Mapping[str, Any], current: int) -> int:
 
 def _percentage(number: object, current: int, min_step: int) -> int:
     """`number` percent of the current size, away from zero below one node, else toward zero."""
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not -LARGEST <= number <= LARGEST:
         raise InvalidInput(f'Expected a number of percent, got {shown(number)} - at `{INPUTS}.number`')
     delta = Fraction(str(number)) * current / 100
     size = abs(delta)

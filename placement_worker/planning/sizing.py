@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from placement_worker import actions
-from placement_worker.errors import InvalidInput
 from placement_worker.model import Action, Cluster, Node
-from placement_worker.planning.inputs import DATA, INPUTS, candidates, count, shown
+from placement_worker.planning.inputs import DATA, INPUTS, candidates, count, decision
 from placement_worker.planning.resizing import check_total, desired_size
 
 Kind = Literal['creation', 'deletion']
@@ -18,12 +17,13 @@ CREATION: Kind = 'creation'
 DELETION: Kind = 'deletion'
 
 _OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
+_OF_CANDIDATES = (actions.CLUSTER_DEL_NODES, actions.CLUSTER_REPLACE_NODES)
 _READS: Mapping[str, tuple[Kind, ...]] = {
     actions.CLUSTER_SCALE_OUT: (CREATION,),
     actions.CLUSTER_SCALE_IN: (DELETION,),
     actions.CLUSTER_RESIZE: (CREATION, DELETION),
 }
-"""Which decisions of other policies an action's size is read from; the first that is there counts."""
+"""Which decisions of other policies an action's size is read from; the first of more than no nodes counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,13 @@ def _size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_node
         return Size(CREATION, change) if change >= 0 else Size(DELETION, -change)
     if action.action in _READS:
         return Size(_READS[action.action][0], count(action.inputs, INPUTS))
-    return Size(DELETION, len(candidates(action.inputs) or ()))
+    if action.action in _OF_CANDIDATES:
+        return Size(DELETION, len(candidates(action.inputs) or ()))
+    return Size(CREATION, 0)
 
 
 def _decided(action: Action, data: Mapping[str, Any]) -> Size | None:
     """What another policy decided, if it did; it may have left out the count."""
-    for kind in _READS.get(action.action, ()):
-        if kind in data:
-            decision = data[kind]
-            if not isinstance(decision, dict):
-                raise InvalidInput(f'Expected `object`, got {shown(decision)} - at `{DATA}.{kind}`')
-            return Size(kind, count(decision, f'{DATA}.{kind}'))
-    return None
+    kinds = [kind for kind in _READS.get(action.action, ()) if kind in data]
+    sizes = [Size(kind, count(decision(data, kind), f'{DATA}.{kind}')) for kind in kinds]
+    return next((size for size in sizes if size.count), sizes[0] if sizes else None)

@@ -14,9 +14,9 @@ from placement_worker.errors import NoFeasiblePlan
 from placement_worker.model import Node, in_utc
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
-Place = tuple[str, ...]
+Location = tuple[str, ...]
 """A zone, a region, or both: (region, zone); () is no known place."""
-NOWHERE: Place = ()
+NOWHERE: Location = ()
 
 _UNHEALTHY, _NEVER_CREATED, _SOUND = range(3)
 _FAILING = frozenset({'ERROR', 'WARNING'})
@@ -54,19 +54,20 @@ def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
 
 
 def choose(
-    ordered: Sequence[Node], count: int, quotas: Mapping[Place, int], place_of: Callable[[Node], Place]
+    ordered: Sequence[Node], count: int, quotas: Mapping[Location, int] | None, place_of: Callable[[Node], Location]
 ) -> Choice:
     """Take the first `count` nodes, so many from each place as its quota says.
 
     What the quotas leave of `count` comes from nodes in no known place, which stand first; the others follow
-    place by place, in the order of names. Without quotas, places do not matter, and more than there are means all.
+    place by place, in the order of names. If nobody planned, places do not matter, and more than there are means all.
 
     :param ordered: as `order` gives it.
+    :param quotas: None if nobody planned; an empty plan takes all from no known place.
     :raises NoFeasiblePlan: a place holds fewer nodes than its quota; the text names place, quota and holding.
     """
-    if not quotas:
+    if quotas is None:
         return Choice(ordered[:count], ordered[count:])
-    by_place: dict[Place, list[Node]] = defaultdict(list)
+    by_place: dict[Location, list[Node]] = defaultdict(list)
     for node in ordered:
         by_place[place_of(node)].append(node)
     asked = {NOWHERE: max(0, count - sum(quotas.values())), **quotas}
@@ -90,7 +91,7 @@ def reasons(nodes: Sequence[Node], criteria: Criteria) -> dict[str, int]:
     return dict(sorted(Counter(reason(node, criteria) for node in nodes).items()))
 
 
-def _named(place: Place) -> str:
+def _named(place: Location) -> str:
     return ' / '.join(place) if place else 'no known place'
 
 

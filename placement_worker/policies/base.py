@@ -80,6 +80,7 @@ class Policy(ABC, Generic[P]):
     :cvar priority: lower ones run first; a binding may say otherwise.
     :cvar targets: the pairs of phase and action that it handles; see `on`.
     :cvar profile_types: the types it works with; None for any.
+    :cvar after: names of types that it builds on: they run before it, whatever the priorities of the bindings.
     """
 
     interface: ClassVar[tuple[int, int]] = INTERFACE
@@ -88,6 +89,7 @@ class Policy(ABC, Generic[P]):
     priority: ClassVar[int]
     targets: ClassVar[frozenset[tuple[Phase, str]]]
     profile_types: ClassVar[frozenset[str] | None] = None
+    after: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, properties: P) -> None:
         self.properties = properties

@@ -14,13 +14,14 @@ from placement_worker import actions
 from placement_worker.errors import InvalidInput
 from placement_worker.model import CheckRequest, Node
 from placement_worker.planning import victims
-from placement_worker.planning.inputs import candidates
+from placement_worker.planning.inputs import candidates, decision
 from placement_worker.planning.quotas import Quotas
-from placement_worker.planning.sizing import CREATION
+from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
 GENERATED = 'Candidates generated'
 SPARED_SHOWN = 10
+NAMED_SHOWN = 10
 
 
 class HookParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,13 +89,11 @@ class Deletion(Policy[DeletionProperties]):
         if size.kind == CREATION:
             return skipped('The cluster does not shrink.')
         named = _named(request)
-        if named is not None:
-            details = {'reasons': {'named by the action': len(named)}}
-            return self._applied(state, named, details) if named else skipped('No node is named.')
+        if named:
+            return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
         if not size.count:
             return skipped('No node is to be deleted.')
-        quotas = Quotas.of(state.data)
-        quotas.refuse_more_than(size.count)
+        quotas = Quotas.of(state.data, size.count)
         ordered = victims.order(request.cluster.nodes, self.properties.criteria, request.action.id)
         place_of = _place_of(state, quotas)
         choice = victims.choose(ordered, size.count, quotas.asked, place_of)
@@ -103,7 +102,7 @@ class Deletion(Policy[DeletionProperties]):
 
     def _applied(self, state: State, chosen: Sequence[str], details: Mapping[str, Any]) -> Outcome:
         deletion = {
-            **state.data.get('deletion', {}),
+            **decision(state.data, DELETION),
             'count': len(chosen),
             'candidates': list(chosen),
             'destroy_after_deletion': self.properties.destroy_after_deletion,
@@ -122,46 +121,55 @@ class Deletion(Policy[DeletionProperties]):
         return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(properties.hooks)})
 
     def _details(
-        self, request: CheckRequest, choice: victims.Choice, place_of: Callable[[Node], victims.Place]
+        self, request: CheckRequest, choice: victims.Choice, place_of: Callable[[Node], victims.Location]
     ) -> dict[str, Any]:
         """How many nodes have each reason; if asked for, each victim's and that of the first ones spared."""
         criteria = self.properties.criteria
         details: dict[str, Any] = {'reasons': victims.reasons(choice.victims, criteria)}
         if request.explain == 'full':
-            details['victims'], details['spared'] = (
-                [
-                    {
-                        'rank': rank,
-                        'id': node.id,
-                        'place': '/'.join(place_of(node)),
-                        'reason': victims.reason(node, criteria),
-                        'status': node.status,
-                        'tainted': node.tainted,
-                    }
-                    for rank, node in enumerate(nodes, start=start)
-                ]
-                for start, nodes in ((1, choice.victims), (len(choice.victims) + 1, choice.spared[:SPARED_SHOWN]))
-            )
+            spared = choice.spared[:SPARED_SHOWN]
+            details['victims'] = _ranked(choice.victims, 1, criteria, place_of)
+            details['spared'] = _ranked(spared, len(choice.victims) + 1, criteria, place_of)
         return details
+
+
+def _ranked(
+    nodes: Sequence[Node], start: int, criteria: victims.Criteria, place_of: Callable[[Node], victims.Location]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            'rank': rank,
+            'id': node.id,
+            'place': '/'.join(place_of(node)),
+            'reason': victims.reason(node, criteria),
+            'status': node.status,
+            'tainted': node.tainted,
+        }
+        for rank, node in enumerate(nodes, start=start)
+    ]
 
 
 def _named(request: CheckRequest) -> list[str] | None:
     """The nodes that the action itself names, in its order; None if it leaves the choice to us."""
-    if request.action.action == actions.NODE_DELETE and request.action.node:
-        return [request.action.node.id]
-    named = candidates(request.action.inputs)
-    if named is None and request.action.action == actions.CLUSTER_DEL_NODES:
-        raise InvalidInput('Expected the nodes to delete, got none - at `$.action.inputs.candidates`')
+    action = request.action
+    named = candidates(action.inputs)
     if named:
         members = {node.id for node in request.cluster.nodes}
         strangers = [node_id for node_id in named if node_id not in members]
         if strangers:
-            raise InvalidInput(f'Not a member of cluster {request.cluster.id}: {", ".join(strangers)}')
-    return named
+            more = f' and {len(strangers) - NAMED_SHOWN} more' if len(strangers) > NAMED_SHOWN else ''
+            listed = ', '.join(node_id[:80] for node_id in strangers[:NAMED_SHOWN])
+            raise InvalidInput(f'Not a member of cluster {request.cluster.id[:80]}: {listed}{more}')
+        return named
+    if action.action == actions.NODE_DELETE and action.node:
+        return [action.node.id]
+    if named is None and action.action == actions.CLUSTER_DEL_NODES:
+        raise InvalidInput('Expected the nodes to delete, got none - at `$.action.inputs.candidates`')
+    return None
 
 
-def _place_of(state: State, quotas: Quotas) -> Callable[[Node], victims.Place]:
-    return lambda node: quotas.place(
+def _place_of(state: State, quotas: Quotas) -> Callable[[Node], victims.Location]:
+    return lambda node: quotas.location(
         state.cloud.region_of(node) if quotas.by_region else None,
         state.cloud.zone_of(node) if quotas.by_zone else None,
     )

@@ -6,14 +6,16 @@ from itertools import chain, repeat
 from typing import Any
 
 from placement_worker import actions
-from placement_worker.errors import InvalidSpec
-from placement_worker.model import CheckRequest, Node, NodePatch, Profile
-from placement_worker.planning import sizing
+from placement_worker.errors import InvalidInput, InvalidSpec
+from placement_worker.model import CheckRequest, NodePatch, Profile
+from placement_worker.planning.inputs import DATA, decision, planned
 from placement_worker.planning.placement import Place, Plan, Row, grow, shrink
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies.base import BEFORE, State, on
 
 TARGETS = on(BEFORE, actions.CLUSTER_SCALE_OUT, actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE, actions.NODE_CREATE)
+PLAN_KEYS = frozenset({'places', 'region', 'regions', 'zone', 'zones'})
+HEAVIEST = 2**31 - 1  # a bound on weights and caps, so that planning takes no longer than it should
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 
 
@@ -60,13 +62,28 @@ def plan_for(size: Size, places: Sequence[Place], located: Iterable[str | None])
     return shrink(places, known, unplaced, size.count)
 
 
+def planned_regions(data: Mapping[str, Any], size: Size) -> dict[str, int] | None:
+    """The share of the size that each region takes; None if no policy planned by region.
+
+    :raises InvalidInput: the shares are not those of the size.
+    """
+    regions = planned(data, size.kind, 'region')
+    total = sum((regions or {}).values())
+    if regions is not None and (total > size.count or (total < size.count and size.kind == CREATION)):
+        raise InvalidInput(
+            f'Expected a plan for {size.count} nodes, got one for {total} - at `{DATA}.{size.kind}.regions`'
+        )
+    return regions
+
+
 def decided(data: Mapping[str, Any], size: Size, **plan: Any) -> dict[str, Any]:
-    """The action's data with the count and the plan under `creation` or `deletion`."""
-    return {**data, size.kind: {**data.get(size.kind, {}), 'count': size.count, **plan}}
+    """The action's data with the count and the plan under `creation` or `deletion`, in place of an earlier plan."""
+    kept = {key: value for key, value in decision(data, size.kind).items() if key not in PLAN_KEYS}
+    return {**data, size.kind: {**kept, 'count': size.count, **plan}}
 
 
 def with_placements(data: Mapping[str, Any], entries: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The action's data with an entry a node to be created; what other policies said of a node stays.
+    """The action's data with an entry a node to be created; what others said of a node, but its place, stays.
 
     The engine creates nodes from this list alone; affinity keeps its `servergroup` here.
     """
@@ -74,10 +91,7 @@ def with_placements(data: Mapping[str, Any], entries: Sequence[Mapping[str, str]
     before = placement if isinstance(placement, dict) else {}
     said = before.get('placements')
     said = said if isinstance(said, list) else []
-    merged = [
-        {**(old if isinstance(old, dict) else {}), **new}
-        for old, new in zip(chain(said, repeat({})), entries, strict=False)
-    ]
+    merged = [_moved(old, new) for old, new in zip(chain(said, repeat({})), entries, strict=False)]
     return {**data, 'placement': {**before, 'count': len(merged), 'placements': merged}}
 
 
@@ -87,14 +101,15 @@ def placed_node(request: CheckRequest, state: State, entry: Mapping[str, str]) -
     if request.action.action != actions.NODE_CREATE or node is None:
         return {}
     data = state.node_data(node)
-    before = data.get('placement')
-    placement = {**(before if isinstance(before, dict) else {}), **entry}
-    return {node.id: NodePatch(data={**data, 'placement': placement})}
+    return {node.id: NodePatch(data={**data, 'placement': _moved(data.get('placement'), entry)})}
 
 
-def members(request: CheckRequest) -> list[Node]:
-    """The nodes that are there now."""
-    return sizing.members(request.action, request.cluster)
+def _moved(before: object, place: Mapping[str, str]) -> dict[str, Any]:
+    """What was said of a node, with another place: a zone of before is none of the new region's."""
+    said = before if isinstance(before, dict) else {}
+    if 'region_name' in place:
+        said = {key: value for key, value in said.items() if key != 'zone'}
+    return {**said, **place}
 
 
 def row(planned: Row, **more: str) -> dict[str, Any]:
@@ -116,5 +131,7 @@ def row(planned: Row, **more: str) -> dict[str, Any]:
 def summary(size: Size, what: str, places: int) -> str:
     """E.g. 3 nodes leave 2 zones."""
     one = size.count == 1
+    if not places:
+        return f'{size.count} node{"" if one else "s"} of no known {what} {"leaves" if one else "leave"}'
     verb = ('goes to' if one else 'go to') if size.kind == CREATION else ('leaves' if one else 'leave')
     return f'{size.count} node{"" if one else "s"} {verb} {places} {what}{"" if places == 1 else "s"}'

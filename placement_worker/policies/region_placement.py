@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from placement_worker.cloud import Cloud
 from placement_worker.errors import NoUsablePlace
 from placement_worker.model import CheckRequest
+from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal
 from placement_worker.planning.placement import NO_CAP, Place
 from placement_worker.planning.sizing import CREATION
@@ -22,8 +23,10 @@ class Region(Struct, frozen=True, forbid_unknown_fields=True):
     """A region that nodes may be placed in."""
 
     name: Annotated[str, Meta(min_length=1, description='Name of a region.')]
-    weight: Annotated[int, Meta(ge=1, description='Relative weight of the region.')] = 100
-    cap: Annotated[int, Meta(ge=NO_CAP, description='Maximum number of nodes in this region; -1: no cap.')] = NO_CAP
+    weight: Annotated[int, Meta(ge=1, le=placement.HEAVIEST, description='Relative weight of the region.')] = 100
+    cap: Annotated[
+        int, Meta(ge=NO_CAP, le=placement.HEAVIEST, description='Maximum number of nodes in this region; -1: no cap.')
+    ] = NO_CAP
 
 
 class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +58,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         size = state.size(request)
         if not size.count:
             return skipped(placement.NOTHING_TO_DO)
-        located = [state.cloud.region_of(node) for node in placement.members(request)]
+        located = [state.cloud.region_of(node) for node in sizing.members(request.action, request.cluster)]
         plan = placement.plan_for(size, self._places(state), located)
         data = placement.decided(state.data, size, regions=plan.counts)
         details = {'regions': [placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}

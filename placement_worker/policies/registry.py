@@ -60,6 +60,7 @@ class Registry:
         try:
             return self.types[type_name]
         except KeyError:
+            type_name = type_name[:80]
             near = difflib.get_close_matches(type_name, self.types, n=1)
             raise errors.PolicyTypeNotFound(
                 f'Policy type `{type_name}` is not installed - at `{at}`'

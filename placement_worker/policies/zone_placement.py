@@ -6,6 +6,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -13,9 +14,9 @@ from msgspec import Meta, Struct
 from placement_worker.cloud import Cloud
 from placement_worker.errors import NoUsablePlace
 from placement_worker.model import CheckRequest, Node
-from placement_worker.planning.dealing import deal
-from placement_worker.planning.inputs import DATA, quotas
-from placement_worker.planning.placement import Place, Plan
+from placement_worker.planning import sizing
+from placement_worker.planning.dealing import deal_in_groups
+from placement_worker.planning.placement import NO_CAP, Place, Plan, Row
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies import placement
 from placement_worker.policies.base import Outcome, Policy, State, skipped
@@ -25,7 +26,9 @@ class Zone(Struct, frozen=True, forbid_unknown_fields=True):
     """An availability zone that nodes may be placed in."""
 
     name: Annotated[str, Meta(min_length=1, description='Name of an availability zone.')]
-    weight: Annotated[int, Meta(ge=1, description='Relative weight of the availability zone.')] = 100
+    weight: Annotated[
+        int, Meta(ge=1, le=placement.HEAVIEST, description='Relative weight of the availability zone.')
+    ] = 100
 
 
 class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,10 +42,14 @@ class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of a size that one region takes, and its nodes; `plan` is None if no zone is usable there."""
+    """The part of a size that one region takes; `plan` is None if no zone is usable there.
+
+    `region` is None where no policy planned by region; `held` is the number of nodes that are there now.
+    """
 
     region: str | None
     size: Size
+    held: int
     plan: Plan | None
 
 
@@ -54,6 +61,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     priority = 300
     targets = placement.TARGETS
     profile_types = frozenset({'os.nova.server-1.0'})
+    after = frozenset({'senlin.policy.region_placement'})
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Plan by zone.
@@ -67,22 +75,24 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         size = state.size(request)
         if not size.count:
             return skipped(placement.NOTHING_TO_DO)
-        regions = quotas(state.data.get(size.kind, {}), 'region', f'{DATA}.{size.kind}')
-        nodes = placement.members(request)
-        if regions:
-            return self._applied(request, state, size, self._plan_in_regions(regions, size, nodes, state))
+        nodes = sizing.members(request.action, request.cluster)
+        regions = placement.planned_regions(state.data, size)
+        if regions is not None:
+            shares = self._plan_in_regions(regions, size, nodes, state)
+            return self._applied(request, state, size, shares, regions=regions, places=_places(shares))
         region = (profile or request.cluster.profile).region
         plan = self._plan(region, size, nodes, state)
         if plan is None:
             raise NoUsablePlace('No availability zone found available.')
-        return self._applied(request, state, size, [Share(None, size, plan)])
+        return self._applied(request, state, size, [Share(None, size, len(nodes), plan)])
 
     def check_resources(self, cloud: Cloud) -> None:
-        """As `Policy.check_resources`: a zone has to be available."""
-        known = cloud.zones(None)
-        placement.refuse_unusable(
-            'availability zone', [z.name for z in self.properties.zones if not known.get(z.name)]
-        )
+        """As `Policy.check_resources`: a zone has to be available, in whatever region."""
+        missing = [zone.name for zone in self.properties.zones]
+        for region in [None, *sorted(cloud.regions())]:
+            known = cloud.zones(region) if missing else {}
+            missing = [name for name in missing if not known.get(name)]
+        placement.refuse_unusable('availability zone', missing)
 
     def _plan_in_regions(
         self, regions: Mapping[str, int], size: Size, nodes: Sequence[Node], state: State
@@ -92,7 +102,10 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         for node in nodes:
             members.setdefault(state.cloud.region_of(node), []).append(node)
         shares = [(name, Size(size.kind, count)) for name, count in sorted(regions.items()) if count]
-        return [Share(name, share, self._plan(name, share, members[name], state)) for name, share in shares]
+        return [
+            Share(name, share, len(members[name]), self._plan(name, share, members[name], state))
+            for name, share in shares
+        ]
 
     def _plan(self, region: str | None, size: Size, nodes: Sequence[Node], state: State) -> Plan | None:
         """Plan among the zones of one region; None if none of the listed ones is usable there."""
@@ -105,14 +118,13 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return None
         return placement.plan_for(size, places, map(state.cloud.zone_of, nodes))
 
-    def _applied(self, request: CheckRequest, state: State, size: Size, shares: Sequence[Share]) -> Outcome:
+    def _applied(
+        self, request: CheckRequest, state: State, size: Size, shares: Sequence[Share], **by_region: Any
+    ) -> Outcome:
         counts: Counter[str] = Counter()
         for share in shares:
             counts.update(share.plan.counts if share.plan else {})
-        plan: dict[str, Any] = {'zones': dict(sorted(counts.items()))}
-        if shares[0].region is not None:
-            plan['places'] = [entry for share in shares for entry in _places(share)]
-        data = placement.decided(state.data, size, **plan)
+        data = placement.decided(state.data, size, zones=dict(sorted(counts.items())), **by_region)
         details = {
             'zones': [row for share in shares for row in _rows(share)],
             'unplaced': sum(share.plan.unplaced for share in shares if share.plan),
@@ -130,25 +142,36 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         )
 
 
-def _places(share: Share) -> list[dict[str, Any]]:
-    """The share by region and zone; the whole of it without a zone if none is usable."""
-    if share.plan is None:
-        return [{'region_name': share.region, 'count': share.size.count}]
-    return [{'region_name': share.region, 'zone': zone, 'count': count} for zone, count in share.plan.counts.items()]
+def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
+    """The shares by region and zone; the whole of one without a zone if none is usable."""
+    places: list[dict[str, Any]] = []
+    for share in shares:
+        if share.plan is None:
+            places.append({'region_name': share.region, 'count': share.size.count})
+        else:
+            counts = share.plan.counts.items()
+            places += [{'region_name': share.region, 'zone': zone, 'count': count} for zone, count in counts]
+    return places
 
 
 def _rows(share: Share) -> list[dict[str, Any]]:
-    region = {} if share.region is None else {'region_name': share.region}
-    return [placement.row(row, **region) for row in share.plan.rows] if share.plan else []
+    if share.region is None:
+        return [placement.row(row) for row in share.plan.rows] if share.plan else []
+    if share.plan is None:
+        count = share.size.count
+        final = share.held + (count if share.size.kind == CREATION else -count)
+        whole = Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, 'no usable zone')
+        return [placement.row(whole, region_name=share.region)]
+    return [placement.row(row, region_name=share.region) for row in share.plan.rows]
 
 
 def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
-    """One entry a node to be created, dealt evenly over the zones of all regions."""
-    counts: dict[tuple[tuple[str, str], ...], int] = {}
-    for share in shares:
-        region = () if share.region is None else (('region_name', share.region),)
-        if share.plan is None:
-            counts[region] = share.size.count
-        else:
-            counts.update({(*region, ('zone', row.name)): row.planned for row in share.plan.rows})
-    return [dict(entry) for entry in deal(counts)]
+    """One entry a node to be created, dealt evenly over the regions and over the zones of all of them."""
+    counts: dict[str | None, dict[str | None, int]] = {
+        share.region: {row.name: row.planned for row in share.plan.rows} if share.plan else {None: share.size.count}
+        for share in shares
+    }
+    return [
+        {key: name for key, name in (('region_name', region), ('zone', zone)) if name is not None}
+        for region, zone in deal_in_groups(counts)
+    ]

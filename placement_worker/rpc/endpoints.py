@@ -167,10 +167,10 @@ class Endpoints:
             state = State(request.action.data, Snapshot(cloud, request.cluster), self._limits().nodes_per_cluster)
             reply = chain.run(bound, request, state, self._clock)
         LOG.info(
-            '%s %s of cluster %s: %s in %.1f ms',
+            '%s %s of cluster %r: %s in %.1f ms',
             request.target,
             request.action.action,
-            request.cluster.id,
+            request.cluster.id[:80],
             reply.action.data['status'],
             (self._clock() - started) * 1000,
         )
@@ -203,5 +203,5 @@ def _validate(request: CheckRequest) -> None:
     seen: set[str] = set()
     for i, node in enumerate(request.cluster.nodes):
         if node.id in seen:
-            raise InvalidRequest(f'Expected each node once, got `{node.id}` again - at `$.cluster.nodes[{i}].id`')
+            raise InvalidRequest(f'Expected each node once, got `{node.id[:80]}` again - at `$.cluster.nodes[{i}].id`')
         seen.add(node.id)

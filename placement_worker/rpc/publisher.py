@@ -8,6 +8,7 @@ from typing import Any
 import oslo_messaging
 from oslo_config import cfg
 
+from placement_worker import errors
 from placement_worker.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.rpc import transport
 from placement_worker.rpc.outbox import ended_payload, started_payload
@@ -27,12 +28,13 @@ class Publisher:
 
     @contextlib.contextmanager
     def errors_of(self, method: str, request_id: str | None) -> Iterator[None]:
-        """As `Outbox.errors_of`: class and message of the exception."""
+        """As `Outbox.errors_of`: class and message of the exception; of a fault of ours only that it was one."""
         try:
             yield
         except Exception as exc:
             if self._notifies:
-                payload = {'request_id': request_id, 'class': type(exc).__name__, 'message': str(exc)}
+                told = errors.error_object(exc)['error']
+                payload = {'request_id': request_id, 'class': told['type'], 'message': told['message']}
                 self._notifier.error({}, f'{method}.error', payload)
             raise
 

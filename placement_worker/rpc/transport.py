@@ -33,8 +33,10 @@ def address(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> 
     """
     try:
         target = oslo_messaging.TransportURL.parse(conf, url)
-    except (oslo_messaging.InvalidTransportURL, ValueError) as exc:
+    except oslo_messaging.InvalidTransportURL as exc:
         raise ConfigurationError(f'The transport URL is not valid: {exc}') from exc
+    except ValueError:  # its text may hold part of a password
+        raise ConfigurationError('The transport URL is not valid: after host and colon it needs a number') from None
     if target.transport.startswith('rabbit'):
         target.query = {**DEFAULTS, **{key: str(value) for key, value in options.items()}, **target.query}
     return target

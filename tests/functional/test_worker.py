@@ -141,7 +141,7 @@ def test_the_log_joins_request_id_user_and_project_with_the_outcome(client, work
 
     (line,) = [line for line in worker.log.read_text().splitlines() if 'request-17' in line and ' INFO ' in line]
     assert 'user-17 project-17' in line
-    assert 'BEFORE CLUSTER_SCALE_IN of cluster c1: OK in ' in line
+    assert "BEFORE CLUSTER_SCALE_IN of cluster 'c1': OK in " in line
 
 
 @pytest.mark.parametrize('context', [{'request_id': 7}, {'request_id': 'a\nb'}, {'user_id': ['x']}, {'password': 'p'}])
@@ -382,7 +382,7 @@ def test_the_sample_logging_configuration_shows_whose_request_it_was(start_worke
         client.policy_check(GOOD, {'request_id': 'request-31', 'user_id': 'user-31'})
 
     lines = worker.stderr.read_text().splitlines()
-    assert [line for line in lines if 'request-31 user-31' in line and 'of cluster c1: OK' in line]
+    assert [line for line in lines if 'request-31 user-31' in line and "of cluster 'c1': OK" in line]
     assert not [line for line in lines if ' DEBUG ' in line]
 
 

@@ -79,7 +79,7 @@ def test_a_random_order_is_the_same_on_every_machine_and_release():
 
 
 def test_without_quotas_more_than_there_are_means_all():
-    choice = victims.choose(AGED, 9, {}, lambda _: victims.NOWHERE)
+    choice = victims.choose(AGED, 9, None, lambda _: victims.NOWHERE)
 
     assert ids(choice.victims) == ids(AGED)
     assert not choice.spared
@@ -91,13 +91,13 @@ PLACED = made(
 
 
 def chosen(count, **deletion):
-    quotas = Quotas.of({'deletion': {'count': count, **deletion}})
+    quotas = Quotas.of({'deletion': {'count': count, **deletion}}, count)
     places = {n.id: n.data.get('placement', {}) for n in PLACED}
     choice = victims.choose(
         PLACED,
         count,
         quotas.asked,
-        lambda n: quotas.place(places[n.id].get('region_name'), places[n.id].get('zone')),
+        lambda n: quotas.location(places[n.id].get('region_name'), places[n.id].get('zone')),
     )
     return ids(choice.victims), ids(choice.spared)
 
@@ -182,11 +182,11 @@ def test_a_place_that_holds_too_few_is_named(count, deletion, reason):
 )
 def test_quotas_that_are_none_are_named(deletion, message):
     with pytest.raises(InvalidInput) as refused:
-        Quotas.of({'deletion': deletion})
+        Quotas.of({'deletion': deletion}, 9)
 
     assert str(refused.value) == message
 
 
 def test_a_plan_for_more_than_the_count_is_refused():
     with pytest.raises(InvalidInput, match=r'at most 2 nodes, got one for 3 - at `\$\.action\.data\.deletion`'):
-        Quotas.of({'deletion': {'zones': {'a': 3}}}).refuse_more_than(2)
+        Quotas.of({'deletion': {'zones': {'a': 3}}}, 2)

@@ -1,5 +1,7 @@
 """The deletion policy through the chain."""
 
+import random
+
 import pytest
 
 from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy
@@ -142,3 +144,81 @@ def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
             {'rank': 4, 'id': 'n3', 'place': 'a', 'reason': 'oldest', 'status': 'ACTIVE', 'tainted': False},
         ],
     }
+
+
+def test_a_plan_that_takes_only_nodes_of_unknown_zone_takes_them(check):
+    members = [node(1, 'a'), node(2, 'a'), node(3, 'b'), node(4, 'b'), node(5), node(6)]
+
+    reply = check(
+        request(SCALE_IN, [zone_policy('a', 'b'), deletion_policy()], members, inputs={'count': 2}), zones=['a', 'b']
+    )
+
+    assert reply['action']['data']['deletion']['zones'] == {}
+    assert deleted(reply) == ['n5', 'n6']
+    assert reply['decisions'][0]['reason'] == '2 nodes of no known zone leave'
+
+
+def test_a_plan_that_takes_only_nodes_of_unknown_region_takes_them(check):
+    members = [node(1, 'a'), node(2, 'b', 'R1'), node(3, 'b', 'R1')]
+    policies = [region_policy('R1'), zone_policy('a', 'b'), deletion_policy()]
+
+    reply = check(request(SCALE_IN, policies, members), regions={'R1': {'zones': {'a': True, 'b': True}}})
+
+    assert (
+        reply['action']['data']['deletion'] | {'candidates': ['n1'], 'regions': {}, 'zones': {}, 'places': []}
+        == (reply['action']['data']['deletion'])
+    )
+
+
+@pytest.mark.parametrize('seed', range(150))
+def test_every_quota_is_met_whatever_the_cluster(check, seed):
+    """Random clusters over two regions with zones, some nodes unplaced, some regions without usable zones."""
+    draw = random.Random(seed)
+    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}, 'R3': {'zones': {'q': True}}}
+    members = [
+        node(n, draw.choice(['a', 'b', None, 'x']), draw.choice(['R1', 'R2', 'R3', None]))
+        for n in range(1, draw.randint(2, 20))
+    ]
+    count = draw.randint(1, len(members))
+    policies = [region_policy('R1', 'R2', 'R3'), zone_policy('a', 'b'), deletion_policy()]
+
+    data = check(request(SCALE_IN, policies, members, inputs={'count': count}), regions=regions)['action']['data']
+
+    deletion, placed = data['deletion'], {n['id']: n['data'].get('placement', {}) for n in members}
+    gone = [placed[victim] for victim in deletion['candidates']]
+    assert data['status'] == 'OK'
+    assert len(gone) == len(set(deletion['candidates'])) == count
+    for region, share in deletion['regions'].items():
+        assert sum(place.get('region_name') == region for place in gone) == share
+    for entry in deletion['places']:
+        matching = [
+            p
+            for p in gone
+            if p.get('region_name') == entry['region_name'] and p.get('zone') == entry.get('zone', p.get('zone'))
+        ]
+        assert len(matching) == entry['count']
+
+
+@pytest.mark.parametrize('decided', [None, 'x', 5, []])
+@pytest.mark.parametrize('action', ['CLUSTER_DEL_NODES', 'NODE_DELETE', 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'])
+def test_a_decision_that_is_no_map_is_named(check, action, decided):
+    more = {'node': node(1)} if action == 'NODE_DELETE' else {'inputs': {'candidates': ['n1']}}
+
+    reply = check(request(action, [deletion_policy()], nodes(a=1), data={'deletion': decided}, **more))
+
+    assert reply['action']['data']['status'] == 'ERROR'
+    assert ' - at `$.action.data.deletion`' in reply['action']['data']['reason']
+
+
+def test_no_named_candidates_leave_the_choice_to_the_policy(check):
+    reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'candidates': [], 'count': 1}))
+
+    assert deleted(reply) == ['n1']
+
+
+def test_many_strangers_are_not_all_listed(check):
+    named = [f's{n}' for n in range(1000)]
+
+    reply = check(request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=1), inputs={'candidates': named}))
+
+    assert reply['action']['data']['reason'].endswith('s8, s9 and 990 more')

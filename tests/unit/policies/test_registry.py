@@ -70,7 +70,9 @@ def test_the_installed_types_are_those_of_the_contract(registry):
     ]
 
 
-@pytest.mark.parametrize(('version', 'found'), [('1.0', True), (1.0, True), (1, True), ('1', False), (1.7, False)])
+@pytest.mark.parametrize(
+    ('version', 'found'), [('1.0', True), (1.0, True), (1, True), ('1', True), (1.7, False), ('1.00', False)]
+)
 def test_a_version_may_be_a_number(registry, version, found):
     spec = codec.decode(
         {'type': 'senlin.policy.zone_placement', 'version': version, 'properties': {'zones': [{'name': 'a'}]}}, Spec

@@ -1,7 +1,10 @@
 """Zone placement through the chain: what the reply says, and when the policy keeps out."""
 
+import json
+
 import pytest
 
+from placement_worker.errors import InvalidRequest
 from tests.requests import node, nodes, region_policy, request, zone_policy
 
 SCALE_OUT, SCALE_IN = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN'
@@ -218,3 +221,90 @@ def test_a_created_node_is_told_region_and_zone(check):
     reply = check(request('NODE_CREATE', policies, [node(1, 'a', 'R1')], node=node(9)), regions=regions)
 
     assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R2', 'zone': 'b'}}}}
+
+
+@pytest.mark.parametrize(
+    ('action', 'kind', 'regions', 'total'),
+    [
+        (SCALE_OUT, 'creation', {'R1': 10**18}, 10**18),
+        (SCALE_OUT, 'creation', {'R1': 1}, 1),
+        (SCALE_OUT, 'creation', {}, 0),
+        (SCALE_IN, 'deletion', {'R1': 3}, 3),
+    ],
+)
+def test_shares_of_regions_that_are_not_those_of_the_count_are_refused(check, action, kind, regions, total):
+    data = {kind: {'count': 2, 'regions': regions}}
+
+    reply = check(request(action, [zone_policy('a')], nodes(a=5), data=data), regions={'R1': {'zones': {'a': True}}})
+
+    assert reply['action']['data']['reason'] == (
+        f'Expected a plan for 2 nodes, got one for {total} - at `$.action.data.{kind}.regions`'
+    )
+
+
+@pytest.mark.parametrize('digits', [20, 400, 4400])
+def test_a_number_beyond_reason_is_refused_and_not_repeated(check, digits):
+    for more in ({'inputs': {'count': 'HUGE'}}, {'data': {'creation': {'count': 'HUGE'}}}):
+        text = json.dumps(request(SCALE_OUT, [zone_policy('a')], **more)).replace('"HUGE"', '9' * digits)
+
+        try:
+            reason = json.loads(check(text, zones=['a']))['action']['data']['reason']
+        except InvalidRequest as exc:
+            reason = str(exc)
+
+        assert 'a number beyond 64 bits' in reason or 'ut of range' in reason
+        assert len(reason) < 200
+
+
+@pytest.mark.parametrize('priorities', [(100, None), (None, None), (300, 300), (200, 400)])
+def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorities):
+    zones, regions = zone_policy('a', 'b', priority=priorities[0]), region_policy('R1', 'R2', priority=priorities[1])
+    cloud = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
+
+    reply = check(request(SCALE_OUT, [zones, regions], inputs={'count': 2}), regions=cloud)
+
+    assert [d['policy_name'] for d in reply['decisions']] == ['region_placement', 'zone_placement']
+    assert reply['action']['data']['placement']['placements'] == [
+        {'region_name': 'R1', 'zone': 'a'},
+        {'region_name': 'R2', 'zone': 'b'},
+    ]
+
+
+def test_what_an_earlier_plan_said_does_not_linger(check):
+    data = {
+        'creation': {'count': 2, 'zones': {'old': 2}, 'places': [{'region_name': 'old', 'count': 2}], 'kept': 1},
+        'placement': {'placements': [{'zone': 'old', 'servergroup': 'g'}]},
+    }
+    policies = [region_policy('R1'), zone_policy('a')]
+
+    reply = check(request(SCALE_OUT, policies, data=data), regions={'R1': {'zones': {'q': True}}})['action']['data']
+
+    assert reply['creation'] == {
+        'count': 2,
+        'kept': 1,
+        'regions': {'R1': 2},
+        'zones': {},
+        'places': [{'region_name': 'R1', 'count': 2}],
+    }
+    assert reply['placement']['placements'] == [{'servergroup': 'g', 'region_name': 'R1'}, {'region_name': 'R1'}]
+
+
+def test_a_region_without_a_usable_zone_has_a_row_too(check):
+    policies = [region_policy('R1'), zone_policy('a')]
+
+    reply = check(request(SCALE_OUT, policies, [node(1, 'q', 'R1')]), regions={'R1': {'zones': {'q': True}}})
+
+    (row,) = reply['decisions'][1]['details']['zones']
+    assert (row['region_name'], row['current'], row['planned'], row['final'], row['note']) == (
+        'R1',
+        1,
+        1,
+        2,
+        'no usable zone',
+    )
+
+
+def test_a_plan_that_cannot_be_made_says_how_much_was_possible(check):
+    reply = check(request(SCALE_IN, [zone_policy('a')], nodes(a=2), inputs={'count': 3}), zones=['a'])
+
+    assert decision(reply)['details'] == {'asked': 3, 'possible': 2}

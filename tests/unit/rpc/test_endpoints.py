@@ -2,21 +2,24 @@
 
 import datetime
 import itertools
+import json
 import random
 import sys
 from contextlib import contextmanager
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from placement_worker import errors
+from placement_worker import actions, errors
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from placement_worker.model import Credentials
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.outbox import ended_payload, started_payload
 from tests.malformed import GOOD, TABLE
-from tests.requests import changed, deletion_policy, node, request, zone_policy
+from tests.requests import changed, deletion_policy, node, region_policy, request, zone_policy
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -276,3 +279,70 @@ def test_capabilities_say_who_answers(endpoints):
 
 def test_a_trust_does_not_show_when_credentials_are_printed():
     assert 'secret-trust' not in repr(Credentials('secret-trust'))
+
+
+KEYS = st.sampled_from(
+    [
+        'count',
+        'zones',
+        'zone',
+        'regions',
+        'region',
+        'places',
+        'placements',
+        'region_name',
+        'candidates',
+        'number',
+        'adjustment_type',
+        'min_size',
+        'max_size',
+        'min_step',
+        'strict',
+        'a',
+        'R1',
+        'EXACT_CAPACITY',
+    ]
+)
+NUMBERS = st.integers() | st.integers(10**18, 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=5) | KEYS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=12,
+)
+MAPS = st.dictionaries(st.sampled_from(['creation', 'deletion', 'placement', 'count', 'candidates']), ANYTHING)
+
+
+@given(
+    action=st.sampled_from(sorted(actions.ALL)),
+    data=MAPS,
+    inputs=MAPS | st.dictionaries(st.sampled_from(['adjustment_type', 'number', 'count', 'strict']), ANYTHING),
+    held=st.dictionaries(st.sampled_from(['placement', 'x']), ANYTHING),
+)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_free_form_maps_hold_the_answer_is_a_decision(endpoints, action, data, inputs, held):
+    members = [node(1, 'a', 'R1'), node(2, data=held), node(3, 'b')]
+    policies = [zone_policy('a', 'b'), region_policy('R1'), deletion_policy('RANDOM')]
+    new = node(9, data=held)
+
+    asked = request(action, policies, members, data=data, inputs=inputs, node=new)
+
+    reply = json.loads(endpoints.policy_check(json.dumps(asked)))
+
+    assert reply['action']['data']['status'] in ('OK', 'ERROR')
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '{"target":"NEITHER"',
+        '{"target": "x - at `$.q"}',
+        '{"target": "x - at `$.q` - at `$.r`"}',
+        '{"target":"BEFORE","action":{"id":"a","action":"b"},"cluster":{"id":"c","profile":{"type":"t"},"nodes":[{"id":"n",'
+        '"index":' + '9' * 5000 + '}]},"policies":[]}',
+    ],
+)
+def test_text_that_msgspecs_errors_do_not_foresee_is_refused_all_the_same(endpoints, text):
+    with pytest.raises(InvalidRequest) as refused:
+        endpoints.policy_check(text)
+
+    assert len(str(refused.value)) < 300
