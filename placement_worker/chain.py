@@ -62,11 +62,14 @@ def run(
 
 def _in_order(bound: Sequence[Bound]) -> list[Bound]:
     """By priority, and a type that has to come after others not before them, whatever its binding says."""
+    latest: dict[str, int] = {}
+    for one in bound:
+        latest[one.policy.name] = max(one.priority, latest.get(one.policy.name, one.priority))
 
     def position(one: Bound) -> tuple[int, bool]:
-        awaited = [other.priority for other in bound if other.policy.name in one.policy.after]
-        latest = max(awaited, default=one.priority)
-        return (max(one.priority, latest), latest >= one.priority and bool(awaited))
+        awaited = max((latest[name] for name in one.policy.after if name in latest), default=None)
+        waits = awaited is not None and awaited >= one.priority
+        return (awaited if awaited is not None and waits else one.priority, waits)
 
     return sorted(bound, key=position)
 

@@ -68,7 +68,8 @@ class PolicyClient(Caller):
         """
         to = reply_to if reply_to is None or isinstance(reply_to, ReplyTo) else codec.decode(reply_to, ReplyTo)
         asked = msgspec.structs.replace(super()._prepared(request), reply_to=to)
-        self._deliver(self._client.cast, 'policy_check', msgspec.json.encode(asked).decode(), context or {})
+        self._reach()
+        self._delivered(self._client.cast, 'policy_check', msgspec.json.encode(asked).decode(), context or {})
 
     def close(self) -> None:
         """Drop the connections."""
@@ -78,9 +79,12 @@ class PolicyClient(Caller):
         return expiring(super()._prepared(request), self._timeout_s)
 
     def _send(self, method: str, request: str, context: Context) -> str:
+        self._reach()
         try:
-            answer: str = self._deliver(self._client.call, method, request, context)
-        except errors.Refused as exc:
+            answer: str = self._delivered(self._client.call, method, request, context)
+        except errors.NoWorkerAnswered:
+            raise
+        except errors.PlacementWorkerError as exc:
             raise _local(exc) from None
         except oslo_messaging.MessagingTimeout as exc:
             raise errors.NoWorkerAnswered(
@@ -88,16 +92,15 @@ class PolicyClient(Caller):
             ) from exc
         except oslo_messaging.RemoteError as exc:
             raise errors.WorkerFailed(f'{method} failed in the worker: {exc.exc_type}: {exc.value}') from exc
-        except (errors.PlacementWorkerError, oslo_messaging.MessagingException):
+        except oslo_messaging.MessagingException:
             raise
         except Exception as exc:  # a fault in the worker: oslo.messaging makes built-in exceptions anew
             told = str(exc).partition('\n')[0]
             raise errors.WorkerFailed(f'{method} failed in the worker: {type(exc).__name__}: {told}') from exc
         return answer
 
-    def _deliver(self, send: Any, method: str, request: str, context: Context) -> Any:
+    def _delivered(self, send: Any, method: str, request: str, context: Context) -> Any:
         """Hand the request to the broker."""
-        self._reach()
         ids = {key: context[key] for key in CONTEXT if key in context}
         try:
             return send(ids, method, request=request)
@@ -115,7 +118,9 @@ class PolicyClient(Caller):
             self._reached = True
 
 
-def _local(remote: errors.Refused) -> errors.Refused:
+def _local(remote: errors.PlacementWorkerError) -> errors.PlacementWorkerError:
     """The same error without the worker's traceback, which oslo.messaging puts into its text."""
-    kind: type[errors.Refused] = next(kind for kind in type(remote).__mro__ if kind.__module__ == errors.__name__)
+    kind: type[errors.PlacementWorkerError] = next(
+        kind for kind in type(remote).__mro__ if kind.__module__ == errors.__name__
+    )
     return kind(*remote.args)

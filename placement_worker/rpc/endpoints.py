@@ -102,6 +102,7 @@ class Endpoints:
         """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
 
         :raises Refused: there is no such type, or the properties do not fit.
+        :raises Rejected: the cloud gives no answer.
         """
         asked = self._decode(request, ValidateRequest)
         policy = self._registry.policy(asked.spec, '$.spec')

@@ -8,7 +8,7 @@ from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
-from placement_worker.errors import Refused
+from placement_worker.errors import Refused, Rejected
 from placement_worker.rpc import VERSION
 from placement_worker.rpc.endpoints import Endpoints
 from placement_worker.rpc.late_ack import LateAckServer
@@ -47,7 +47,7 @@ class ExposedEndpoints:
         return self._endpoints.policy_check(request, context.request_id)
 
     @oslo_messaging.expose
-    @oslo_messaging.expected_exceptions(Refused)
+    @oslo_messaging.expected_exceptions(Refused, Rejected)
     def policy_validate(self, context: RequestContext, request: object) -> Any:
         """As `Endpoints.policy_validate`."""
         return self._endpoints.policy_validate(request)
