@@ -1,10 +1,11 @@
 """The daemon: read the configuration, build the worker, fork the processes, let each serve."""
 
+import functools
 import gc
 import logging
 import multiprocessing
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from typing import Any
@@ -20,8 +21,9 @@ from placement_worker import config, errors
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import durability, server, transport
+from placement_worker.rpc import bodies, durability, parking, server, transport
 from placement_worker.rpc.endpoints import Endpoints, Limits
+from placement_worker.rpc.late_ack import LateAckServer
 from placement_worker.rpc.publisher import Publisher
 
 PROGRAM = 'placement-worker'
@@ -40,17 +42,17 @@ class Worker(cotyledon.Service):
         """Connect after the fork: connections cannot be shared between processes."""
         super().__init__(worker_id)
         self._conf = conf
-        pools = {conf.worker.topic: conf.worker.threads, conf.worker.slow_topic: conf.worker.slow_threads}
-        self._transports = {topic: _connect(conf, threads) for topic, threads in pools.items()}
+        queues = server.queues(conf)
+        self._transports = [_connect(conf, queue.threads) for queue in queues]
         endpoints = Endpoints(
             clouds,
             registry,
-            Publisher(conf, self._transports[conf.worker.topic]),
+            Publisher(conf, self._transports[0]),
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
         )
         self._servers = [
-            (server.create(conf, self._transports[topic], topic, endpoints), threads)
-            for topic, threads in pools.items()
+            (server.create(conf, connection, queue.topic, endpoints, _server_class(conf, queue)), queue.threads)
+            for connection, queue in zip(self._transports, queues, strict=True)
         ]
 
     def run(self) -> None:
@@ -69,13 +71,24 @@ class Worker(cotyledon.Service):
         """Take no more requests, give back those that wait, and answer those in work."""
         with ThreadPoolExecutor(len(self._servers)) as stopping:
             list(stopping.map(_stop, [one for one, _ in self._servers]))
-        for connection in self._transports.values():
+        for connection in self._transports:
             connection.cleanup()
 
 
 def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
     """A transport that takes as many requests from the broker as there are threads to work on them."""
     return transport.connect(conf, transport.address(conf, rabbit_qos_prefetch_count=threads))
+
+
+def _server_class(conf: cfg.ConfigOpts, queue: server.Queue) -> Callable[..., Any]:
+    """The server for a queue, which knows where to put what it cannot finish."""
+    address = transport.address(conf)
+
+    def forward(message: Any, to: str) -> None:
+        with transport.open_connection(conf, address) as connection:
+            parking.forward(connection, message, to)
+
+    return functools.partial(LateAckServer, diversion=queue.diversion, forward=forward)
 
 
 def _stop(one: Any) -> None:
@@ -97,6 +110,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         return _complain(errors.told(exc))
     except (cfg.Error, errors.PlacementWorkerError, UnicodeDecodeError) as exc:
         return _complain(config.told(exc))
+    bodies.guard(conf.worker.max_request_bytes)
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d processes',
         conf.worker.topic,
@@ -141,15 +155,13 @@ def _declare(conf: cfg.ConfigOpts) -> None:
     """
     target = transport.address(conf)
     transport.connect(conf, target).cleanup()  # makes the driver's options known
-    topics = (conf.worker.topic, conf.worker.slow_topic)
+    topics = [f'{queue.topic}{of}' for queue in server.queues(conf) for of in ('', f'.{conf.worker.host}')]
     patiently = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
         before_sleep=tenacity.before_sleep_log(LOG, logging.WARNING),
     )
-    patiently(
-        durability.declare, conf, target, [f'{topic}{of}' for topic in topics for of in ('', f'.{conf.worker.host}')]
-    )
+    patiently(durability.declare, conf, target, [*topics, conf.worker.topic + parking.PARKED])
 
 
 def _clouds(conf: cfg.ConfigOpts) -> Clouds:

@@ -89,6 +89,10 @@ class BrokerUnreachable(NoWorkerAnswered):
     """The broker could not be reached, or did not let us in."""
 
 
+class RequestParked(PlacementWorkerError):
+    """Whoever worked on the request died, again and again: it was put aside for an operator to look at."""
+
+
 class WorkerFailed(PlacementWorkerError):
     """A worker answered that it failed; its log has the traceback."""
 

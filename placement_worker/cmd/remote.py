@@ -1,9 +1,14 @@
 """Commands that ask running workers; importing this imports the messaging layer."""
 
+import contextlib
+from collections.abc import Iterator
+
+from amqp.exceptions import NotFound
+from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker import config, errors
-from placement_worker.rpc import transport
+from placement_worker.rpc import parking, transport
 from placement_worker.rpc.client import PolicyClient
 
 
@@ -12,13 +17,38 @@ def client(url: str | None, config_file: str | None, timeout_s: float) -> Policy
 
     :raises ConfigurationError: the file cannot be read, or says what does not fit.
     """
+    conf = _configured(config_file)
+    return PolicyClient(
+        url, conf=conf, topic=conf.worker.topic, exchange=transport.exchange(conf), timeout_s=timeout_s
+    )
+
+
+@contextlib.contextmanager
+def parked(
+    url: str | None, config_file: str | None, most: int
+) -> Iterator[tuple[Connection, Iterator[parking.Parked]]]:
+    """A connection, and the requests that the workers have parked; those not acknowledged stay.
+
+    :raises ConfigurationError: the file cannot be read, or says what does not fit.
+    :raises NoWorkerAnswered: the broker is away, or no worker has made the queue yet.
+    """
+    conf = _configured(config_file)
+    target = transport.address(conf, url)
+    transport.connect(conf, target).cleanup()  # makes the driver's options known
+    queue = conf.worker.topic + parking.PARKED
+    with transport.open_connection(conf, target) as connection:
+        try:
+            yield connection, parking.parked(connection, queue, most)
+        except NotFound as exc:
+            raise errors.NoWorkerAnswered(f'There is no queue {queue}: no worker has run on this broker') from exc
+
+
+def _configured(config_file: str | None) -> cfg.ConfigOpts:
     conf = cfg.CONF
     config.register(conf)
+    config.set_defaults()
     try:
         conf([], default_config_files=[config_file] if config_file else [])
     except (cfg.Error, UnicodeDecodeError) as exc:
         raise errors.ConfigurationError(config.told(exc)) from exc
-    config.set_defaults()
-    return PolicyClient(
-        url, conf=conf, topic=conf.worker.topic, exchange=transport.exchange(conf), timeout_s=timeout_s
-    )
+    return conf

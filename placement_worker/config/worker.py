@@ -44,6 +44,14 @@ OPTIONS = [
         help='The same for slow_topic, whose requests wait for load balancers most of the time.',
     ),
     cfg.IntOpt(
+        'max_deliveries',
+        default=3,
+        min=1,
+        max=50,
+        help='How often a request may come back that no worker has finished, because each one died or was stopped. '
+        'After that it is handled alone, and then parked: see placement-policy parked.',
+    ),
+    cfg.IntOpt(
         'engine_timeout_s',
         default=600,
         min=1,

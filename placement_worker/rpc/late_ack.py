@@ -25,6 +25,9 @@ from oslo_messaging._drivers import amqp, amqpdriver, base, impl_rabbit
 from oslo_messaging._drivers import common as driver_common
 from oslo_messaging.rpc import server as rpc_server
 
+from placement_worker.errors import RequestParked
+from placement_worker.rpc.parking import RETRIED, Diversion
+
 LOG = logging.getLogger(__name__)
 POLL_S = 0.02  # how long an acknowledgement may wait for the thread that polls; idle, it costs 1 % of a CPU
 REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
@@ -32,6 +35,24 @@ REMEMBERED = 4096  # requests that were finished here, in case one comes again b
 
 class LateAckServer(rpc_server.RPCServer):
     """Acknowledges after the reply, on RabbitMQ; on other drivers it is the stock server."""
+
+    def __init__(
+        self,
+        transport: Any,
+        target: Any,
+        dispatcher: Any,
+        executor: str | None = None,
+        diversion: Diversion | None = None,
+        forward: Callable[[Any, str], None] | None = None,
+    ) -> None:
+        """Wire the server; `functools.partial` gives `get_rpc_server` what it does not know of.
+
+        :param diversion: where requests go that come again and again; None: nowhere.
+        :param forward: publishes a message to a queue, confirmed.
+        """
+        super().__init__(transport, target, dispatcher, executor)
+        self._diversion = diversion
+        self._forward = forward
 
     def _create_listener(self) -> Any:
         driver = self.transport._driver
@@ -60,6 +81,11 @@ class LateAckServer(rpc_server.RPCServer):
             return
         if not request.begin():
             return
+        if self._diversion and self._forward and request.deliveries > self._diversion.deliveries:
+            self._divert(request, self._diversion, self._forward)
+            return
+        if not self._is_served(request.message):
+            request.client_timeout = None  # the dispatcher would send heartbeats for it for ever
         try:
             super()._process_incoming(incoming)
         except BaseException:  # SystemExit from an endpoint, say: it would come back, and end the next worker too
@@ -67,6 +93,33 @@ class LateAckServer(rpc_server.RPCServer):
             request.reply(failure=sys.exc_info())
         finally:
             request.finish()
+
+    def _divert(self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]) -> None:
+        """Put a request aside that was delivered too often, and if nobody handles it there, tell its caller."""
+        LOG.warning(
+            'Request %s was given up %d times and goes to %s', request.key, request.deliveries, diversion.queue
+        )
+        try:
+            forward(request.delivery._raw_message, diversion.queue)
+            if diversion.parks:
+                told = f'The workers that took the request died or gave it up; it is parked in {diversion.queue}.'
+                request.reply(failure=(RequestParked, RequestParked(told), None))
+        except Exception:
+            LOG.exception('Request %s could not be put aside', request.key)
+            request.leave()
+        else:
+            request.finish()
+
+    def _is_served(self, message: dict[str, Any]) -> bool:
+        """Whether the dispatcher will find a method for it."""
+        find, method = self.dispatcher, message.get('method')
+        return any(
+            find._is_namespace(endpoint.target, message.get('namespace'))
+            and find._is_compatible(endpoint.target, message.get('version', '1.0'))
+            and isinstance(method, str)
+            and find.access_policy.is_allowed(endpoint, method)
+            for endpoint in find.endpoints
+        )
 
 
 class LateAckRequest(amqpdriver.AMQPIncomingMessage):
@@ -89,6 +142,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         )
         self.delivery = delivery
         self.key = key
+        self.deliveries = _deliveries(delivery)
         self._lock = threading.Lock()
         self._waiting = True
 
@@ -109,6 +163,10 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     def finish(self) -> None:
         """The reply is out: acknowledge, with the next turn of the polling thread."""
         self.listener.do(lambda: self.listener.acknowledge(self))
+
+    def leave(self) -> None:
+        """Somebody else has to have it: give it back, with the next turn of the polling thread."""
+        self.listener.do(lambda: self.listener.give_back(self))
 
     def _leave_waiting(self) -> bool:
         with self._lock:
@@ -137,6 +195,8 @@ class LateAckListener(base.PollStyleListener):
         unique_id = delivery.pop(amqp.UNIQUE_ID, None)
         if not isinstance(unique_id, str | None):
             raise ValueError('Expected a string for the unique id of a request')
+        if unique_id is not None:
+            unique_id += delivery._raw_message.headers.get(RETRIED, '')
         if redelivered:
             LOG.info('Request %s is delivered again', unique_id)
         if unique_id is not None and self._is_known(unique_id, delivery):
@@ -227,6 +287,12 @@ class LateAckListener(base.PollStyleListener):
         for request in list(self._in_hand.values()):
             if request.give_back():
                 LOG.info('Request %s is left to another worker', request.key)
+
+
+def _deliveries(delivery: Any) -> int:
+    """How often the broker has delivered a request before, without hearing that it is done."""
+    count = delivery._raw_message.headers.get('x-delivery-count', 0)
+    return count if isinstance(count, int) else 0
 
 
 def _on_same_channel(one: Any, other: Any) -> bool:

@@ -1,6 +1,7 @@
 """The worker on the broker: the methods of the contract, exposed on a topic."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import oslo_messaging
@@ -9,9 +10,9 @@ from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
 from placement_worker.errors import Refused, Rejected
-from placement_worker.rpc import VERSION
+from placement_worker.rpc import VERSION, parking
 from placement_worker.rpc.endpoints import Endpoints
-from placement_worker.rpc.late_ack import LateAckServer
+from placement_worker.rpc.parking import Diversion
 from placement_worker.rpc.transport import exchange
 
 
@@ -71,8 +72,29 @@ class ExposedEndpoints:
         return self._endpoints.get_capabilities(request)
 
 
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What one server of a worker consumes: a topic, by so many threads, and where what it cannot finish goes."""
+
+    topic: str
+    threads: int
+    diversion: Diversion
+
+
+def queues(conf: cfg.ConfigOpts) -> list[Queue]:
+    """What each process of a worker consumes."""
+    worker = conf.worker
+    suspects, parked = worker.topic + parking.SUSPECTS, worker.topic + parking.PARKED
+    to_suspects = Diversion(worker.max_deliveries, suspects, parks=False)
+    return [
+        Queue(worker.topic, worker.threads, to_suspects),
+        Queue(worker.slow_topic, worker.slow_threads, to_suspects),
+        Queue(suspects, 1, Diversion(parking.SUSPECT_DELIVERIES, parked, parks=True)),
+    ]
+
+
 def create(
-    conf: cfg.ConfigOpts, transport: Any, topic: str, endpoints: Endpoints, server_cls: type = LateAckServer
+    conf: cfg.ConfigOpts, transport: Any, topic: str, endpoints: Endpoints, server_cls: Callable[..., Any]
 ) -> Any:
     """The RPC server of a topic, not started yet."""
     return oslo_messaging.get_rpc_server(

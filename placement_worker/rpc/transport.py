@@ -17,6 +17,8 @@ DEFAULTS = {
     'rabbit_transient_quorum_queue': 'true',
     # A caller that is gone may hold the thread that replies to it for so long, in seconds; the driver says 60.
     'kombu_missing_consumer_retry_timeout': '10',
+    # The worker puts aside what comes again and again; the broker, which would drop it, has to wait for longer.
+    'rabbit_quorum_delivery_limit': '100',
 }
 CONNECT_TIMEOUT_S = 5
 
@@ -74,6 +76,8 @@ def probe(conf: cfg.ConfigOpts, target: Any) -> None:
 def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
     """A connection of our own, beside those of oslo.messaging, to the first host that answers.
 
+    What is published on it is confirmed by the broker.
+
     :param target: as for `probe`.
     :raises BrokerUnreachable: none of the hosts does.
     :raises BrokerRefused: one does, and says no.
@@ -89,6 +93,7 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
             virtual_host=target.virtual_host or '/',
             ssl=_tls({**conf.oslo_messaging_rabbit, **target.query}),
             connect_timeout=CONNECT_TIMEOUT_S,
+            transport_options={'confirm_publish': True},
         )
         try:
             connection.connect()

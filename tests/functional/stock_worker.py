@@ -1,6 +1,5 @@
 """placement-worker with the stock server of oslo.messaging: the control that shows that the tests can fail."""
 
-import functools
 import sys
 
 from placement_worker.cmd import threads
@@ -10,7 +9,6 @@ threads.choose()
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
 from placement_worker import daemon  # noqa: E402
-from placement_worker.rpc import server  # noqa: E402
 
-server.create = functools.partial(server.create, server_cls=RPCServer)
+daemon._server_class = lambda conf, queue: RPCServer
 sys.exit(daemon.run(sys.argv[1:]))

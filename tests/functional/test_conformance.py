@@ -9,6 +9,7 @@ from placement_worker.cloud.inventory import Inventory
 from placement_worker.rpc import server, transport
 from placement_worker.rpc.client import PolicyClient
 from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.rpc.late_ack import LateAckServer
 from tests.conformance.conformance import CASES, told
 from tests.requests import changed
 
@@ -30,7 +31,7 @@ def client(broker_url, registry):
     config.set_defaults()
     conf([], default_config_files=[])
     connection = transport.connect(conf, transport.address(conf, broker_url))
-    worker = server.create(conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry))
+    worker = server.create(conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry), LateAckServer)
     worker.start()
     client = PolicyClient(broker_url, topic=TOPIC, exchange=transport.exchange(conf), timeout_s=20)
     yield client

@@ -1,6 +1,7 @@
 """A policy type of the tests: takes its time, and writes down each run."""
 
 import os
+import signal
 import time
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float
     runs: str = os.devnull
     exits: bool = False
+    kills: bool = False
 
 
 class Slow(Policy[SlowProperties]):
@@ -27,6 +29,8 @@ class Slow(Policy[SlowProperties]):
     def check(self, request, state):
         with open(self.properties.runs, 'a') as runs:
             runs.write(f'{request.action.id}\n')
+        if self.properties.kills:
+            os.kill(os.getpid(), signal.SIGKILL)
         if self.properties.exits:
             raise SystemExit(3)
         time.sleep(self.properties.seconds)

@@ -7,6 +7,7 @@ from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
 from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener
+from placement_worker.rpc.parking import RETRIED
 
 
 class Driver:
@@ -41,6 +42,7 @@ class Raw:
     def __init__(self, channel, redelivered):
         self.channel = channel
         self.delivery_info = {'redelivered': redelivered}
+        self.headers = {}
 
 
 class Delivery(dict):
@@ -143,6 +145,21 @@ def test_the_same_request_published_twice_runs_once(listener, connection):
     assert len(listener.poll()) == 1
     assert (first.settled, second.settled) == ([], ['acknowledged'])
     turn(listener, connection)
+
+
+def test_one_that_was_parked_and_is_retried_is_not_taken_for_finished(listener, connection):
+    deliver(listener, Delivery('u1'))
+    (request,) = listener.poll()
+    request.begin()
+    request.finish()
+    turn(listener, connection)
+
+    retried = Delivery('u1')
+    retried._raw_message.headers[RETRIED] = 'p1'
+    deliver(listener, retried)
+
+    assert len(listener.poll()) == 1
+    assert retried.settled == []
 
 
 def test_requests_without_an_id_are_told_apart_all_the_same(listener):

@@ -1,0 +1,161 @@
+"""placement-policy parked list, show, retry and drop: requests that no worker could finish."""
+
+import argparse
+import contextlib
+import json
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from cliff import command
+
+from placement_worker import errors
+from placement_worker.cmd import rendering, threads
+from placement_worker.cmd.command import INVALID, OK
+
+MOST = 1000  # parked requests that are looked at
+MASKED = frozenset({'trust_id'})
+
+
+class ParkedCommand(command.Command):
+    """A command on the queue of parked requests."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Where the broker is, and of which workers."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        self.add_arguments(parser)
+        parser.add_argument('--transport', metavar='URL', help="instead of the configuration's transport_url")
+        parser.add_argument('--config-file', metavar='FILE', help="the workers' configuration")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Run it; what goes wrong is told in one line."""
+        threads.choose()
+        from placement_worker.cmd import remote  # noqa: PLC0415  # it imports the messaging layer
+
+        try:
+            with remote.parked(parsed_args.transport, parsed_args.config_file, MOST) as (connection, waiting):
+                return self.run_with(connection, waiting, parsed_args)
+        except (errors.PlacementWorkerError, OSError) as exc:
+            print(f'{self.app.NAME} {self.cmd_name}: {exc}', file=self.app.stderr)
+            return INVALID
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command; none."""
+
+    @abstractmethod
+    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
+        """Do it, and return the exit status."""
+
+    def say(self, text: str) -> None:
+        """Print it."""
+        print(text, file=self.app.stdout)
+
+
+class ParkedList(ParkedCommand):
+    """List the requests that were parked, oldest first."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+
+    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
+        """Show a row a request."""
+        rows = [_row(one) for one in waiting]
+        if args.format != 'table':
+            self.say(rendering.document(rows, args.format))
+        else:
+            self.say(rendering.table(rows) if rows else 'No request is parked.')
+        return OK
+
+
+class ParkedShow(ParkedCommand):
+    """Show a parked request as it was sent, without what is secret in it."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('id', metavar='ID', help='as parked list shows it')
+
+    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
+        """Show its message, decoded as far as it can be."""
+        self.say(json.dumps(_masked(_decoded(_find(waiting, args.id).body)), indent=2))
+        return OK
+
+
+class ParkedRetry(ParkedCommand):
+    """Send a parked request to the workers again."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('id', metavar='ID', help='as parked list shows it')
+
+    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
+        """It leaves the queue when the broker has confirmed that it is in the other one."""
+        from placement_worker.rpc import parking  # noqa: PLC0415
+
+        one = _find(waiting, args.id)
+        parking.retry(connection, one)
+        self.say(f'{one.id} was sent to {one.topic} again.')
+        return OK
+
+
+class ParkedDrop(ParkedCommand):
+    """Delete a parked request for good."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('id', metavar='ID', help='as parked list shows it')
+
+    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
+        """Acknowledge it."""
+        one = _find(waiting, args.id)
+        one.message.ack()
+        self.say(f'{one.id} was dropped.')
+        return OK
+
+
+def _find(waiting: Iterator[Any], wanted: str) -> Any:
+    for one in waiting:
+        if one.id == wanted:
+            return one
+    raise errors.InvalidRequest(f'No request {wanted} is parked; placement-policy parked list shows those that are')
+
+
+def _row(one: Any) -> dict[str, Any]:
+    message = _decoded(one.body)
+    request: Any = message.get('args', {}).get('request') if isinstance(message, dict) else None
+    action: Any = request.get('action', {}) if isinstance(request, dict) else {}
+    return {
+        'id': one.id,
+        'parked_at': one.parked_at,
+        'topic': one.topic,
+        'method': message.get('method') if isinstance(message, dict) else None,
+        'request_id': message.get('_context_request_id') if isinstance(message, dict) else None,
+        'action': action.get('action') if isinstance(action, dict) else None,
+        'action_id': action.get('id') if isinstance(action, dict) else None,
+        'bytes': len(one.body),
+    }
+
+
+def _decoded(body: Any) -> Any:
+    """The message inside the envelope, and the request inside the message, where they can be read."""
+    message = _json(body)
+    if isinstance(message, dict) and 'oslo.message' in message:
+        message = _json(message['oslo.message'])
+    if isinstance(message, dict) and isinstance(message.get('args'), dict):
+        message = {**message, 'args': {name: _json(value) for name, value in message['args'].items()}}
+    return message
+
+
+def _json(value: Any) -> Any:
+    text = value.decode(errors='replace') if isinstance(value, bytes) else value
+    if isinstance(text, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: '***' if key in MASKED and item else _masked(item) for key, item in value.items()}
+    return [_masked(item) for item in value] if isinstance(value, list) else value

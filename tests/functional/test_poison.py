@@ -1,0 +1,107 @@
+"""A request that kills whoever works on it is put aside, and takes no other one along."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from placement_worker.errors import RequestParked
+from tests.functional.engine import slow
+from tests.functional.test_delivery import CLOUD, PYTHONPATH, _wait_for
+
+MAX_DELIVERIES = 2
+
+
+@pytest.fixture(scope='module')
+def poisoned(start_worker, tmp_path_factory):
+    """A worker that was given 50 requests and, among them, one that kills its process; and how all of them ended."""
+    worker = start_worker(CLOUD, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=MAX_DELIVERIES)
+    runs = tmp_path_factory.mktemp('runs') / 'runs'
+    poison = {**slow(0, runs, 'poison', kills=True), 'credentials': {'trust_id': 'hunter2'}}
+
+    def call(client, asked):
+        try:
+            return client.policy_check(asked, {'request_id': f'request-{asked["action"]["id"]}'}).action.data['status']
+        except RequestParked as exc:
+            return str(exc)
+
+    with closing(worker.client(timeout_s=120)) as client, ThreadPoolExecutor(51) as callers:
+        asked = [slow(0.2, runs, f'good-{n}') for n in range(50)]
+        asked.insert(10, poison)
+        answers = list(callers.map(lambda one: call(client, one), asked))
+    return worker, answers, runs.read_text().split()
+
+
+def parked(worker, *arguments):
+    return subprocess.run(
+        [sys.executable, '-m', 'placement_worker', 'parked', *arguments, '--config-file', worker.config],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_others_are_answered_and_the_callers_of_poison_are_told(poisoned):
+    worker, answers, _ = poisoned
+
+    assert answers.pop(10) == (
+        f'The workers that took the request died or gave it up; it is parked in {worker.topic}-parked.'
+    )
+    assert answers == ['OK'] * 50
+
+
+def test_poison_is_tried_a_bounded_number_of_times(poisoned):
+    _, _, runs = poisoned
+
+    # Each try of the topic, then those as a suspect: the first and the one that may come back.
+    assert 2 <= runs.count('poison') <= (MAX_DELIVERIES + 1) + 2
+
+
+def test_poison_can_be_looked_at_without_its_secrets(poisoned):
+    worker, _, _ = poisoned
+
+    (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
+    shown = parked(worker, 'show', row['id'])
+
+    assert (row['topic'], row['method'], row['action'], row['action_id'], row['request_id']) == (
+        worker.topic,
+        'policy_check',
+        'CLUSTER_SCALE_OUT',
+        'poison',
+        'request-poison',
+    )
+    assert json.loads(shown.stdout)['args']['request']['action']['id'] == 'poison'
+    assert 'hunter2' not in shown.stdout
+    assert '"trust_id": "***"' in shown.stdout
+    assert row['id'] in parked(worker, 'list').stdout
+
+
+def test_what_is_not_parked_cannot_be_touched(poisoned):
+    worker, _, _ = poisoned
+
+    for command in ('show', 'retry', 'drop'):
+        done = parked(worker, command, 'nothing')
+        assert (done.returncode, done.stdout) == (2, '')
+        assert done.stderr == (
+            f'placement-policy parked {command}: No request nothing is parked; placement-policy parked list shows '
+            'those that are\n'
+        )
+
+
+def test_poison_that_is_tried_again_is_parked_again_and_can_be_dropped(poisoned):
+    worker, _, _ = poisoned
+    (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
+
+    assert parked(worker, 'retry', row['id']).stdout == f'{row["id"]} was sent to {worker.topic} again.\n'
+
+    def others():
+        return [other for other in json.loads(parked(worker, 'list', '-f', 'json').stdout) if other['id'] != row['id']]
+
+    _wait_for(others, timeout_s=60)
+    (again,) = others()
+    assert again['action_id'] == 'poison'
+    assert parked(worker, 'drop', again['id']).stdout == f'{again["id"]} was dropped.\n'
+    assert parked(worker, 'list').stdout == 'No request is parked.\n'
