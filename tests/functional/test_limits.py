@@ -1,0 +1,229 @@
+"""Bad bytes on the queue: the worker lives, keeps nothing, and answers the next request."""
+
+import json
+import time
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from placement_worker.rpc import EXCHANGE
+from tests.functional.conftest import amqp
+from tests.functional.test_delivery import CLOUD, PYTHONPATH
+from tests.malformed import GOOD
+
+MIB = 2**20
+
+
+def enveloped(message):
+    return json.dumps(
+        {'oslo.version': '2.0', 'oslo.message': message if isinstance(message, str) else json.dumps(message)}
+    )
+
+
+CALL = {'method': 'policy_check', 'args': {'request': json.dumps(GOOD)}, 'version': '1.0', '_unique_id': 'u'}
+NO_REPLY_QUEUE = {'_msg_id': 'm', '_reply_q': 'reply_nobody'}
+
+BODIES = {
+    'nothing': b'',
+    'zeros': b'\0' * 1000,
+    'no text': b'\xff\xfe\xfd',
+    'half a brace': b'{',
+    'null': b'null',
+    'true': b'true',
+    'a number': b'7',
+    'a string': b'"hello"',
+    'a list': b'[]',
+    'an empty object': b'{}',
+    'no message in the envelope': b'{"oslo.version": "2.0"}',
+    'no version on the envelope': b'{"oslo.message": "{}"}',
+    'a version from the future': b'{"oslo.version": "9.0", "oslo.message": "{}"}',
+    'a version that is none': b'{"oslo.version": {}, "oslo.message": "{}"}',
+    'half a message': enveloped('{').encode(),
+    'a list for a message': enveloped([]).encode(),
+    'a number for a message': enveloped('7').encode(),
+    'null for a message': enveloped('null').encode(),
+    'an empty message': enveloped({}).encode(),
+    'a message that is no string': b'{"oslo.version": "2.0", "oslo.message": {"method": "policy_check"}}',
+    'no method': enveloped({'args': {}}).encode(),
+    'a method that is a number': enveloped({'method': 7}).encode(),
+    'a method that is a list': enveloped({'method': []}).encode(),
+    'a private method': enveloped({**CALL, 'method': '__init__'}).encode(),
+    'a method that there is not': enveloped({**CALL, 'method': 'nothing'}).encode(),
+    'no arguments': enveloped({'method': 'policy_check'}).encode(),
+    'arguments in a list': enveloped({**CALL, 'args': []}).encode(),
+    'null for arguments': enveloped({**CALL, 'args': None}).encode(),
+    'other arguments': enveloped({**CALL, 'args': {'question': 1}}).encode(),
+    'too many arguments': enveloped({**CALL, 'args': {'request': {}, 'more': 1}}).encode(),
+    'arguments named like ours': enveloped({**CALL, 'args': {'self': 1, 'context': 2}}).encode(),
+    'a version that is no version': enveloped({**CALL, 'version': 'one'}).encode(),
+    'a version that is a number': enveloped({**CALL, 'version': 1.0}).encode(),
+    'a newer version': enveloped({**CALL, 'version': '2.0'}).encode(),
+    'a namespace': enveloped({**CALL, 'namespace': 'other'}).encode(),
+    'a unique id that is a list': enveloped({**CALL, '_unique_id': []}).encode(),
+    'a unique id that is a number': enveloped({**CALL, '_unique_id': 7}).encode(),
+    'no unique id': enveloped({k: v for k, v in CALL.items() if k != '_unique_id'}).encode(),
+    'a reply queue that there is not': enveloped({**CALL, **NO_REPLY_QUEUE}).encode(),
+    'a reply queue that is none': enveloped({**CALL, '_msg_id': 'm', '_reply_q': 7}).encode(),
+    'a reply queue and no id': enveloped({**CALL, '_reply_q': 'reply_nobody'}).encode(),
+    'an id and no reply queue': enveloped({**CALL, '_msg_id': 'm'}).encode(),
+    'a monitor without a method': enveloped({'_timeout': 2, '_msg_id': 'm', '_reply_q': 'reply_nobody'}).encode(),
+    'a monitor for a method that there is not': enveloped({**CALL, 'method': 'x', '_timeout': 2}).encode(),
+    'a monitor of words': enveloped({**CALL, '_timeout': 'soon'}).encode(),
+    'a monitor below zero': enveloped({**CALL, '_timeout': -1}).encode(),
+    'a context of lists': enveloped({**CALL, '_context_request_id': [], '_context_user_id': {}}).encode(),
+    'a context with line breaks': enveloped({**CALL, '_context_request_id': 'a\nb'}).encode(),
+    'a context as large as a book': enveloped({**CALL, '_context_request_id': 'x' * MIB}).encode(),
+    'a request that is null': enveloped({**CALL, 'args': {'request': None}}).encode(),
+    'a request that is a number': enveloped({**CALL, 'args': {'request': 7}}).encode(),
+    'a request that is no JSON': enveloped({**CALL, 'args': {'request': '{'}}).encode(),
+    'a request with surrogates': enveloped({**CALL, 'args': {'request': '"\ud800"'}}).encode(),
+    'a request that is deep': enveloped({**CALL, 'args': {'request': '[' * 100_000 + ']' * 100_000}}).encode(),
+    'lists, 100,000 deep': b'[' * 100_000 + b']' * 100_000,
+    'maps, 100,000 deep': b'{"a":' * 100_000 + b'1' + b'}' * 100_000,
+    'a message that is deep': enveloped('[' * 100_000 + ']' * 100_000).encode(),
+    'a number of 100,000 digits': b'9' * 100_000,
+    'not a number': b'NaN',
+    'a key 100,000 times': b'{' + b','.join(b'"a":1' for _ in range(100_000)) + b'}',
+    'above the limit of requests': enveloped({**CALL, 'args': {'request': json.dumps({'a': 'x' * 3 * MIB})}}).encode(),
+    'above the limit of messages': enveloped({**CALL, 'args': {'request': 'x' * 20 * MIB}}).encode(),
+}  # fmt: skip
+BOMB = zlib.compress(b'x' * 800 * MIB, 9)
+PROPERTIES = {
+    'binary': {'content_type': 'application/octet-stream', 'content_encoding': 'binary'},
+    'a pickle': {'content_type': 'application/x-python-serialize', 'content_encoding': 'binary'},
+    'yaml': {'content_type': 'application/x-yaml', 'content_encoding': 'utf-8'},
+    'a kind that there is not': {'content_type': 'nonsense/x', 'content_encoding': 'utf-8'},
+    'an encoding that there is not': {'content_type': 'application/json', 'content_encoding': 'utf-99'},
+    'no kind': {'content_type': '', 'content_encoding': ''},
+    'a compression that there is not': {'headers': {'compression': 'application/x-nothing'}},
+    'a compression that is a list': {'headers': {'compression': ['x']}},
+    'headers of all kinds': {'headers': {'x-delivery-count': 'many', 'retried': 'again', 'a': {'b': [1, None]}}},
+    'a retry that is a number': {'headers': {'retried': 7}},
+    'a reply to nobody': {'reply_to': 'nobody', 'correlation_id': 'x'},
+}
+MESSAGES = [
+    *((name, body, {}) for name, body in BODIES.items()),
+    *((name, enveloped({**CALL, '_unique_id': name}).encode(), more) for name, more in PROPERTIES.items()),
+    *(
+        (f'a bomb of {kind}', BOMB, {'headers': {'compression': kind}})
+        for kind in ('application/x-gzip', 'zlib', 'application/x-bz2', 'application/x-lzma')
+    ),
+]
+
+
+@pytest.fixture(scope='module')
+def worker(start_worker):
+    return start_worker(CLOUD, environment=PYTHONPATH, max_request_bytes=2 * MIB, max_deliveries=1)
+
+
+@pytest.fixture
+def client(worker):
+    with closing(worker.client()) as client:
+        client.policy_check(GOOD)
+        yield client
+
+
+def publish(worker, messages):
+    with amqp(worker.url) as connection, connection.Producer() as producer:
+        for _, body, more in messages:
+            settings = {'content_type': 'application/json', 'content_encoding': 'utf-8', **more}
+            producer.publish(body, exchange=EXCHANGE, routing_key=worker.topic, **settings)
+
+
+def left_on(worker):
+    """How many messages the worker's queues still hold; a passive look at what is ready, then at what is in hand."""
+    with amqp(worker.url) as connection:
+        return sum(
+            connection.default_channel.queue_declare(f'{worker.topic}{of}', passive=True).message_count
+            for of in ('', '-suspects', '-parked')
+        )
+
+
+def memory(worker):
+    """The largest resident set of the processes that serve, in MiB."""
+    return max(int(_status(pid)['VmRSS'].split()[0]) for pid in worker.children()) / 1024
+
+
+def threads(worker):
+    return max(int(_status(pid)['Threads']) for pid in worker.children())
+
+
+def _status(pid):
+    lines = Path(f'/proc/{pid}/status').read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(':') for line in lines)}
+
+
+def answer_s(client):
+    began = time.monotonic()
+    assert client.policy_check(GOOD).action.data['status'] == 'OK'
+    return time.monotonic() - began
+
+
+def test_there_are_many_kinds_of_bad_bytes():
+    assert len({name for name, *_ in MESSAGES}) == len(MESSAGES) >= 65
+
+
+@pytest.mark.parametrize('message', MESSAGES, ids=lambda message: message[0])
+def test_bad_bytes_are_dropped_and_the_next_request_is_answered(worker, client, message):
+    pids = worker.children()
+    usual = sorted(answer_s(client) for _ in range(5))[2]
+
+    publish(worker, [message])
+    took = answer_s(client)
+
+    reading = len(message[1]) / (10 * MIB)
+    assert took < usual + 0.1 + reading
+    assert left_on(worker) == 0
+    assert worker.children() == pids
+
+
+def test_all_of_them_together_leave_memory_and_threads_as_they_were(worker, client):
+    publish(worker, MESSAGES)
+    answer_s(client)
+    before, threads_before = memory(worker), threads(worker)
+
+    for _ in range(3):
+        publish(worker, MESSAGES)
+        answer_s(client)
+    deadline = time.monotonic() + 30
+    while threads(worker) > threads_before and time.monotonic() < deadline:
+        time.sleep(0.5)
+
+    assert memory(worker) < before + 50
+    assert threads(worker) <= threads_before
+    assert left_on(worker) == 0
+
+
+def test_nothing_of_it_is_left_unacknowledged(start_worker, own_broker):
+    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, max_request_bytes=2 * MIB)
+    publish(worker, MESSAGES)
+    with closing(worker.client()) as client:
+        answer_s(client)
+
+    def unacknowledged():
+        listed = own_broker.control('list_queues', 'name', 'messages_unacknowledged', 'messages_ready')
+        rows = [line.split() for line in listed.splitlines() if line.startswith(worker.topic)]
+        return [row for row in rows if row[1:] != ['0', '0']]
+
+    deadline = time.monotonic() + 40
+    while unacknowledged() and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert unacknowledged() == []
+
+
+def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
+    """As many as there are threads: each holds one until kombu_missing_consumer_retry_timeout, 10 s, is over."""
+    dead = [
+        (
+            f'dead {n}',
+            enveloped({**CALL, **NO_REPLY_QUEUE, '_reply_q': f'reply_dead_{n}', '_unique_id': f'dead{n}'}).encode(),
+            {},
+        )
+        for n in range(8)
+    ]
+    publish(worker, dead)
+
+    assert answer_s(client) < 15
+    assert answer_s(client) < 1
