@@ -3,6 +3,7 @@
 import json
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from placement_worker.rpc import EXCHANGE
 from tests.functional.conftest import amqp
+from tests.functional.engine import slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH
 from tests.malformed import GOOD
 
@@ -194,6 +196,26 @@ def test_all_of_them_together_leave_memory_and_threads_as_they_were(worker, clie
     assert memory(worker) < before + 50
     assert threads(worker) <= threads_before
     assert left_on(worker) == 0
+
+
+def test_a_monitor_for_a_method_that_there_is_not_leaves_no_thread_behind(worker, client):
+    """The dispatcher would send heartbeats to the caller's reply queue for as long as the process lives."""
+    with amqp(worker.url) as connection:
+        channel = connection.default_channel
+        channel.queue_declare('test-monitored', exclusive=True, auto_delete=False)
+        with ThreadPoolExecutor(16) as callers:  # so that the pool has all its threads
+            list(callers.map(lambda _: client.policy_check(slow(0.2)), range(32)))
+        before = threads(worker)
+        for n, method in enumerate([None, 'nothing', '__init__', 7] * 3):
+            call = {**CALL, 'method': method, '_timeout': 2, '_msg_id': f'm{n}', '_reply_q': 'test-monitored'}
+            publish(worker, [('', enveloped({**call, '_unique_id': f'monitored{n}'}).encode(), {})])
+        answer_s(client)
+        time.sleep(1)
+        channel.queue_purge('test-monitored')
+        time.sleep(2.5)
+
+        assert threads(worker) <= before
+        assert channel.queue_declare('test-monitored', passive=True).message_count == 0
 
 
 def test_nothing_of_it_is_left_unacknowledged(start_worker, own_broker):
