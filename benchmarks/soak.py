@@ -3,8 +3,8 @@
     python -m benchmarks.soak [--minutes 10]
 
 Starts a private RabbitMQ and a worker of two processes, keeps it busy from sixteen threads with checks of 3, 200 and
-2,000 nodes, with refused requests and with casts, and prints resident memory and open files of each process as time goes
-by.
+2,000 nodes, with refused requests and with casts, and prints resident memory and open files of each process as time
+goes by.
 """
 
 import argparse
