@@ -49,7 +49,7 @@ class Publisher:
             self._notifier.info({}, 'policy_check.end', ended_payload(request, reply, request_id))
 
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
-        """As `Outbox.reply`: confirmed by the broker, or the log says that nobody was there to take it."""
+        """As `Outbox.reply`: confirmed by the broker, or the log says why nobody gets it."""
         client = oslo_messaging.get_rpc_client(
             self._rpc_transport,
             oslo_messaging.Target(exchange=to.exchange, topic=to.topic),
@@ -59,6 +59,8 @@ class Publisher:
             client.cast({}, to.method, request_id=request_id, reply=reply)
         except oslo_messaging.MessageUndeliverable:
             LOG.error('No queue takes the reply to %s: exchange %s, topic %s', request_id, to.exchange, to.topic)
+        except oslo_messaging.MessageDeliveryFailure as exc:  # a broker that is away is waited for; this one says no
+            LOG.error('The broker refuses the reply to %s: %s', request_id, exc)
 
 
 def _notification_transport(conf: cfg.ConfigOpts) -> Any:
