@@ -70,7 +70,7 @@ class ConfigurationError(PlacementWorkerError):
 
 
 class BrokerRefused(PlacementWorkerError):
-    """The broker does not let us in: wrong user, password, virtual host or permissions."""
+    """The broker does not let us in: wrong user, password, virtual host or permissions; or we do not trust it."""
 
 
 class QueueMismatch(PlacementWorkerError):

@@ -9,7 +9,7 @@ from amqp.exceptions import AccessRefused, NotAllowed
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
+from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, told
 
 DEFAULTS = {
     # Queues that survive a restart of the broker; both sides must say the same, or the broker refuses one.
@@ -21,6 +21,10 @@ DEFAULTS = {
     'rabbit_quorum_delivery_limit': '100',
 }
 CONNECT_TIMEOUT_S = 5
+TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
+"""Options of the rabbit driver that name files, by kombu's names for them."""
+PASSING = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""Errors of TLS that a broker or a load balancer makes while it starts or ends; all others stay."""
 
 
 def address(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> Any:
@@ -67,7 +71,8 @@ def probe(conf: cfg.ConfigOpts, target: Any) -> None:
 
     :param target: an address that a transport was made of, so that the driver's options are known.
     :raises BrokerUnreachable: none of the hosts does.
-    :raises BrokerRefused: one does, and says no.
+    :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
+    :raises ConfigurationError: a file that TLS needs cannot be used.
     """
     if target.transport.startswith('rabbit'):
         open_connection(conf, target).close()
@@ -80,9 +85,11 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
 
     :param target: as for `probe`.
     :raises BrokerUnreachable: none of the hosts does.
-    :raises BrokerRefused: one does, and says no.
+    :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
+    :raises ConfigurationError: a file that TLS needs cannot be used.
     """
     failures = []
+    options = {**conf.oslo_messaging_rabbit, **target.query}
     for host in target.hosts:
         place = f'{host.hostname}:{host.port or 5672}'
         connection = Connection(
@@ -91,7 +98,7 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
             userid=host.username,
             password=host.password,
             virtual_host=target.virtual_host or '/',
-            ssl=_tls({**conf.oslo_messaging_rabbit, **target.query}),
+            ssl=_tls(options, host.hostname),
             connect_timeout=CONNECT_TIMEOUT_S,
             transport_options={'confirm_publish': True},
         )
@@ -100,16 +107,60 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
         except (AccessRefused, NotAllowed) as exc:
             raise BrokerRefused(f'The broker at {place} does not let us in: {exc}') from exc
         except (*connection.connection_errors, *connection.channel_errors) as exc:
+            if isinstance(exc, ssl.SSLError) and not isinstance(exc, PASSING):
+                raise BrokerRefused(f'No TLS with the broker at {place}: {_told(exc)}') from exc
             failures.append(f'{place}: {exc}')
         else:
             return connection
     raise BrokerUnreachable(f'No broker answered: {"; ".join(failures) or "the transport URL names none"}')
 
 
-def _tls(options: Mapping[str, Any]) -> dict[str, Any] | bool:
-    """The options of the rabbit driver as kombu takes them."""
-    if str(options.get('ssl', False)).lower() not in ('true', '1', 'yes', 'on'):
+def _told(exc: ssl.SSLError) -> str:
+    """What went wrong, without the line of Python's source that it ends with."""
+    return str(exc).partition(' (_ssl.c')[0]
+
+
+def is_on(option: object) -> bool:
+    """The value of a switch, of the configuration or of a URL's query."""
+    return str(option).lower() in ('true', '1', 'yes', 'on')
+
+
+def _tls(options: Mapping[str, Any], hostname: str) -> dict[str, Any] | bool:
+    """The options of the rabbit driver as kombu takes them, and as the driver gives them.
+
+    With `ssl_ca_file` the certificate has to come from that authority and to name the host, whatever
+    `ssl_enforce_hostname_verification` says: the driver has that option and does not look at it. Without it, any
+    authority that the system knows will do, and any name.
+
+    :raises ConfigurationError: a file cannot be used.
+    """
+    if not is_on(options.get('ssl', False)):
         return False
-    given = {'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file', 'ca_certs': 'ssl_ca_file'}
-    params = {name: options[option] for name, option in given.items() if options.get(option)}
-    return {**params, 'cert_reqs': ssl.CERT_REQUIRED if 'ca_certs' in params else ssl.CERT_NONE}
+    files = {name: options[option] for name, option in TLS_FILES.items() if options.get(option)}
+    _check_files(files)
+    if 'ca_certs' not in files:
+        return files or True
+    return {**files, 'cert_reqs': ssl.CERT_REQUIRED, 'server_hostname': hostname}
+
+
+def _check_files(files: Mapping[str, str]) -> None:
+    """See that the files can be read and are what they should be; Python's own errors do not name them.
+
+    :raises ConfigurationError: one cannot, or is not.
+    """
+    for name, file in files.items():
+        try:
+            with open(file, 'rb'):
+                pass
+        except OSError as exc:
+            raise ConfigurationError(f'{TLS_FILES[name]} cannot be read: {told(exc)}') from exc
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        name = 'ca_certs'
+        if name in files:
+            context.load_verify_locations(files[name])
+        name = 'certfile'
+        if name in files:  # an empty password, or it would ask the terminal for one
+            context.load_cert_chain(files[name], files.get('keyfile'), password='')
+    except ssl.SSLError as exc:
+        raise ConfigurationError(f'{TLS_FILES[name]} = {files[name]} cannot be used: {_told(exc)}') from exc
