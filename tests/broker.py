@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -41,12 +42,29 @@ def free_ports(count: int) -> list[int]:
 class Broker:
     """One RabbitMQ node on loopback. Data survive `kill` and `start`; `close` removes everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Mapping[str, Path] | None = None) -> None:
+        """Prepare the node's folder.
+
+        :param tls: the files `cacertfile`, `certfile` and `keyfile`, and the node listens with TLS alone; None for
+            plain text alone.
+        """
         self.port, self._dist_port, self._epmd_port = free_ports(3)
         self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-broker-'))
         (self.folder / 'plugins').write_text('[].')
-        (self.folder / 'rabbitmq.conf').write_text('disk_free_limit.absolute = 1MB\nloopback_users = none\n')
+        (self.folder / 'rabbitmq.conf').write_text(
+            f'disk_free_limit.absolute = 1MB\nloopback_users = none\n{self._listeners(tls)}'
+        )
         self._guard: subprocess.Popen[bytes] | None = None
+
+    def _listeners(self, tls: Mapping[str, Path] | None) -> str:
+        """Where the node listens, as its configuration says it."""
+        if tls is None:
+            return f'listeners.tcp.default = 127.0.0.1:{self.port}\n'
+        files = ''.join(f'ssl_options.{name} = {file}\n' for name, file in tls.items())
+        return (
+            f'listeners.tcp = none\nlisteners.ssl.default = 127.0.0.1:{self.port}\n{files}'
+            'ssl_options.verify = verify_none\nssl_options.fail_if_no_peer_cert = false\n'
+        )
 
     @property
     def url(self) -> str:
@@ -63,8 +81,6 @@ class Broker:
             'ERL_EPMD_PORT': str(self._epmd_port),
             'ERL_EPMD_ADDRESS': '127.0.0.1',
             'RABBITMQ_NODENAME': f'test-{self.port}@localhost',
-            'RABBITMQ_NODE_IP_ADDRESS': '127.0.0.1',
-            'RABBITMQ_NODE_PORT': str(self.port),
             'RABBITMQ_DIST_PORT': str(self._dist_port),
             'RABBITMQ_CONF_ENV_FILE': '/dev/null',
             'RABBITMQ_CONFIG_FILE': f'{folder}/rabbitmq.conf',
@@ -90,11 +106,15 @@ class Broker:
         self._wait_until_ready()
         return self
 
-    def control(self, *arguments: str) -> str:
-        """Run rabbitmqctl on this node and return what it prints."""
+    def control(self, *arguments: str, answer: str = '') -> str:
+        """Run rabbitmqctl on this node and return what it prints.
+
+        :param answer: to what it asks for, e.g. a password.
+        """
         done = subprocess.run(
             [program('rabbitmqctl'), '--quiet', *arguments],
             env=self.environment,
+            input=answer,
             check=True,
             capture_output=True,
             text=True,

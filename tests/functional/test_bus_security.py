@@ -1,0 +1,387 @@
+"""Nobody on the bus who does not belong there: the promises of doc/source/bus-security.rst, on a real RabbitMQ."""
+
+import json
+import re
+import shlex
+import subprocess
+import threading
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+import amqp
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from placement_worker import errors
+from placement_worker.model import ReplyTo
+from placement_worker.rpc import EXCHANGE, SLOW_TOPIC, TOPIC, transport
+from placement_worker.rpc.client import PolicyClient
+from tests.broker import Broker
+from tests.functional import conftest
+from tests.functional.conftest import Worker
+from tests.malformed import GOOD
+from tests.requests import request, zone_policy
+
+# oslo.messaging, in the engine that is this process, leaves sockets of lost connections to the garbage collector.
+pytestmark = pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+
+MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'bus-security.rst'
+CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
+VHOST, WORKER, ENGINE, PASSWORD = 'placement', 'placement-worker', 'engine', 'hunter2'
+TOPICS = {'topic': TOPIC, 'slow_topic': SLOW_TOPIC}
+NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\n'
+
+
+def commands():
+    """The rabbitmqctl commands of the manual, as a shell would split them."""
+    lines = MANUAL.read_text().replace('\\\n', '').splitlines()
+    return [shlex.split(line)[1:] for line in lines if line.startswith('    rabbitmqctl ')]
+
+
+@pytest.fixture(scope='module')
+def secured(own_broker):
+    """A broker that was set up as the manual says, and where somebody else has an exchange and a queue, too."""
+    for command in commands():
+        own_broker.control(*command, answer=f'{PASSWORD}\n' if command[0] == 'add_user' else '')
+    own_broker.control('set_permissions', '-p', VHOST, 'guest', '.*', '.*', '.*')
+    with channel_of(own_broker, 'guest', 'guest') as channel:
+        channel.exchange_declare('foreign', 'topic', durable=True, auto_delete=False)
+        channel.queue_declare('foreign', durable=True, auto_delete=False)
+    return own_broker
+
+
+@pytest.fixture(scope='module')
+def worker(secured, tmp_path_factory):
+    """A worker that is the manual's worker user, its clients the engine user."""
+    worker = Worker(tmp_path_factory.mktemp('worker'), url_of(secured, WORKER), CLOUD, NOTIFICATIONS, **TOPICS)
+    worker.url = url_of(secured, ENGINE)
+    try:
+        worker.wait_until_ready()
+        yield worker
+    finally:
+        worker.stop()
+
+
+@pytest.fixture
+def client(worker):
+    with closing(worker.client()) as client:
+        yield client
+
+
+def url_of(broker, user):
+    return f'rabbit://{user}:{PASSWORD}@127.0.0.1:{broker.port}/{VHOST}'
+
+
+@contextmanager
+def channel_of(broker, user, password=PASSWORD):
+    with conftest.amqp(f'rabbit://{user}:{password}@127.0.0.1:{broker.port}/{VHOST}') as connection:
+        yield connection.channel()
+
+
+def publish(channel, exchange, topic):
+    """Publish, and wait for the broker's word on it."""
+    channel.basic_publish_confirm(amqp.Message(), exchange=exchange, routing_key=topic)
+
+
+def refusal(folder, url, settings=''):
+    """The only line that a daemon prints that ends at once, with status 2."""
+    worker = Worker(folder, url, CLOUD, settings, **TOPICS)
+    try:
+        assert worker.process.wait(30) == 2
+    finally:
+        worker.stop()
+    (line,) = worker.stderr.read_text().splitlines()
+    assert PASSWORD not in line
+    return line.removeprefix('placement-worker: ')
+
+
+def wait_for(condition, timeout_s=20):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, 'it did not come about in time'
+        time.sleep(0.05)
+
+
+def test_a_call_is_answered_with_the_permissions_of_the_manual(client):
+    assert client.policy_check(GOOD).action.data['status'] == 'OK'
+
+
+def test_a_slow_request_and_one_to_a_single_host_are_answered_too(worker):
+    for topic in (SLOW_TOPIC, f'{TOPIC}.testhost', f'{SLOW_TOPIC}.testhost'):
+        with closing(worker.client(topic=topic)) as client:
+            assert client.get_capabilities().policy_types
+
+
+def test_the_reply_to_a_cast_arrives_with_the_permissions_of_the_manual(worker, client):
+    received = []
+    arrived = threading.Event()
+
+    class Engine:
+        @oslo_messaging.expose
+        def policy_checked(self, context, request_id, reply):
+            received.append((request_id, json.loads(reply)['action']['data']['status']))
+            arrived.set()
+
+    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
+    target = oslo_messaging.Target(exchange='engine', topic='replies', server='engine-1.example.org')
+    engine = oslo_messaging.get_rpc_server(connection, target, [Engine()])
+    engine.start()
+    client.cast_check(GOOD, ReplyTo('engine', 'replies', 'policy_checked'), {'request_id': 'request-1'})
+    assert arrived.wait(timeout=20)
+    engine.stop()
+    engine.wait()
+    connection.cleanup()
+
+    assert received == [('request-1', 'OK')]
+
+
+def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, client):
+    client.policy_check(GOOD, {'request_id': 'request-2'})
+    with pytest.raises(errors.InvalidSpec):
+        client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
+
+    with channel_of(secured, 'guest', 'guest') as channel:
+        wait_for(lambda: 'request-2' in str(getattr(channel.basic_get('notifications.info', True), 'body', '')))
+        wait_for(lambda: 'InvalidSpec' in str(getattr(channel.basic_get('notifications.error', True), 'body', '')))
+
+
+def test_a_reply_to_where_the_worker_may_not_write_is_logged_in_a_line_and_the_worker_goes_on(worker, client):
+    client.cast_check(GOOD, ReplyTo('foreign', 'replies', 'm'), {'request_id': 'request-3'})
+
+    wait_for(lambda: 'The broker refuses the reply to request-3: ' in worker.log.read_text())
+    assert "access to exchange 'foreign' in vhost 'placement' refused" in worker.log.read_text()
+    assert client.policy_check(GOOD).action.data['status'] == 'OK'
+
+
+FORBIDDEN_TO_BOTH = {
+    'make another queue': lambda channel: channel.queue_declare('other', durable=True, auto_delete=False),
+    'make another exchange': lambda channel: channel.exchange_declare('other', 'topic', auto_delete=False),
+    'make a queue whose name goes on': lambda channel: channel.queue_declare(f'{TOPIC}x', auto_delete=False),
+    'read a foreign queue': lambda channel: channel.basic_get('foreign'),
+    'consume a foreign queue': lambda channel: channel.basic_consume('foreign'),
+    'empty a foreign queue': lambda channel: channel.queue_purge('foreign'),
+    'delete a foreign queue': lambda channel: channel.queue_delete('foreign'),
+    'write to a foreign exchange': lambda channel: publish(channel, 'foreign', 'x'),
+    'delete a foreign exchange': lambda channel: channel.exchange_delete('foreign'),
+    'read the notifications': lambda channel: channel.basic_get('notifications.info'),
+}
+FORBIDDEN_TO_ENGINES = {
+    **FORBIDDEN_TO_BOTH,
+    'make a queue of the workers': lambda channel: channel.queue_declare(f'{TOPIC}.other', auto_delete=False),
+    'read requests': lambda channel: channel.basic_get(TOPIC),
+    'consume requests': lambda channel: channel.basic_consume(TOPIC),
+    'consume slow requests': lambda channel: channel.basic_consume(SLOW_TOPIC),
+    'consume the requests of one host': lambda channel: channel.basic_consume(f'{TOPIC}.testhost'),
+    'empty the queue of requests': lambda channel: channel.queue_purge(TOPIC),
+    'delete the queue of requests': lambda channel: channel.queue_delete(TOPIC),
+    'take the queue of requests from the exchange': lambda channel: channel.queue_unbind(TOPIC, EXCHANGE, TOPIC),
+    'get a copy of requests': lambda channel: (
+        channel.queue_declare(f'reply_{"0" * 32}', durable=True, auto_delete=False),
+        channel.queue_bind(f'reply_{"0" * 32}', EXCHANGE, '#'),
+    ),
+    'write to a queue past the exchange': lambda channel: publish(channel, '', TOPIC),
+    'forge a notification': lambda channel: publish(channel, EXCHANGE, 'notifications.info'),
+}
+FORBIDDEN_TO_WORKERS = {
+    **FORBIDDEN_TO_BOTH,
+    'read replies': lambda channel: channel.basic_get(f'reply_{"1" * 32}'),
+    'make a reply queue': lambda channel: channel.queue_declare(f'reply_{"2" * 32}', auto_delete=False),
+    'read the replies to casts': lambda channel: channel.basic_get('replies'),
+}
+
+
+@pytest.mark.parametrize('deed', FORBIDDEN_TO_ENGINES)
+def test_an_engine_may_not(deed, secured, worker):
+    with channel_of(secured, ENGINE) as channel, pytest.raises(amqp.exceptions.AccessRefused):
+        FORBIDDEN_TO_ENGINES[deed](channel)
+
+
+@pytest.mark.parametrize('deed', FORBIDDEN_TO_WORKERS)
+def test_a_worker_may_not(deed, secured, worker):
+    with channel_of(secured, 'guest', 'guest') as channel:
+        for queue in (f'reply_{"1" * 32}', 'replies'):
+            channel.queue_declare(queue, durable=True, auto_delete=False, arguments={'x-queue-type': 'quorum'})
+    with channel_of(secured, WORKER) as channel, pytest.raises(amqp.exceptions.AccessRefused):
+        FORBIDDEN_TO_WORKERS[deed](channel)
+
+
+@pytest.mark.parametrize('user', [WORKER, ENGINE])
+def test_our_users_have_nothing_to_do_in_another_virtual_host(user, secured):
+    with (
+        pytest.raises(amqp.exceptions.NotAllowed, match="access to vhost '/' refused for user"),
+        conftest.amqp(f'rabbit://{user}:{PASSWORD}@127.0.0.1:{secured.port}/') as connection,
+    ):
+        connection.connect()
+
+
+QUEUES = r'placement-worker(-slow)?(\..+)?'
+
+
+@pytest.mark.parametrize(
+    ('configure', 'write', 'read', 'permission', 'resource'),
+    [
+        ('^other$', '.*', '.*', 'configure', f"exchange '{EXCHANGE}'"),
+        (f'^{EXCHANGE}$', '.*', '.*', 'configure', f"queue '{TOPIC}'"),
+        (f'^({EXCHANGE}|{TOPIC})$', '.*', '.*', 'configure', f"queue '{TOPIC}.testhost'"),
+        ('.*', r'^amq\.default$', '.*', 'write', f"queue '{TOPIC}'"),
+        ('.*', f'^{QUEUES}$', '.*', 'write', "exchange 'amq.default'"),
+        ('.*', '.*', f'^{QUEUES}$', 'read', f"exchange '{EXCHANGE}'"),
+        ('.*', '.*', f'^{EXCHANGE}$', 'read', f"queue '{TOPIC}'"),
+    ],
+)
+def test_a_worker_says_at_start_which_permission_it_lacks(
+    configure, write, read, permission, resource, secured, worker, tmp_path
+):
+    secured.control('set_permissions', '-p', VHOST, lesser(secured), configure, write, read)
+
+    line = refusal(tmp_path, url_of(secured, 'lesser'))
+
+    assert line == (
+        f'The {permission} permission is missing on the broker: ACCESS_REFUSED - access to {resource} in vhost '
+        "'placement' refused for user 'lesser'. doc/source/bus-security.rst has the command that grants all that is "
+        'needed'
+    )
+
+
+def lesser(broker):
+    """A user to try permissions with."""
+    if 'lesser' not in broker.control('list_users'):
+        broker.control('add_user', 'lesser', answer=f'{PASSWORD}\n')
+    return 'lesser'
+
+
+def test_a_client_that_lacks_a_permission_is_told_and_does_not_wait(secured, worker):
+    secured.control('set_permissions', '-p', VHOST, lesser(secured), f'^{EXCHANGE}$', '.*', '.*')
+
+    with (
+        closing(PolicyClient(url_of(secured, 'lesser'))) as client,
+        pytest.raises(errors.BrokerUnreachable, match="ACCESS_REFUSED - access to queue 'reply_"),
+    ):
+        client.policy_check(GOOD)
+
+
+class Certificates:
+    """An authority and a certificate of it for 127.0.0.1, and another authority that has nothing to do with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ('authority', 'other'):
+            self._openssl('req', '-x509', *self._key(name), '-out', f'{name}.pem', '-days', '2')
+        self._openssl('req', '-new', *self._key('server'), '-out', 'server.csr')
+        (folder / 'names').write_text('subjectAltName = IP:127.0.0.1\n')
+        self._openssl(
+            *('x509', '-req', '-in', 'server.csr', '-out', 'server.pem', '-days', '2', '-extfile', 'names'),
+            *('-CA', 'authority.pem', '-CAkey', 'authority.key', '-CAcreateserial'),
+        )
+        self.authority, self.other = folder / 'authority.pem', folder / 'other.pem'
+        self.server = {
+            'cacertfile': self.authority,
+            'certfile': folder / 'server.pem',
+            'keyfile': folder / 'server.key',
+        }
+
+    def _key(self, name: str) -> list[str]:
+        """The arguments that make a new key, for a certificate with that name."""
+        kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+        return [*kind, '-keyout', f'{name}.key', '-subj', f'/CN={name}']
+
+    def _openssl(self, *arguments: str) -> None:
+        subprocess.run(['openssl', *arguments], cwd=self.folder, check=True, capture_output=True, timeout=30)
+
+
+@pytest.fixture(scope='module')
+def certificates(tmp_path_factory):
+    return Certificates(tmp_path_factory.mktemp('certificates'))
+
+
+@pytest.fixture(scope='module')
+def tls_broker(certificates):
+    """A broker that understands nothing but TLS."""
+    broker = Broker(tls=certificates.server)
+    try:
+        yield broker.start()
+    finally:
+        broker.close()
+
+
+def tls(**files):
+    """Options of the rabbit driver for TLS, as the worker's configuration takes them."""
+    return ''.join(f'{name} = {value}\n' for name, value in {'[oslo_messaging_rabbit]\nssl': 'true', **files}.items())
+
+
+def test_worker_and_client_talk_over_tls_when_they_know_the_brokers_authority(tls_broker, certificates, tmp_path):
+    worker = Worker(tmp_path, tls_broker.url, CLOUD, tls(ssl_ca_file=certificates.authority), **TOPICS)
+    worker.url += '?' + urlencode({'ssl': 'true', 'ssl_ca_file': certificates.authority})
+    try:
+        worker.wait_until_ready()
+        with closing(worker.client()) as client:
+            assert client.policy_check(GOOD).action.data['status'] == 'OK'
+    finally:
+        assert worker.stop() == 0
+
+
+def test_a_worker_refuses_a_broker_whose_certificate_is_of_another_authority(tls_broker, certificates, tmp_path):
+    line = refusal(tmp_path, tls_broker.url, tls(ssl_ca_file=certificates.other))
+
+    assert line.startswith(f'No TLS with the broker at 127.0.0.1:{tls_broker.port}: ')
+    assert 'certificate verify failed' in line
+
+
+def test_a_worker_that_is_told_no_authority_trusts_those_of_the_system_alone(tls_broker, tmp_path):
+    assert 'certificate verify failed: self-signed certificate' in refusal(tmp_path, tls_broker.url, tls())
+
+
+@pytest.mark.parametrize('more', [{}, {'ssl_enforce_hostname_verification': 'false'}])
+def test_a_worker_refuses_a_broker_whose_certificate_names_another_host(more, tls_broker, certificates, tmp_path):
+    """As oslo.messaging does, which has an option for it that it does not look at."""
+    url = tls_broker.url.replace('127.0.0.1', 'localhost')
+
+    line = refusal(tmp_path, url, tls(ssl_ca_file=certificates.authority, **more))
+
+    assert "certificate is not valid for 'localhost'" in line
+
+
+def test_a_worker_says_that_the_broker_does_not_talk_tls(own_broker, certificates, tmp_path):
+    line = refusal(tmp_path, own_broker.url, tls(ssl_ca_file=certificates.authority))
+
+    assert (
+        line
+        == f'No TLS with the broker at 127.0.0.1:{own_broker.port}: [SSL: WRONG_VERSION_NUMBER] wrong version number'
+    )
+
+
+@pytest.mark.parametrize(
+    ('files', 'message'),
+    [
+        ({'ssl_ca_file': '/nonexistent'}, 'ssl_ca_file cannot be read: /nonexistent: No such file or directory'),
+        ({'ssl_ca_file': '/'}, 'ssl_ca_file cannot be read: /: Is a directory'),
+        ({'ssl_ca_file': '/etc/hosts'}, 'ssl_ca_file = /etc/hosts cannot be used: '),
+        ({'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/etc/hosts'}, 'ssl_cert_file = /etc/hosts cannot be used: '),
+        ({'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/nonexistent'}, 'ssl_key_file cannot be read: /nonexistent'),
+    ],
+)
+def test_a_file_of_tls_that_cannot_be_used_is_told_with_its_option(files, message, tls_broker, tmp_path):
+    assert refusal(tmp_path, tls_broker.url, tls(**files)).startswith(message)
+
+
+@pytest.mark.parametrize('kind', ['other', 'none'])
+def test_a_client_refuses_a_broker_that_it_does_not_trust(kind, tls_broker, certificates):
+    query = {'ssl': 'true', **({'ssl_ca_file': certificates.other} if kind == 'other' else {})}
+
+    with (
+        closing(PolicyClient(f'{tls_broker.url}?{urlencode(query)}', timeout_s=20)) as client,
+        pytest.raises(errors.BrokerRefused, match=r'No TLS with the broker at .* certificate verify failed'),
+    ):
+        client.get_capabilities()
+
+
+def test_the_manual_says_the_options_of_tls_that_are_there():
+    """What stands in its examples is what oslo.messaging knows."""
+    transport.connect(cfg.CONF, transport.address(cfg.CONF, 'rabbit://')).cleanup()  # makes the options known
+    named = set(re.findall(r'\bssl_[a-z_]+\b(?!\.)', MANUAL.read_text()))
+
+    assert {'ssl_ca_file', 'ssl_cert_file', 'ssl_key_file'} <= named
+    assert named <= set(cfg.CONF.oslo_messaging_rabbit)
