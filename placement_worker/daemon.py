@@ -4,7 +4,9 @@ import functools
 import gc
 import logging
 import multiprocessing
+import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -17,11 +19,11 @@ from cotyledon.types import WorkerId
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, errors
+from placement_worker import config, errors, liveness, report
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import bodies, durability, parking, server, transport
+from placement_worker.rpc import bodies, durability, late_ack, parking, server, transport
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.late_ack import LateAckServer
 from placement_worker.rpc.publisher import Publisher
@@ -38,10 +40,14 @@ class Worker(cotyledon.Service):
 
     name = PROGRAM
 
-    def __init__(self, worker_id: WorkerId, conf: cfg.ConfigOpts, clouds: Clouds, registry: Registry) -> None:
+    def __init__(
+        self, worker_id: WorkerId, conf: cfg.ConfigOpts, clouds: Clouds, registry: Registry, board: liveness.Board
+    ) -> None:
         """Connect after the fork: connections cannot be shared between processes."""
         super().__init__(worker_id)
         self._conf = conf
+        self._board = board
+        board.begin(worker_id, os.getpid())
         queues = server.queues(conf)
         self._transports = [_connect(conf, queue.threads) for queue in queues]
         endpoints = Endpoints(
@@ -56,7 +62,8 @@ class Worker(cotyledon.Service):
         ]
 
     def run(self) -> None:
-        """Begin to serve; the threads are the servers' own."""
+        """Begin to serve; the threads are the servers' own. A server waits here for a broker that is away."""
+        liveness.repeat(self._publish, liveness.PUBLISH_S)
         for one, threads in self._servers:
             one.start(override_pool_size=threads)
 
@@ -73,6 +80,11 @@ class Worker(cotyledon.Service):
             list(stopping.map(_stop, [one for one, _ in self._servers]))
         for connection in self._transports:
             connection.cleanup()
+        self._publish()  # or what was in work at the last turn would grow old in a process that has ended
+
+    def _publish(self) -> None:
+        """Let the parent know how the servers are."""
+        self._board.publish(self.worker_id, [late_ack.pulse(one) for one, _ in self._servers], time.monotonic())
 
 
 def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
@@ -104,7 +116,8 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     """
     try:
         _configure(conf, arguments)
-        clouds = _clouds(conf)
+        report.setup(conf, PROGRAM)
+        over = clouds(conf)
         _declare(conf)
     except OSError as exc:
         return _complain(errors.told(exc))
@@ -119,13 +132,26 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         conf.worker.host,
         conf.worker.workers,
     )
+    board = liveness.Board(multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic())
+    watch = _watch(conf, board)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
-    manager.add(Worker, conf.worker.workers, args=(conf, clouds, Registry.installed()))
+    manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), board))
     oslo_config_glue.setup(manager, conf, reload_method='mutate')
+    manager.register_hooks(on_terminate=watch.stopping)
     gc.collect()
     gc.freeze()  # what is there now is shared with the processes until somebody writes to it
-    manager.run()
+    watch.start()
+    try:
+        manager.run()
+    finally:
+        watch.close()
     return 0
+
+
+def _watch(conf: cfg.ConfigOpts, board: liveness.Board) -> liveness.Watch:
+    """Who judges the processes, with the bounds of the configuration."""
+    bounds = liveness.Bounds(conf.worker.liveness_poll_age_s, conf.worker.liveness_request_age_s)
+    return liveness.Watch(board, bounds, liveness.Systemd.of(os.environ), conf.worker.liveness_file)
 
 
 def _complain(message: str) -> int:
@@ -155,16 +181,24 @@ def _declare(conf: cfg.ConfigOpts) -> None:
     """
     target = transport.address(conf)
     transport.connect(conf, target).cleanup()  # makes the driver's options known
-    topics = [f'{queue.topic}{of}' for queue in server.queues(conf) for of in ('', f'.{conf.worker.host}')]
     patiently = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
         before_sleep=tenacity.before_sleep_log(LOG, logging.WARNING),
     )
-    patiently(durability.declare, conf, target, [*topics, conf.worker.topic + parking.PARKED])
+    patiently(durability.declare, conf, target, queues(conf))
 
 
-def _clouds(conf: cfg.ConfigOpts) -> Clouds:
+def queues(conf: cfg.ConfigOpts) -> list[str]:
+    """The queues of a worker: of each topic one for all workers and one for this alone, and that of parked requests."""
+    topics = [queue.topic for queue in server.queues(conf)]
+    return [
+        *(f'{topic}{of}' for topic in topics for of in ('', f'.{conf.worker.host}')),
+        conf.worker.topic + parking.PARKED,
+    ]
+
+
+def clouds(conf: cfg.ConfigOpts) -> Clouds:
     """The cloud that `[cloud] backend` names.
 
     :raises ConfigurationError: it is not there, or its options do not fit.

@@ -48,6 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--cloud', metavar='FILE', help='the embedded cloud (default: the shipped examples/cloud.yaml)'
     )
+    add_remote_arguments(parser)
+
+
+def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that choose among running workers."""
+    parser.set_defaults(cloud=None, server=None)
     parser.add_argument('--transport', metavar='URL', help='ask running workers, e.g. rabbit://user:password@host/')
     parser.add_argument('--config-file', metavar='FILE', help='ask running workers; their transport_url and topics')
     parser.add_argument(
@@ -81,7 +87,7 @@ def by(args: argparse.Namespace) -> Iterator[Caller]:
     threads.choose()
     from placement_worker.cmd import remote  # noqa: PLC0415
 
-    client = remote.client(args.transport, args.config_file, args.timeout)
+    client = remote.client(args.transport, args.config_file, args.timeout, args.server)
     try:
         yield client
     finally:

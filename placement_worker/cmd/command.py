@@ -1,6 +1,7 @@
 """What the commands of placement-policy have in common: who answers, exit status, one-line errors."""
 
 import argparse
+import contextlib
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -23,18 +24,26 @@ class Command(command.Command):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.epilog = self.epilog
         self.add_arguments(parser)
-        answering.add_arguments(parser)
+        self.add_who_answers(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Run it; what goes wrong is told in one line."""
         try:
-            with answering.by(parsed_args) as caller:
+            with self.answering(parsed_args) as caller:
                 return self.run_with(caller, parsed_args)
         except OSError as exc:
             return self.complain(errors.told(exc))
         except (errors.PlacementWorkerError, documents.Malformed) as exc:
             return self.complain(str(exc))
+
+    def add_who_answers(self, parser: argparse.ArgumentParser) -> None:
+        """The arguments that choose who answers."""
+        answering.add_arguments(parser)
+
+    def answering(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
+        """Who answers."""
+        return answering.by(args)
 
     @abstractmethod
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

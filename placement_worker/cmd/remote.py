@@ -12,14 +12,20 @@ from placement_worker.rpc import parking, transport
 from placement_worker.rpc.client import PolicyClient
 
 
-def client(url: str | None, config_file: str | None, timeout_s: float) -> PolicyClient:
+def client(url: str | None, config_file: str | None, timeout_s: float, server: str | None = None) -> PolicyClient:
     """The client that a transport URL or the workers' configuration file leads to.
 
+    :param server: the host of the one worker to ask; None for any.
     :raises ConfigurationError: the file cannot be read, or says what does not fit.
     """
     conf = _configured(config_file)
     return PolicyClient(
-        url, conf=conf, topic=conf.worker.topic, exchange=transport.exchange(conf), timeout_s=timeout_s
+        url,
+        conf=conf,
+        topic=conf.worker.topic,
+        server=server,
+        exchange=transport.exchange(conf),
+        timeout_s=timeout_s,
     )
 
 

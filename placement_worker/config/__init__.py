@@ -8,6 +8,7 @@ from typing import Any
 import oslo_messaging
 from cotyledon import oslo_config_glue
 from oslo_config import cfg
+from oslo_reports import opts as report_options
 
 from placement_worker import rpc
 from placement_worker.config import cloud, worker
@@ -21,6 +22,7 @@ def register(conf: cfg.ConfigOpts) -> None:
     for group, options in list_opts():
         conf.register_opts(options, group=group)
     conf.register_opts(oslo_config_glue.service_opts)
+    report_options.set_defaults(conf)
 
 
 def set_defaults() -> None:
@@ -35,12 +37,17 @@ def validate(conf: cfg.ConfigOpts) -> None:
     :raises ConfigFileValueError: naming option, file and what is wrong.
     :raises ConfigurationError: the topics are one, or the time-outs are not in their order.
     """
+    validate_options(conf)
+    validate_timeouts(conf)
+
+
+def validate_options(conf: cfg.ConfigOpts) -> None:
+    """The part of `validate` that looks at each option."""
     for group, options in list_opts():
         for option in options:
             conf[group][option.dest]
     if conf.worker.topic == conf.worker.slow_topic:
         raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {conf.worker.topic}')
-    _check_timeouts(conf)
 
 
 def told(exc: Exception) -> str:
@@ -48,13 +55,21 @@ def told(exc: Exception) -> str:
     return re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
 
 
-def _check_timeouts(conf: cfg.ConfigOpts) -> None:
-    """Who waits for something has to wait longer than it takes, or the work is done twice or for nothing."""
-    order = [
-        ('[worker] engine_timeout_s', conf.worker.engine_timeout_s),
+def validate_timeouts(conf: cfg.ConfigOpts) -> None:
+    """Who waits for something has to wait longer than it takes, or the work is done twice or for nothing.
+
+    :raises ConfigurationError: somebody does not.
+    """
+    engine = ('[worker] engine_timeout_s', conf.worker.engine_timeout_s)
+    _check_order(
+        engine,
         ('[DEFAULT] graceful_shutdown_timeout', conf.graceful_shutdown_timeout or math.inf),
         ('[worker] consumer_timeout_s', conf.worker.consumer_timeout_s),
-    ]
+    )
+    _check_order(engine, ('[worker] liveness_request_age_s', conf.worker.liveness_request_age_s))
+
+
+def _check_order(*order: tuple[str, float]) -> None:
     for (shorter, low), (longer, high) in itertools.pairwise(order):
         if not low < high:
             told = 'endless' if low == math.inf else f'{low} s'

@@ -66,6 +66,25 @@ OPTIONS = [
         'request away. Nothing is read from it: say here what it is set to.',
     ),
     cfg.IntOpt(
+        'liveness_poll_age_s',
+        default=30,
+        min=1,
+        help='How long ago, in seconds, each process may have looked for requests and still counts as alive. A '
+        'process does that many times a second, also while all its threads are busy or the broker is away.',
+    ),
+    cfg.IntOpt(
+        'liveness_request_age_s',
+        default=900,
+        min=1,
+        help='How long, in seconds, a request may be in work in a worker that counts as alive; requests that wait do '
+        'not count. It has to be more than engine_timeout_s.',
+    ),
+    cfg.StrOpt(
+        'liveness_file',
+        help='A file that is written anew every few seconds, for probes of containers: placement-worker-status '
+        'liveness reads it. Its folder has to be writable for the worker. None by default.',
+    ),
+    cfg.IntOpt(
         'max_nodes_per_cluster',
         default=LIMITS.nodes_per_cluster,
         min=1,

@@ -28,26 +28,28 @@ class PolicyClient(Caller):
         conf: cfg.ConfigOpts = cfg.CONF,
         exchange: str = EXCHANGE,
         topic: str = TOPIC,
+        server: str | None = None,
         timeout_s: float = 60,
         version_cap: str | None = None,
     ) -> None:
         """Prepare; the broker is looked for on the first call.
 
         :param url: `rabbit://user:password@host:port/vhost`; None for `transport_url` of the configuration.
+        :param server: the `[worker] host` of the one worker to call; None for any.
         :param timeout_s: how long a call waits for its reply.
         :param version_cap: the highest version of the contract that the workers understand; a request that needs
             a higher one raises oslo.messaging's RPCVersionCapError.
         :raises ConfigurationError: the URL cannot be used.
         """
         self._conf = conf
-        self._topic = topic
+        self._topic = topic if server is None else f'{topic}.{server}'
         self._timeout_s = timeout_s
         self._address = transport.address(conf, url)
         self._transport = transport.connect(conf, self._address)
         self._reached = False
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
-            oslo_messaging.Target(exchange=exchange, topic=topic, version=VERSION),
+            oslo_messaging.Target(exchange=exchange, topic=topic, server=server, version=VERSION),
             timeout=timeout_s,
             retry=RETRIES,
             version_cap=version_cap,

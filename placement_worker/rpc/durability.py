@@ -5,12 +5,13 @@ so, and says that at INFO.
 """
 
 import contextlib
+import functools
 import uuid
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from amqp import Message
-from amqp.exceptions import AccessRefused, PreconditionFailed
+from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
 from kombu.connection import Connection
 from oslo_config import cfg
 
@@ -37,30 +38,108 @@ def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
     """
     if not target.transport.startswith('rabbit'):
         return
-    options = {**conf.oslo_messaging_rabbit, **target.query}
-    quorum = transport.is_on(options['rabbit_quorum_queue'])
-    lasting = {
-        'durable': quorum or transport.is_on(options['amqp_durable_queues']),
-        'auto_delete': transport.is_on(options['amqp_auto_delete']),
-    }
-    exchange, vhost = transport.exchange(conf), target.virtual_host or '/'
     with transport.open_connection(conf, target) as connection:
-        try:
-            with _permitted(exchange='configure'):
-                connection.channel().exchange_declare(exchange, 'topic', **lasting)
-        except PreconditionFailed as exc:
-            raise _mismatch(f'Exchange {exchange}', exc, _delete_exchange(vhost, exchange)) from exc
+        layout = _Layout(conf, target)
+        layout.declare_exchange(connection)
         for topic in topics:
-            channel = connection.channel()
-            try:
-                with _permitted(queue='configure'):
-                    channel.queue_declare(topic, arguments=_arguments(options) if quorum else {}, **lasting)
-            except PreconditionFailed as exc:
-                raise _mismatch(f'Queue {topic}', exc, f'rabbitmqctl -p {vhost} delete_queue {topic}') from exc
+            channel = layout.declare_queue(connection, topic)
             with _permitted(queue='write', exchange='read'):
-                channel.queue_bind(topic, exchange, topic)
+                channel.queue_bind(topic, layout.exchange, topic)
             _see_that_we_may_consume(connection, topic)
         _see_that_we_may_reply(connection)
+
+
+class Findings(NamedTuple):
+    """What a broker has of exchange and queues."""
+
+    missing: list[str]
+    mismatches: list[str]
+
+
+def inspect(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> Findings:
+    """See what `declare` would find, without making anything: what is there is declared again as it should be.
+
+    :param target: as for `declare`.
+    :returns: what is not there yet, and what was made otherwise, with the commands that delete it.
+    :raises BrokerUnreachable: there is no broker to ask.
+    """
+    found = Findings([], [])
+    if not target.transport.startswith('rabbit'):
+        return found
+    with transport.open_connection(conf, target) as connection:
+        layout = _Layout(conf, target)
+        parts: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
+            (f'exchange {layout.exchange}', layout.find_exchange, layout.declare_exchange)
+        ]
+        parts += [
+            (
+                f'queue {topic}',
+                functools.partial(layout.find_queue, topic=topic),
+                functools.partial(layout.declare_queue, topic=topic),
+            )
+            for topic in topics
+        ]
+        for name, find, declare_again in parts:
+            try:
+                find(connection)
+                declare_again(connection)
+            except NotFound:
+                found.missing.append(name)
+            except QueueMismatch as exc:
+                found.mismatches.append(str(exc))
+    return found
+
+
+class _Layout:
+    """The exchange and the queues as oslo.messaging will ask for them; a channel each, as an error closes it."""
+
+    def __init__(self, conf: cfg.ConfigOpts, target: Any) -> None:
+        options = {**conf.oslo_messaging_rabbit, **target.query}
+        quorum = transport.is_on(options['rabbit_quorum_queue'])
+        self.exchange, self._vhost = transport.exchange(conf), target.virtual_host or '/'
+        self._arguments = _arguments(options) if quorum else {}
+        self._lasting = {
+            'durable': quorum or transport.is_on(options['amqp_durable_queues']),
+            'auto_delete': transport.is_on(options['amqp_auto_delete']),
+        }
+
+    def find_exchange(self, connection: Connection) -> None:
+        """Do nothing if it is there.
+
+        :raises NotFound: it is not.
+        """
+        connection.channel().exchange_declare(self.exchange, 'topic', passive=True)
+
+    def find_queue(self, connection: Connection, topic: str) -> None:
+        """Do nothing if it is there.
+
+        :raises NotFound: it is not.
+        """
+        connection.channel().queue_declare(topic, passive=True)
+
+    def declare_exchange(self, connection: Connection) -> None:
+        """Make it, or see that it is made so.
+
+        :raises QueueMismatch: it is not.
+        """
+        try:
+            with _permitted(exchange='configure'):
+                connection.channel().exchange_declare(self.exchange, 'topic', **self._lasting)
+        except PreconditionFailed as exc:
+            raise _mismatch(f'Exchange {self.exchange}', exc, _delete_exchange(self._vhost, self.exchange)) from exc
+
+    def declare_queue(self, connection: Connection, topic: str) -> Any:
+        """Make it, or see that it is made so; returns the channel.
+
+        :raises QueueMismatch: it is not.
+        """
+        channel = connection.channel()
+        try:
+            with _permitted(queue='configure'):
+                channel.queue_declare(topic, arguments=self._arguments, **self._lasting)
+        except PreconditionFailed as exc:
+            raise _mismatch(f'Queue {topic}', exc, f'rabbitmqctl -p {self._vhost} delete_queue {topic}') from exc
+        return channel
 
 
 def _see_that_we_may_consume(connection: Connection, queue: str) -> None:

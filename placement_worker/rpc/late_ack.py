@@ -26,6 +26,7 @@ from oslo_messaging._drivers import common as driver_common
 from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.errors import RequestParked
+from placement_worker.liveness import Pulse
 from placement_worker.rpc.parking import RETRIED, Diversion
 
 LOG = logging.getLogger(__name__)
@@ -122,6 +123,43 @@ class LateAckServer(rpc_server.RPCServer):
         )
 
 
+def pulse(server: Any) -> Pulse | None:
+    """When an RPC server last polled, and since when its oldest request is in work; None before it listens.
+
+    The stock server does not tell: it is taken to have polled just now, and to have nothing in work.
+    """
+    if server.listener is None:
+        return None
+    listener = getattr(server.listener, '_poll_style_listener', None)
+    if not isinstance(listener, LateAckListener):
+        return Pulse(time.monotonic(), None)
+    return Pulse(listener.polled_at, listener.in_work.oldest())
+
+
+class InWork:
+    """Since when requests are in work: a thread has begun them, and their reply is not out."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._begun: dict[object, float] = {}
+
+    def add(self, key: object) -> None:
+        """A thread begins."""
+        with self._lock:
+            self._begun[key] = self._monotonic()
+
+    def remove(self, key: object) -> None:
+        """The reply is out, or cannot be sent."""
+        with self._lock:
+            self._begun.pop(key, None)
+
+    def oldest(self) -> float | None:
+        """When the one that is in work for longest was begun; the clock is monotonic, so it is the first."""
+        with self._lock:
+            return next(iter(self._begun.values()), None)
+
+
 class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     """A request in hand: waiting, begun, or given back.
 
@@ -151,7 +189,10 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
     def begin(self) -> bool:
         """Start to work on it, unless it was given back meanwhile."""
-        return self._leave_waiting()
+        begun = self._leave_waiting()
+        if begun:
+            self.listener.in_work.add(self.key)
+        return begun
 
     def give_back(self) -> bool:
         """Leave it to another worker, unless it was begun meanwhile. In the polling thread."""
@@ -162,10 +203,12 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
     def finish(self) -> None:
         """The reply is out: acknowledge, with the next turn of the polling thread."""
+        self.listener.in_work.remove(self.key)
         self.listener.do(lambda: self.listener.acknowledge(self))
 
     def leave(self) -> None:
         """Somebody else has to have it: give it back, with the next turn of the polling thread."""
+        self.listener.in_work.remove(self.key)
         self.listener.do(lambda: self.listener.give_back(self))
 
     def _leave_waiting(self) -> bool:
@@ -175,13 +218,18 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
 
 class LateAckListener(base.PollStyleListener):
-    """Takes deliveries of one connection and settles them when told; all but `do` runs in the polling thread."""
+    """Takes deliveries of one connection and settles them when told.
 
-    def __init__(self, driver: Any, connection: Any) -> None:
+    All but `do` and `in_work` belongs to the polling thread; others may read `polled_at`.
+    """
+
+    def __init__(self, driver: Any, connection: Any, monotonic: Callable[[], float] = time.monotonic) -> None:
         super().__init__(driver.prefetch_size)
         self.driver = driver
         self.obsolete_reply_queues = amqpdriver.ObsoleteReplyQueuesCache()
-        self.polled_at = time.monotonic()
+        self.in_work = InWork(monotonic)
+        self.polled_at = monotonic()
+        self._monotonic = monotonic
         self._connection = connection
         self._arrived: collections.deque[LateAckRequest] = collections.deque()
         self._in_hand: dict[object, LateAckRequest] = {}
@@ -211,7 +259,7 @@ class LateAckListener(base.PollStyleListener):
     ) -> list[LateAckRequest]:
         """Wait for a request; none when stopped, and all that was begun is settled."""
         while True:
-            self.polled_at = time.monotonic()
+            self.polled_at = self._monotonic()
             self._operate()
             if self._stopping.is_set():
                 self._take_no_more()

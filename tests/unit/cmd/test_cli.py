@@ -225,6 +225,9 @@ def test_lines_come_from_standard_input_too():
         (['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
         (['validate', 'f', '--config-file', 'none.conf'], 'Failed to find some config files: '),
         (['type', 'show', 'foo'], 'Policy type `foo` is not installed'),
+        (['ping'], 'A worker inside this process is none to ping: say with --transport or --config-file where '),
+        (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
+        (['ping', '--config-file', 'none.conf'], 'Failed to find some config files: '),
     ],
 )
 def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, arguments, message):

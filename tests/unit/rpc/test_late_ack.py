@@ -3,10 +3,12 @@
 import inspect
 
 import pytest
+from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
 from oslo_messaging.rpc import server as rpc_server
 
-from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener
+from placement_worker.liveness import Pulse
+from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, pulse
 from placement_worker.rpc.parking import RETRIED
 
 
@@ -211,6 +213,69 @@ def test_one_that_could_not_be_given_back_and_comes_again_is_not_taken_for_finis
     assert 'u1' not in listener._finished
 
 
+class Clock:
+    """Goes on by a second with each look."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1
+        return self.now
+
+
+def test_the_oldest_request_in_work_is_known_and_those_that_wait_do_not_count(connection):
+    listener = LateAckListener(Driver(), connection, Clock())
+    deliver(listener, Delivery('u1'), Delivery('u2'), Delivery('u3'))
+    (first,), (second,), _ = listener.poll(), listener.poll(), listener.poll()
+    assert listener.in_work.oldest() is None
+
+    first.begin()
+    began = listener.in_work.oldest()
+    second.begin()
+    assert listener.in_work.oldest() == began
+    first.finish()
+    assert listener.in_work.oldest() == began + 1, 'its reply is out, though it is not acknowledged yet'
+    second.finish()
+    assert listener.in_work.oldest() is None
+
+
+def test_one_that_was_given_back_is_not_in_work(listener):
+    deliver(listener, Delivery('u1'))
+    (request,) = listener.poll()
+    listener.stop()
+    listener.poll()
+
+    assert not request.begin()
+    assert listener.in_work.oldest() is None
+
+
+def test_the_time_of_the_last_poll_is_known(connection):
+    clock = Clock()
+    listener = LateAckListener(Driver(), connection, clock)
+    before = listener.polled_at
+
+    turn(listener, connection)
+
+    assert listener.polled_at > before
+
+
+class Server:
+    def __init__(self, listener):
+        self.listener = listener
+
+
+def test_a_server_that_does_not_listen_has_no_pulse_and_the_stock_one_has_polled_just_now(listener):
+    class Stock:
+        prefetch_size = 8
+
+    assert pulse(Server(None)) is None
+    stock = pulse(Server(base.PollStyleListenerAdapter(Stock(), 1, None)))
+    assert stock.begun_at is None
+    assert stock.polled_at > listener.polled_at
+    assert pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Pulse(listener.polled_at, None)
+
+
 PARAMETERS = {
     amqpdriver.AMQPIncomingMessage.__init__: (
         'self listener ctxt message unique_id msg_id reply_q client_timeout obsolete_reply_queues '
@@ -245,6 +310,9 @@ def test_what_is_private_in_oslo_messaging_is_as_we_use_it(function):
     [
         (rpc_server.RPCServer._process_incoming, ['incoming[0]', 'message.acknowledge()', 'message.reply(res)']),
         (rpc_server.RPCServer.__init__, ['self._target = target']),
+        (messaging_server.MessageHandlingServer.__init__, ['self.listener = None']),
+        (messaging_server.MessageHandlingServer.start, ['self.listener = self._create_listener()']),
+        (base.PollStyleListenerAdapter.__init__, ['self._poll_style_listener = poll_style_listener']),
         (amqpdriver.AMQPIncomingMessage.reply, ['self.listener.driver', 'self.orig_msg_id']),
         (base.PollStyleListenerAdapter.stop, ['_poll_style_listener.stop()', '_listen_thread.join()']),
         (base.PollStyleListenerAdapter._runner, ['while self._started', 'if not incoming']),

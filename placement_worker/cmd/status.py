@@ -1,0 +1,57 @@
+"""placement-worker-status: whether the worker is alive, and whether it may be upgraded."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from placement_worker import liveness
+
+PROGRAM = 'placement-worker-status'
+DEAD = 1
+USAGE = f"""usage: {PROGRAM} liveness --file FILE [--max-age SECONDS]
+       {PROGRAM} [--config-file FILE] upgrade check [--json]
+
+liveness: see in the file that [worker] liveness_file names whether the worker on this machine is alive.
+    Exit status: 0 it is, 1 it is not, 2 wrong arguments.
+upgrade check: see whether a worker of this version can start: configuration, broker, queues, libraries, time-outs.
+    Exit status: 0 it can, 1 it can but look at the warnings, 2 it cannot, 255 the check itself failed.
+"""
+
+
+def main() -> int:
+    """Run the command that the arguments name; the exit status is the command's."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ('-h', '--help'):
+        print(USAGE, end='')  # noqa: T201
+        return 0
+    if arguments[0] == 'liveness':
+        return _liveness(arguments[1:])
+    # Only now: a probe of a container runs often, and needs none of this.
+    from placement_worker.cmd import threads  # noqa: PLC0415
+
+    threads.choose()
+    from placement_worker.cmd import upgrade  # noqa: PLC0415
+
+    return upgrade.run(PROGRAM, arguments)
+
+
+def _liveness(arguments: Sequence[str]) -> int:
+    """0 if the file is fresh and says so, else one line that says why not."""
+    parser = argparse.ArgumentParser(prog=f'{PROGRAM} liveness', description='See whether the worker is alive.')
+    parser.add_argument('--file', metavar='FILE', required=True, help='what [worker] liveness_file names')
+    parser.add_argument(
+        '--max-age', metavar='SECONDS', type=_seconds, default=60, help='how old the file may be; default: 60'
+    )
+    args = parser.parse_args(arguments)
+    wrong = liveness.complaint(args.file, args.max_age, liveness.utcnow())
+    if wrong is None:
+        return 0
+    print(f'{PROGRAM} liveness: {wrong}', file=sys.stderr)  # noqa: T201
+    return DEAD
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float('inf'):
+        raise argparse.ArgumentTypeError(f'expected more than 0 seconds, got {text}')
+    return seconds

@@ -1,0 +1,374 @@
+"""Whether a worker is ready and alive, as operators, systemd and containers ask: a real worker on a real RabbitMQ."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.functional.conftest import Worker, amqp
+from tests.functional.engine import slow
+
+# oslo.messaging, in the engine that is this process, leaves sockets of lost connections to the garbage collector.
+pytestmark = pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+
+HERE = Path(__file__).parent
+CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
+POLL_AGE_S = 2
+PASSWORD = 'hunter2-broker'
+
+
+def run(program, *arguments):
+    """Run one of our programs."""
+    command = [str(Path(sys.executable).with_name(program)), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+class Systemd:
+    """Hears what a worker tells."""
+
+    def __init__(self, path):
+        self.path = path
+        self._datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._datagrams.bind(str(path))
+
+    def heard(self, seconds):
+        """All that is told within this time."""
+        words, deadline = [], time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._datagrams.settimeout(left)
+            try:
+                words.append(self._datagrams.recv(1000).decode())
+            except TimeoutError:
+                break
+        return words
+
+    def close(self):
+        self._datagrams.close()
+
+
+@pytest.fixture
+def systemd(tmp_path):
+    one = Systemd(tmp_path / 'notify')
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / 'liveness'
+
+
+@pytest.fixture
+def start(start_worker, own_broker, systemd, file):
+    """Start a worker that knows the slow policy and is watched; it ends with the test."""
+    workers = []
+
+    def starting(**options):
+        environment = {**os.environ, 'PYTHONPATH': str(HERE / 'plugin'), 'NOTIFY_SOCKET': str(systemd.path)}
+        watched = {'liveness_poll_age_s': POLL_AGE_S, 'liveness_file': file, 'threads': 2, 'slow_threads': 1}
+        worker = start_worker(CLOUD, **{'url': own_broker.url, 'environment': environment, **watched, **options})
+        workers.append(worker)
+        return worker
+
+    yield starting
+    for worker in workers:
+        worker.stop()
+
+
+def probe(file):
+    """Exit status and complaint of a container's probe."""
+    done = run('placement-worker-status', 'liveness', '--file', file, '--max-age', 5)
+    return done.returncode, done.stderr
+
+
+def _wait_for(condition, timeout_s=20):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, 'it did not come about in time'
+        time.sleep(0.05)
+
+
+def test_a_ping_says_who_answered_and_how_long_it_took(start):
+    worker = start()
+    (pid,) = worker.children()
+
+    by_url = run('placement-policy', 'ping', '--config-file', worker.config, '-f', 'json')
+    by_host = run('placement-policy', 'ping', '--config-file', worker.config, '--server', 'testhost', '-f', 'yaml')
+    table = run('placement-policy', 'ping', '--config-file', worker.config)
+
+    for done, answer in ((by_url, json.loads(by_url.stdout)), (by_host, yaml.safe_load(by_host.stdout))):
+        assert (done.returncode, done.stderr) == (0, '')
+        assert (answer['pid'], answer['hostname']) == (pid, socket.gethostname())
+        assert 0 < answer['elapsed_ms'] < 20000
+    assert table.returncode == 0
+    assert f'| {pid} |' in table.stdout
+
+
+def test_a_ping_by_host_reaches_that_worker_alone_and_is_told_when_there_is_none(start):
+    first, second = start(host='host-1'), None
+    second = start(host='host-2', topic=first.topic)
+
+    for _ in range(3):
+        done = run('placement-policy', 'ping', '--config-file', first.config, '--server', 'host-2', '-f', 'json')
+        assert json.loads(done.stdout)['pid'] == second.children()[0]
+    never = run('placement-policy', 'ping', '--config-file', first.config, '--server', 'host-3')
+    second.stop()
+    gone = run('placement-policy', 'ping', '--config-file', first.config, '--server', 'host-2', '--timeout', '1')
+
+    assert never.returncode == 2
+    assert f'There is no queue for topic {first.topic}.host-3' in never.stderr
+    assert gone.returncode == 2
+    assert f'No worker answered on topic {first.topic}.host-2 within 1 s' in gone.stderr
+
+
+def test_systemd_hears_ready_when_all_processes_serve_then_the_watchdog_and_stopping_at_the_end(start, systemd, file):
+    worker = start(workers=2)
+
+    began = systemd.heard(3)
+    assert probe(file) == (0, '')
+    assert worker.stop() == 0
+    ended = systemd.heard(0.5)
+
+    assert began.count('READY=1') == 1
+    assert began.count('WATCHDOG=1') >= 2
+    assert ended.count('STOPPING=1') == 1
+    assert not file.exists()
+    assert probe(file)[0] == 1
+
+
+def test_a_worker_that_does_not_reach_its_broker_is_not_ready(own_broker, systemd, tmp_path):
+    url = re.sub(r':\d+/$', ':1/', own_broker.url)
+    worker = Worker(tmp_path, url, CLOUD, environment={**os.environ, 'NOTIFY_SOCKET': str(systemd.path)})
+    _wait_for(lambda: worker.log.exists() and 'No broker answered' in worker.log.read_text())
+
+    assert systemd.heard(1) == []
+    worker.process.kill()
+    worker.process.wait()
+
+
+def test_while_all_threads_are_busy_the_worker_is_alive(start, systemd, file):
+    worker = start()
+    with closing(worker.client(timeout_s=60)) as client, ThreadPoolExecutor(6) as callers:
+        calls = [callers.submit(client.policy_check, slow(POLL_AGE_S + 2)) for _ in range(6)]
+        ages = []
+        systemd.heard(0.5)
+        while not all(call.done() for call in calls):
+            assert probe(file) == (0, '')
+            (process,) = json.loads(file.read_text())['processes']
+            ages.append(process['request_age_s'] or 0)
+            assert process['poll_age_s'] < POLL_AGE_S
+            assert 'WATCHDOG=1' in systemd.heard(POLL_AGE_S)
+        answers = [call.result().action.data['status'] for call in calls]
+
+    assert answers == ['OK'] * 6
+    assert POLL_AGE_S < max(ages) < 2 * (POLL_AGE_S + 2), 'those that wait for a thread do not count'
+    _wait_for(lambda: json.loads(file.read_text())['processes'][0]['request_age_s'] is None)
+
+
+def test_a_request_that_takes_too_long_makes_the_worker_not_alive(start, file):
+    worker = start(engine_timeout_s=1, liveness_request_age_s=2)
+    with closing(worker.client(timeout_s=60)) as client, ThreadPoolExecutor(1) as callers:
+        call = callers.submit(client.policy_check, slow(6))
+        _wait_for(lambda: probe(file)[0] == 1, timeout_s=5)
+        complaint = probe(file)[1]
+        call.result()
+
+    assert f'process {worker.children()[0]} has a request in work for ' in complaint
+    _wait_for(lambda: probe(file) == (0, ''))
+
+
+def test_a_process_that_is_stopped_makes_the_worker_not_alive_within_the_bound(start, systemd, file):
+    worker = start(workers=2)
+    _wait_for(lambda: 'READY=1' in systemd.heard(0.5))
+    stopped, other = worker.children()
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        _wait_for(lambda: probe(file)[0] == 1, timeout_s=10)
+        took = time.monotonic() - began
+        complaint = probe(file)[1]
+        systemd.heard(0.1)
+        told = systemd.heard(3)
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+
+    assert POLL_AGE_S - 1 < took < POLL_AGE_S + 3
+    assert f'process {stopped} last polled ' in complaint
+    assert f'process {other}' not in complaint
+    assert told == []
+    _wait_for(lambda: probe(file) == (0, ''))
+    assert 'WATCHDOG=1' in systemd.heard(3)
+
+
+def test_a_worker_whose_broker_is_away_is_alive(start, own_broker, systemd, file):
+    """A restart would not bring the broker back."""
+    worker = start()
+    own_broker.kill()
+    try:
+        deadline = time.monotonic() + 3 * POLL_AGE_S
+        while time.monotonic() < deadline:
+            assert probe(file) == (0, '')
+            assert 'WATCHDOG=1' in systemd.heard(POLL_AGE_S)
+    finally:
+        own_broker.start()
+    worker.wait_until_ready()
+
+
+def upgrade_check(config, *more):
+    done = run('placement-worker-status', '--config-file', config, 'upgrade', 'check', *more)
+    return done.returncode, done
+
+
+def results(done):
+    """Code and details of each check, by its name."""
+    return {check['check']: (check['result'], check['details'] or '') for check in json.loads(done.stdout)['checks']}
+
+
+def configured(tmp_path, url, settings='', **options):
+    """A configuration without a worker."""
+    (tmp_path / 'cloud.yaml').write_text(yaml.safe_dump(CLOUD))
+    topic = options.setdefault('topic', f'test-{time.monotonic_ns()}')
+    given = {'host': 'testhost', 'slow_topic': f'{topic}-slow', **options}
+    config = tmp_path / 'worker.conf'
+    config.write_text(
+        f'[DEFAULT]\ntransport_url = {url}\n{settings}\n'
+        f'[cloud]\nbackend = inventory\ninventory_file = {tmp_path / "cloud.yaml"}\n'
+        '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
+    )
+    return config, topic
+
+
+def test_the_upgrade_check_passes_beside_a_worker(start):
+    worker = start()
+
+    status, done = upgrade_check(worker.config)
+    as_json = upgrade_check(worker.config, '--json')[1]
+
+    assert (status, done.stderr) == (0, '')
+    assert 'Check: Exchange and queues' in done.stdout
+    assert {code for code, _ in results(as_json).values()} == {0}
+    assert results(as_json)['Broker'][1].startswith('RabbitMQ ')
+
+
+def test_the_upgrade_check_makes_nothing(own_broker, tmp_path):
+    config, topic = configured(tmp_path, own_broker.url, f'control_exchange = test-{time.monotonic_ns()}')
+    before = own_broker.control('list_queues', 'name'), own_broker.control('list_exchanges', 'name')
+
+    status, done = upgrade_check(config, '--json')
+
+    assert status == 0
+    assert 'Not there yet, a worker makes them: exchange test-' in results(done)['Exchange and queues'][1]
+    assert f'queue {topic}.testhost' in results(done)['Exchange and queues'][1]
+    assert (own_broker.control('list_queues', 'name'), own_broker.control('list_exchanges', 'name')) == before
+
+
+def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_deletes_it(own_broker, tmp_path):
+    config, topic = configured(tmp_path, own_broker.url)
+    with amqp(own_broker.url) as connection:
+        for name in (topic, f'{topic}-slow'):
+            connection.default_channel.queue_declare(name, durable=True, auto_delete=False)
+
+    status, done = upgrade_check(config, '--json')
+
+    assert status == 2
+    code, details = results(done)['Exchange and queues']
+    assert code == 2
+    for name in (topic, f'{topic}-slow'):
+        assert f'Queue {name} on the broker is not made as this worker needs it' in details
+        assert f'rabbitmqctl -p / delete_queue {name}' in details
+    assert {results(done)[name][0] for name in ('Configuration', 'Order of time-outs', 'Libraries', 'Broker')} == {0}
+
+
+@pytest.mark.parametrize(
+    ('settings', 'options', 'check', 'words'),
+    [
+        ('graceful_shutdown_timeout = 500', {}, 'Order of time-outs', 'engine_timeout_s (600 s) has to be less than'),
+        ('', {'liveness_request_age_s': 600}, 'Order of time-outs', '[worker] liveness_request_age_s (600 s)'),
+        ('', {'workers': 0}, 'Configuration', 'Value for option workers from '),
+        ('', {'slow_topic': 't', 'topic': 't'}, 'Configuration', 'topic and slow_topic have to differ'),
+        ('[cloud]\nbackend = openstack\n', {}, 'Configuration', 'backend = openstack is not there yet'),
+    ],
+)
+def test_the_upgrade_check_names_what_is_wrong_in_the_configuration(
+    own_broker, tmp_path, settings, options, check, words
+):
+    config, _ = configured(tmp_path, own_broker.url, **options)
+    text = config.read_text()
+    if settings.startswith('[cloud]'):
+        text = text.replace('backend = inventory', settings.split('\n')[1])
+    config.write_text(text.replace('[DEFAULT]\n', f'[DEFAULT]\n{settings}\n') if settings[:1] != '[' else text)
+
+    status, done = upgrade_check(config, '--json')
+
+    assert status == 2
+    found = results(done)
+    assert found[check][0] == 2
+    assert words in found[check][1]
+    assert [name for name, (code, _) in found.items() if code] == [check]
+
+
+@pytest.mark.parametrize('url', ['rabbit://guest:hunter2-broker@127.0.0.1:1/', 'WRONG'])
+def test_the_upgrade_check_fails_without_a_broker_and_tells_no_password(own_broker, tmp_path, url):
+    url = url.replace('WRONG', own_broker.url.replace('guest:guest@', f'guest:{PASSWORD}@'))
+    config, _ = configured(tmp_path, url)
+
+    status, done = upgrade_check(config, '--json')
+
+    assert status == 2
+    code, details = results(done)['Broker']
+    assert code == 2
+    assert re.match('No broker answered: 127.0.0.1:1: |The broker at 127.0.0.1:.* does not let us in: ', details)
+    assert PASSWORD not in done.stdout + done.stderr
+
+
+def test_the_upgrade_check_warns_of_another_driver(tmp_path):
+    config, _ = configured(tmp_path, 'fake://')
+
+    status, done = upgrade_check(config, '--json')
+
+    assert status == 1
+    assert results(done)['Broker'][1].startswith('The driver is fake: ')
+
+
+@pytest.mark.parametrize('content', ['hello', None])
+def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(tmp_path, content):
+    file = tmp_path / 'worker.conf'
+    if content is not None:
+        file.write_text(content)
+
+    status, done = upgrade_check(file)
+
+    assert (status, done.stdout) == (2, '')
+    assert done.stderr.startswith('placement-worker-status: Failed to ')
+    assert done.stderr.count('\n') == 1
+
+
+def test_sigusr2_gets_a_report_of_parent_and_process_without_the_password(start, own_broker):
+    own_broker.control('add_user', 'reporter', PASSWORD)
+    own_broker.control('set_permissions', 'reporter', '.*', '.*', '.*')
+    worker = start(url=own_broker.url.replace('guest:guest@', f'reporter:{PASSWORD}@'))
+    pids = [worker.process.pid, *worker.children()]
+
+    for number, pid in enumerate(pids, start=1):
+        os.kill(pid, signal.SIGUSR2)
+        _wait_for(lambda number=number: worker.stderr.read_text().count('Configuration') == number)
+        _wait_for(lambda pid=pid: f'Process {pid} (under' in worker.stderr.read_text())
+    with closing(worker.client()) as client:
+        assert client.get_capabilities().pid == pids[1]
+
+    text = worker.stderr.read_text()
+    assert 'transport_url = ***' in text
+    assert 'late_ack.py' in text, 'what the threads do'
+    for place in (text, worker.log.read_text()):
+        assert PASSWORD not in place
+    assert worker.stop() == 0

@@ -1,0 +1,42 @@
+"""The guru meditation report."""
+
+import pytest
+from oslo_config import cfg
+
+from placement_worker import report
+
+
+@pytest.mark.parametrize(
+    ('text', 'shown'),
+    [
+        ('url = rabbit://user:hunter2@host:5672/v', 'url = rabbit://***@host:5672/v'),
+        ('rabbit://u:hunter2@a:1,v:hunter3@b:2/', 'rabbit://***@b:2/'),
+        ('http://host/path x@y', 'http://host/path x@y'),
+    ],
+)
+def test_user_and_password_of_a_url_are_not_shown(text, shown):
+    assert report.SECRET.sub('***@', text) == shown
+
+
+def test_the_report_has_threads_version_and_options_and_no_secret():
+    conf = cfg.CONF
+    options = [
+        cfg.StrOpt('report_test_url', default='rabbit://user:hunter2@host/'),
+        cfg.StrOpt('report_test_password', default='hunter3', secret=True),
+    ]
+    conf.register_opts(options)
+    try:
+        text = report.Report(report.Version('placement-worker'), None).run()
+    finally:
+        conf.reset()
+        conf.unregister_opts(options)
+
+    for words in (
+        'placement-worker',
+        'test_report.py',
+        'report_test_url = rabbit://***@host/',
+        'report_test_password',
+    ):
+        assert words in text
+    for secret in ('hunter2', 'hunter3'):
+        assert secret not in text
