@@ -190,7 +190,7 @@ def _declare(conf: cfg.ConfigOpts) -> None:
 
 
 def queues(conf: cfg.ConfigOpts) -> list[str]:
-    """The queues of a worker: of each topic one for all workers and one for this alone, and that of parked requests."""
+    """The queues of a worker: of each topic one for all and one for this alone, and that of parked requests."""
     topics = [queue.topic for queue in server.queues(conf)]
     return [
         *(f'{topic}{of}' for topic in topics for of in ('', f'.{conf.worker.host}')),
