@@ -220,8 +220,10 @@ def test_a_worker_whose_broker_is_away_is_alive(start, own_broker, systemd, file
             assert probe(file) == (0, '')
             assert 'WATCHDOG=1' in systemd.heard(POLL_AGE_S)
     finally:
+        # Its polling may hang in basic.consume when the broker comes back too early for its queues, and a graceful
+        # stop with it; that is what liveness is for, but not what is shown here.
+        os.killpg(worker.process.pid, signal.SIGKILL)
         own_broker.start()
-    worker.wait_until_ready()
 
 
 def upgrade_check(config, *more):
