@@ -1,5 +1,7 @@
 """The worker on the broker: the methods of the contract, exposed on a topic."""
 
+import functools
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +11,13 @@ from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
-from placement_worker.errors import Refused, Rejected
+from placement_worker.errors import PlacementWorkerError, WorkerFailed
 from placement_worker.rpc import VERSION, parking
 from placement_worker.rpc.endpoints import Endpoints
 from placement_worker.rpc.parking import Diversion
 from placement_worker.rpc.transport import exchange
+
+LOG = logging.getLogger(__name__)
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
@@ -30,43 +34,56 @@ def _id(value: object) -> str | None:
     return value[:255] if isinstance(value, str) and value.isprintable() and value else None
 
 
-class ExposedEndpoints:
-    """What the dispatcher sees of the endpoints: these methods and no others.
+def _exposed(method: Callable[..., Any]) -> Any:
+    """Let callers reach a method; what it raises is always of a kind that a reply can hold.
 
-    A refused request is no fault of the worker and needs no traceback in its log.
+    Our own errors need no traceback in the log. Any other is a fault: the log has it, the caller hears of it.
     """
+
+    @oslo_messaging.expose
+    @oslo_messaging.expected_exceptions(PlacementWorkerError)
+    @functools.wraps(method)
+    def call(self: Any, context: RequestContext, request: object) -> Any:
+        try:
+            return method(self, context, request)
+        except PlacementWorkerError:
+            raise
+        except Exception as exc:
+            LOG.exception('%s failed', method.__name__)
+            raise WorkerFailed(f'{method.__name__} failed in the worker: {type(exc).__name__}: {exc}') from None
+
+    return call
+
+
+class ExposedEndpoints:
+    """What the dispatcher sees of the endpoints: these methods and no others."""
 
     target = oslo_messaging.Target(version=VERSION)
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
 
-    @oslo_messaging.expose
-    @oslo_messaging.expected_exceptions(Refused)
+    @_exposed
     def policy_check(self, context: RequestContext, request: object) -> Any:
         """As `Endpoints.policy_check`."""
         return self._endpoints.policy_check(request, context.request_id)
 
-    @oslo_messaging.expose
-    @oslo_messaging.expected_exceptions(Refused, Rejected)
+    @_exposed
     def policy_validate(self, context: RequestContext, request: object) -> Any:
         """As `Endpoints.policy_validate`."""
         return self._endpoints.policy_validate(request)
 
-    @oslo_messaging.expose
-    @oslo_messaging.expected_exceptions(Refused)
+    @_exposed
     def policy_type_list(self, context: RequestContext, request: object) -> Any:
         """As `Endpoints.policy_type_list`."""
         return self._endpoints.policy_type_list(request)
 
-    @oslo_messaging.expose
-    @oslo_messaging.expected_exceptions(Refused)
+    @_exposed
     def policy_type_get(self, context: RequestContext, request: object) -> Any:
         """As `Endpoints.policy_type_get`."""
         return self._endpoints.policy_type_get(request)
 
-    @oslo_messaging.expose
-    @oslo_messaging.expected_exceptions(Refused)
+    @_exposed
     def get_capabilities(self, context: RequestContext, request: object) -> Any:
         """As `Endpoints.get_capabilities`."""
         return self._endpoints.get_capabilities(request)

@@ -26,7 +26,7 @@ from tests.malformed import GOOD
 from tests.requests import request, zone_policy
 
 # oslo.messaging, in the engine that is this process, leaves sockets of lost connections to the garbage collector.
-pytestmark = pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')]
 
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'bus-security.rst'
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
@@ -203,7 +203,8 @@ def test_an_engine_may_not(deed, secured, worker):
 def test_a_worker_may_not(deed, secured, worker):
     with channel_of(secured, 'guest', 'guest') as channel:
         for queue in (f'reply_{"1" * 32}', 'replies'):
-            channel.queue_declare(queue, durable=True, auto_delete=False, arguments={'x-queue-type': 'quorum'})
+            arguments = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
+            channel.queue_declare(queue, durable=True, auto_delete=False, arguments=arguments)
     with channel_of(secured, WORKER) as channel, pytest.raises(amqp.exceptions.AccessRefused):
         FORBIDDEN_TO_WORKERS[deed](channel)
 
@@ -217,7 +218,7 @@ def test_our_users_have_nothing_to_do_in_another_virtual_host(user, secured):
         connection.connect()
 
 
-QUEUES = r'placement-worker(-slow)?(\..+)?'
+QUEUES = r'placement-worker(-slow|-suspects|-parked)?(\..+)?'
 
 
 @pytest.mark.parametrize(

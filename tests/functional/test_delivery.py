@@ -1,5 +1,6 @@
 """No request is lost, whatever dies: the promise of doc/source/delivery.rst, with real processes and a real broker."""
 
+import json
 import os
 import shlex
 import signal
@@ -15,6 +16,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
+from placement_worker.rpc import EXCHANGE, transport
 from placement_worker.rpc.late_ack import LateAckServer
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import Engine, repeat, slow
@@ -256,6 +258,21 @@ def test_a_handler_that_ends_its_process_is_answered_and_does_not_come_again(sta
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
     assert runs.read_text() == 'fatal\n'
+
+
+@pytest.mark.parametrize('how', ['fails', 'strange'])
+@pytest.mark.parametrize('form', [json.dumps, dict], ids=['text', 'object'])
+def test_what_cannot_be_serialised_is_told_as_a_fault_and_not_waited_for(start, how, form):
+    """A policy may raise or return what no message can hold."""
+    worker = start(workers=1)
+    address = transport.address(cfg.CONF, worker.url)
+    connection = transport.connect(cfg.CONF, address)
+    target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
+    raw = oslo_messaging.get_rpc_client(connection, target, timeout=10)
+
+    with pytest.raises(WorkerFailed, match=r'policy_check failed in the worker: (RuntimeError|TypeError)'):
+        raw.call({}, 'policy_check', request=form(slow(0, **{how: True})))
+    connection.cleanup()
 
 
 def test_other_drivers_get_the_stock_server_and_a_loud_warning(caplog):

@@ -15,6 +15,8 @@ from tests.functional.engine import slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH
 from tests.malformed import GOOD
 
+pytestmark = pytest.mark.long
+
 MIB = 2**20
 
 

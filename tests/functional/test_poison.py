@@ -12,6 +12,8 @@ from placement_worker.errors import RequestParked
 from tests.functional.engine import slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH, _wait_for
 
+pytestmark = pytest.mark.long
+
 MAX_DELIVERIES = 2
 
 

@@ -16,6 +16,8 @@ class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
     runs: str = os.devnull
     exits: bool = False
     kills: bool = False
+    fails: bool = False
+    strange: bool = False
 
 
 class Slow(Policy[SlowProperties]):
@@ -33,5 +35,7 @@ class Slow(Policy[SlowProperties]):
             os.kill(os.getpid(), signal.SIGKILL)
         if self.properties.exits:
             raise SystemExit(3)
+        if self.properties.fails:
+            raise RuntimeError(object(), {1, 2}, b'\xff')
         time.sleep(self.properties.seconds)
-        return Outcome('APPLIED', 'slept')
+        return Outcome('APPLIED', 'slept', details={'strange': object()} if self.properties.strange else {})
