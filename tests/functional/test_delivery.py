@@ -23,9 +23,6 @@ from tests.functional.engine import Engine, repeat, slow
 from tests.malformed import GOOD
 from tests.requests import request, zone_policy
 
-# oslo.messaging, in the engine that is this process, leaves sockets of lost connections to the garbage collector.
-pytestmark = pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
-
 HERE = Path(__file__).parent
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 KILLS = 15

@@ -19,7 +19,7 @@ from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import slow
 
 # oslo.messaging, in the engine that is this process, leaves sockets of lost connections to the garbage collector.
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')]
+pytestmark = pytest.mark.long
 
 HERE = Path(__file__).parent
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
