@@ -25,7 +25,6 @@ from tests.functional.conftest import Worker
 from tests.malformed import GOOD
 from tests.requests import request, zone_policy
 
-# oslo.messaging, in the engine that is this process, leaves sockets of lost connections to the garbage collector.
 pytestmark = pytest.mark.long
 
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'bus-security.rst'

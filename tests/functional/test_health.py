@@ -18,7 +18,6 @@ import yaml
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import slow
 
-# oslo.messaging, in the engine that is this process, leaves sockets of lost connections to the garbage collector.
 pytestmark = pytest.mark.long
 
 HERE = Path(__file__).parent
