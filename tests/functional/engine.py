@@ -87,6 +87,10 @@ class Engine:
             time.sleep(0.1)
         return set(self.confirmed) - set(self.replies)
 
+    def waiting(self) -> int:
+        """How many confirmed casts have no reply yet."""
+        return len(self.confirmed) - len(self.replies)
+
     def ran_twice(self) -> int:
         """How many requests were begun more than once."""
         return sum(count > 1 for count in collections.Counter(self.runs.read_text().split()).values())

@@ -64,7 +64,7 @@ def redelivered(worker):
     return worker.log.read_text().count('is delivered again')
 
 
-def kill_one_with_work(worker, timeout_s=15):
+def kill_one_with_work(worker, timeout_s=30):
     """Kill a process of the worker, and see that what it had in hand is delivered again."""
     before, pids = redelivered(worker), worker.children()
     os.kill(pids[0], signal.SIGKILL)
@@ -89,14 +89,21 @@ def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
     busy.call(200)
     time.sleep(0.5)
 
-    again = [kill_one_with_work(worker) for _ in range(KILLS)]
+    again = []
+    for _ in range(KILLS):
+        if busy.waiting() < 100 and not casting.is_alive():
+            busy.cast(100)  # so that there is work to be killed, however slow the machine
+        again.append(kill_one_with_work(worker))
 
     casting.join()
     assert all(count > 0 for count in again)
     assert busy.lost(timeout_s=120) == set()
-    assert len(busy.confirmed) == 500
+    assert len(busy.confirmed) >= 500
     assert busy.answered() == {'OK': 200}
-    print(f'{KILLS} kills, {sum(again)} deliveries again, {busy.ran_twice()} of 700 requests were begun twice')
+    print(
+        f'{KILLS} kills, {sum(again)} deliveries again, {busy.ran_twice()} of '
+        f'{len(busy.confirmed) + 200} requests were begun twice'
+    )
 
 
 @pytest.mark.long
