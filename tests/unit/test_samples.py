@@ -67,6 +67,15 @@ def test_the_readme_shows_what_the_first_command_prints():
         assert shown in text
 
 
+def test_the_sample_of_a_secured_bus_is_the_one_of_the_manual():
+    sample = (ROOT / 'conf' / 'bus.conf.sample').read_text()
+    manual = (ROOT / 'doc' / 'source' / 'bus-security.rst').read_text()
+    settings = [line for line in sample.splitlines() if line and not line.startswith('#')]
+
+    assert len(settings) == 5
+    assert [line for line in settings if f'    {line}\n' not in manual] == []
+
+
 def test_setup_cfg_names_the_package_as_others_expect():
     setup = configparser.ConfigParser()
     setup.read(ROOT / 'setup.cfg')
