@@ -46,6 +46,7 @@ def run(
         except Rejected as exc:
             status, reason = 'ERROR', str(exc)
             LOG.debug('%s failed: %s', one.policy.name, exc)
+            state = replace(state, nodes={**state.nodes, **exc.nodes})
             decisions.append(_decision(one, request, 'FAILED', reason, clock() - started, exc.details))
             break
         state = _after(state, outcome)

@@ -6,7 +6,10 @@ turns it into a reply with status ERROR and the exception's text, word for word,
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from placement_worker.model import NodePatch
 
 
 class PlacementWorkerError(Exception):
@@ -36,9 +39,20 @@ class UnsupportedAction(Refused):
 class Rejected(PlacementWorkerError):
     """A policy cannot decide; the text becomes the reason of the reply, word for word."""
 
-    def __init__(self, reason: str, details: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        details: Mapping[str, Any] | None = None,
+        nodes: 'Mapping[str, NodePatch] | None' = None,
+    ) -> None:
+        """Say why.
+
+        :param details: what explains it.
+        :param nodes: what has become of nodes nevertheless, by their ids.
+        """
         super().__init__(reason)
         self.details = details or {}
+        self.nodes = nodes or {}
 
 
 class RequestExpired(Rejected):
@@ -59,6 +73,10 @@ class NoUsablePlace(Rejected):
 
 class NoFeasiblePlan(Rejected):
     """There are more nodes than can be placed or removed."""
+
+
+class NotApplicable(Rejected):
+    """A policy cannot be attached to a cluster whose profile type it does not support."""
 
 
 class CloudUnavailable(Rejected):

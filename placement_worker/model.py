@@ -177,6 +177,15 @@ class CheckRequest(Wire, frozen=True):
     reply_to: ReplyTo | None = None
 
 
+class BindRequest(Wire, frozen=True):
+    """A policy that is to be attached to a cluster, or detached from it."""
+
+    cluster: Cluster
+    policy: Binding
+    credentials: Credentials = Credentials()
+    expires_at: datetime.datetime | None = None
+
+
 class ActionPatch(Wire, frozen=True):
     """The action's whole data, enriched; `data.status` is OK or ERROR, `data.reason` says why."""
 
@@ -218,6 +227,23 @@ class CheckReply(Wire, frozen=True):
     cluster: ClusterPatch | None
     nodes: dict[str, NodePatch]
     decisions: list[Decision]
+
+
+class BindingPatch(Wire, frozen=True):
+    """The binding's whole data: what its policy has to remember."""
+
+    id: str
+    data: Data
+
+
+class BindReply(Wire, frozen=True):
+    """The outcome of attaching or detaching one policy."""
+
+    status: Literal['OK', 'ERROR']
+    reason: str
+    policy: BindingPatch
+    cluster: ClusterPatch | None
+    nodes: dict[str, NodePatch]
 
 
 class ValidateRequest(Wire, frozen=True):

@@ -3,23 +3,52 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from placement_worker.model import Credentials
+from placement_worker.model import Credentials, ServerDetails, Wire
+
+
+class Network(Wire, frozen=True):
+    """A network as Neutron knows it."""
+
+    id: str
+    name: str
+
+
+class Subnet(Wire, frozen=True):
+    """A subnet as Neutron knows it; `network` is the one that it is part of."""
+
+    id: str
+    name: str
+    network: Network
+    ip_version: int
 
 
 class Cloud(Protocol):
-    """One project's view of a cloud. Every method raises `CloudUnavailable` when there is no answer."""
+    """One project's view of a cloud.
+
+    A region of None is the one that the service is configured with. Every method raises `CloudUnavailable` when
+    there is no answer.
+    """
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """The availability zones that the region's Nova knows: name -> available; {} for an unknown region.
-
-        :param region: None for the region that the service is configured with.
-        """
+        """The availability zones that the region's Nova knows: name -> available; {} for an unknown region."""
 
     def regions(self) -> Collection[str]:
         """The regions that Keystone knows."""
 
-    def server_zones(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, str]:
-        """The availability zones of servers, by their ids; a server without one is left out."""
+    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
+        """Zone and addresses of servers, by their ids; one that the region's Nova does not know is left out."""
+
+    def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
+        """The subnet of this id or name; None if the region's Neutron knows none.
+
+        :raises InvalidInput: several have this name.
+        """
+
+    def network(self, region: str | None, name_or_id: str) -> Network | None:
+        """The network of this id or name; None if the region's Neutron knows none.
+
+        :raises InvalidInput: several have this name.
+        """
 
 
 class Clouds(Protocol):

@@ -4,16 +4,19 @@ The file is YAML or JSON::
 
     zones: {az1: true, az2: false}           # name -> available; where regions have none of their own
     regions: [RegionOne, RegionTwo]          # or {RegionOne: {zones: {az1: true}}, ...}
-    servers: {server-uuid: {availability_zone: az1}}
+    servers: {server-uuid: {availability_zone: az1, addresses: {private: [{addr: 10.0.0.5, version: 4}]}}}
+    networks: {private: {id: net1}}
+    subnets: {private-subnet: {id: sub1, network: private, ip_version: 4, cidr: 10.0.0.0/24}}
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from placement_worker import codec, documents, errors
-from placement_worker.model import Address, Credentials
+from placement_worker.cloud import Network, Subnet
+from placement_worker.model import Address, Credentials, ServerDetails
 
 
 class Region(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,15 +32,35 @@ class Server(Struct, frozen=True, forbid_unknown_fields=True):
     addresses: dict[str, list[Address]] = field(default_factory=dict)
 
 
+class NetworkEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A network; its key is its name."""
+
+    id: str
+
+
+class SubnetEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A subnet of the network of that name; its key is its name."""
+
+    id: str
+    network: str
+    ip_version: Literal[4, 6] = 4
+    cidr: str | None = None
+
+
 class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
     """A cloud that answers from its description, to whoever asks."""
 
     zone_list: dict[str, bool] = field(name='zones', default_factory=dict)
     region_map: list[str] | dict[str, Region] = field(name='regions', default_factory=list)
-    servers: dict[str, Server] = field(default_factory=dict)
-    networks: dict[str, Any] = field(default_factory=dict)
-    subnets: dict[str, Any] = field(default_factory=dict)
+    server_map: dict[str, Server] = field(name='servers', default_factory=dict)
+    networks: dict[str, NetworkEntry] = field(default_factory=dict)
+    subnets: dict[str, SubnetEntry] = field(default_factory=dict)
     load_balancer: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, entry in self.subnets.items():
+            if entry.network not in self.networks:
+                raise ValueError(f'Expected a key of `networks`, got `{entry.network}` in `subnets.{name}.network`')
 
     @classmethod
     def parse(cls, raw: object, source: str) -> 'Inventory':
@@ -88,7 +111,26 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
         """As `Cloud.regions`."""
         return frozenset(self.region_map)
 
-    def server_zones(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, str]:
-        """As `Cloud.server_zones`; servers belong to no region here."""
-        found = {server_id: self.servers[server_id] for server_id in server_ids if server_id in self.servers}
-        return {server_id: server.availability_zone for server_id, server in found.items() if server.availability_zone}
+    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
+        """As `Cloud.servers`; servers belong to no region here."""
+        found = ((server_id, self.server_map.get(server_id)) for server_id in server_ids)
+        return {
+            server_id: ServerDetails(server.availability_zone, server.addresses)
+            for server_id, server in found
+            if server
+        }
+
+    def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
+        """As `Cloud.subnet`; every region has all of them."""
+        for name, entry in self.subnets.items():
+            if name_or_id in (name, entry.id):
+                network = Network(self.networks[entry.network].id, entry.network)
+                return Subnet(entry.id, name, network, entry.ip_version)
+        return None
+
+    def network(self, region: str | None, name_or_id: str) -> Network | None:
+        """As `Cloud.network`; every region has all of them."""
+        for name, entry in self.networks.items():
+            if name_or_id in (name, entry.id):
+                return Network(entry.id, name)
+        return None

@@ -1,11 +1,11 @@
 """What the cloud answered during one check: each question is asked once, and every policy sees the same."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from placement_worker.cloud import Cloud
-from placement_worker.model import Cluster, Node
+from placement_worker.model import Cluster, Node, ServerDetails
 
 
 class Snapshot:
@@ -34,18 +34,25 @@ class Snapshot:
     def zone_of(self, node: Node) -> str | None:
         """The zone that the node was placed in, else the one that it is said to be in, else what Nova says."""
         stated = _stated_zone(node)
-        return stated if stated or not node.physical_id else self._zones_from_nova.get(node.physical_id)
+        if stated or not node.physical_id:
+            return stated
+        server = self._unplaced_servers.get(node.physical_id)
+        return (server.availability_zone or None) if server else None
 
     @cached_property
-    def _zones_from_nova(self) -> Mapping[str, str]:
-        """The zones of all servers of the cluster that the request does not say, region by region."""
-        unknown = defaultdict(list)
-        for node in self._cluster.nodes:
-            if node.physical_id and not _stated_zone(node):
-                unknown[self.region_of(node) or self._cluster.profile.region].append(node.physical_id)
-        found: dict[str, str] = {}
-        for region, server_ids in unknown.items():
-            found.update(self._cloud.server_zones(region, server_ids))
+    def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
+        """The servers of all nodes of the cluster whose zone the request does not say."""
+        return self.servers_of([node for node in self._cluster.nodes if not _stated_zone(node)])
+
+    def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:
+        """Zone and addresses of the servers of nodes, by `physical_id`; asked in bulk, region by region."""
+        ids = defaultdict(list)
+        for node in nodes:
+            if node.physical_id:
+                ids[self.region_of(node) or self._cluster.profile.region].append(node.physical_id)
+        found: dict[str, ServerDetails] = {}
+        for region, server_ids in ids.items():
+            found.update(self._cloud.servers(region, server_ids))
         return found
 
 

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
+from placement_worker.model import BindRequest, CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
 from placement_worker.planning import sizing
 
-INTERFACE = (1, 0)
+INTERFACE = (1, 1)
 """Major and minor version of this interface; a policy made for another major version is refused at start."""
 
 BEFORE: Phase = 'BEFORE'
@@ -66,6 +66,15 @@ class Outcome:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """What attaching or detaching a policy leaves: `data` is the whole data of the binding."""
+
+    data: Mapping[str, Any]
+    nodes: Mapping[str, NodePatch] = field(default_factory=dict)
+    cluster: ClusterPatch | None = None
+
+
 def skipped(reason: str) -> Outcome:
     """The policy has nothing to do here."""
     return Outcome('SKIPPED', reason)
@@ -100,6 +109,20 @@ class Policy(ABC, Generic[P]):
         :raises InvalidSpec: naming everything that it has not.
         :raises Rejected: the cloud gives no answer.
         """
+
+    def attach(self, request: BindRequest, state: State) -> Bond:
+        """Prepare the cloud for the policy; nothing, unless a policy says otherwise.
+
+        :raises Rejected: it cannot be done; nothing that was made for it is left.
+        """
+        return Bond(request.policy.data)
+
+    def detach(self, request: BindRequest, state: State) -> Bond:
+        """Undo what `attach` did; what is gone already counts as undone.
+
+        :raises Rejected: it cannot be done; the policy stays attached.
+        """
+        return Bond(request.policy.data)
 
     @abstractmethod
     def check(self, request: CheckRequest, state: State) -> Outcome:

@@ -9,6 +9,8 @@ import msgspec
 
 from placement_worker import codec
 from placement_worker.model import (
+    BindReply,
+    BindRequest,
     Capabilities,
     CheckReply,
     CheckRequest,
@@ -20,6 +22,7 @@ from placement_worker.model import (
 )
 
 T = TypeVar('T')
+R = TypeVar('R', CheckRequest, BindRequest)
 Context = Mapping[str, Any]
 
 
@@ -32,7 +35,15 @@ class Caller(ABC):
 
     def policy_check(self, request: CheckRequest | Mapping[str, Any], context: Context | None = None) -> CheckReply:
         """Have one check decided."""
-        return self._call('policy_check', self._prepared(request), CheckReply, context)
+        return self._call('policy_check', self._prepared(request, CheckRequest), CheckReply, context)
+
+    def policy_attach(self, request: BindRequest | Mapping[str, Any], context: Context | None = None) -> BindReply:
+        """Have a policy attached to a cluster."""
+        return self._call('policy_attach', self._prepared(request, BindRequest), BindReply, context)
+
+    def policy_detach(self, request: BindRequest | Mapping[str, Any], context: Context | None = None) -> BindReply:
+        """Have a policy detached from a cluster."""
+        return self._call('policy_detach', self._prepared(request, BindRequest), BindReply, context)
 
     def policy_validate(
         self, spec: Spec | Mapping[str, Any], check_resources: bool = False, context: Context | None = None
@@ -53,8 +64,8 @@ class Caller(ABC):
         """Who answers, and what it can do."""
         return self._call('get_capabilities', {}, Capabilities, context)
 
-    def _prepared(self, request: CheckRequest | Mapping[str, Any]) -> CheckRequest:
-        return codec.decode(request, CheckRequest)
+    def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
+        return codec.decode(request, kind)
 
     def _call(self, method: str, request: object, reply: type[T], context: Context | None) -> T:
         answer = self._send(method, msgspec.json.encode(request).decode(), context or {})
@@ -65,7 +76,7 @@ class Caller(ABC):
         """Call a method of a worker; request and reply are JSON."""
 
 
-def expiring(request: CheckRequest, timeout_s: float) -> CheckRequest:
+def expiring(request: R, timeout_s: float) -> R:
     """The request with the time after which nobody waits for its reply, unless it has one."""
     if request.expires_at is not None:
         return request

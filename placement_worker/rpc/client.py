@@ -10,7 +10,7 @@ from oslo_config import cfg
 from placement_worker import codec, errors
 from placement_worker.model import CheckRequest, ReplyTo
 from placement_worker.rpc import EXCHANGE, TOPIC, VERSION, transport
-from placement_worker.rpc.caller import Caller, Context, expiring
+from placement_worker.rpc.caller import Caller, Context, R, expiring
 
 CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """What is sent of the caller's context; engines keep passwords and tokens in theirs."""
@@ -69,7 +69,7 @@ class PolicyClient(Caller):
         :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is away.
         """
         to = reply_to if reply_to is None or isinstance(reply_to, ReplyTo) else codec.decode(reply_to, ReplyTo)
-        asked = msgspec.structs.replace(super()._prepared(request), reply_to=to)
+        asked = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
         self._reach()
         self._delivered(self._client.cast, 'policy_check', msgspec.json.encode(asked).decode(), context or {})
 
@@ -77,8 +77,8 @@ class PolicyClient(Caller):
         """Drop the connections."""
         self._transport.cleanup()
 
-    def _prepared(self, request: CheckRequest | Mapping[str, Any]) -> CheckRequest:
-        return expiring(super()._prepared(request), self._timeout_s)
+    def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
+        return expiring(super()._prepared(request, kind), self._timeout_s)
 
     def _send(self, method: str, request: str, context: Context) -> str:
         self._reach()

@@ -14,22 +14,26 @@ from typing import Any
 
 import msgspec
 
-from placement_worker import actions, chain, codec
+from placement_worker import actions, binding, chain, codec
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.errors import InvalidRequest, Refused, Rejected, RequestExpired, UnsupportedAction, error_object
 from placement_worker.model import (
     ActionPatch,
+    BindReply,
+    BindRequest,
     Capabilities,
     CheckReply,
     CheckRequest,
+    Cluster,
     Credentials,
+    Data,
     TypeRequest,
     ValidateReply,
     ValidateRequest,
     in_utc,
 )
-from placement_worker.policies.base import State
+from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.outbox import Outbox, Silent
 
@@ -98,6 +102,20 @@ class Endpoints:
                 self._outbox.reply(asked.reply_to, request_id, answer)
             return answer
 
+    def policy_attach(self, request: object, request_id: str | None = None) -> Any:
+        """Attach a policy to a cluster: BindRequest in, BindReply out.
+
+        :raises Refused: the request is not well-formed; nothing was done.
+        """
+        return self._bind('policy_attach', binding.attach, request, request_id)
+
+    def policy_detach(self, request: object, request_id: str | None = None) -> Any:
+        """Detach a policy from a cluster: BindRequest in, BindReply out.
+
+        :raises Refused: the request is not well-formed; nothing was done.
+        """
+        return self._bind('policy_detach', binding.detach, request, request_id)
+
     def policy_validate(self, request: object) -> Any:
         """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
 
@@ -144,9 +162,9 @@ class Endpoints:
             for i, binding in enumerate(request.policies)
             if binding.enabled
         ]
-        self._outbox.check_started(request, request_id)
+        self._outbox.started('policy_check', request, request_id)
         reply = self._decide(request, bound)
-        self._outbox.check_ended(request, reply, request_id)
+        self._outbox.ended('policy_check', request, reply, request_id)
         return reply
 
     def _decode(self, request: object, kind: type[codec.T]) -> codec.T:
@@ -158,24 +176,49 @@ class Endpoints:
     def _decide(self, request: CheckRequest, bound: list[chain.Bound]) -> CheckReply:
         started = self._clock()
         try:
-            if request.expires_at is not None and in_utc(request.expires_at) <= self._now():
-                raise RequestExpired('Request expired')
-            cloud = self._clouds.acting_for(request.credentials, request.cluster.project)
+            state = self._state(request, request.action.data)
         except Rejected as exc:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             reply = CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
         else:
-            state = State(request.action.data, Snapshot(cloud, request.cluster), self._limits().nodes_per_cluster)
             reply = chain.run(bound, request, state, self._clock)
-        LOG.info(
-            '%s %s of cluster %r: %s in %.1f ms',
-            request.target,
-            request.action.action,
-            request.cluster.id[:80],
-            reply.action.data['status'],
-            (self._clock() - started) * 1000,
-        )
+        self._log(f'{request.target} {request.action.action}', request.cluster, reply.action.data['status'], started)
         return reply
+
+    def _bind(
+        self,
+        method: str,
+        act: Callable[[Policy[Any], BindRequest, State], BindReply],
+        request: object,
+        request_id: str | None,
+    ) -> Any:
+        with self._outbox.errors_of(method, request_id), _refusals_logged(method):
+            asked = self._decode(request, BindRequest)
+            _validate_nodes(asked.cluster)
+            policy = self._registry.policy(asked.policy.spec, '$.policy.spec')
+            self._outbox.started(method, asked, request_id)
+            started = self._clock()
+            try:
+                reply = act(policy, asked, self._state(asked, {}))
+            except Rejected as exc:
+                reply = binding.failed(asked, exc)
+            self._log(f'{method} of {policy.name}', asked.cluster, reply.status, started)
+            self._outbox.ended(method, asked, reply, request_id)
+            return codec.encode(reply, like=request)
+
+    def _state(self, request: CheckRequest | BindRequest, data: Data) -> State:
+        """What policies start from.
+
+        :raises Rejected: the request has expired, or its credentials do not let us act.
+        """
+        if request.expires_at is not None and in_utc(request.expires_at) <= self._now():
+            raise RequestExpired('Request expired')
+        cloud = self._clouds.acting_for(request.credentials, request.cluster.project)
+        return State(data, Snapshot(cloud, request.cluster), self._limits().nodes_per_cluster)
+
+    def _log(self, what: str, cluster: Cluster, status: str, started: float) -> None:
+        """One line for each thing decided."""
+        LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster.id[:80], status, (self._clock() - started) * 1000)
 
 
 @contextlib.contextmanager
@@ -201,8 +244,16 @@ def _validate(request: CheckRequest) -> None:
         raise UnsupportedAction(f'Expected an action of Senlin, got `{name[:80]}` - at `$.action.action`{hint}')
     if name in actions.OF_A_NODE and request.action.node is None:
         raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')
+    _validate_nodes(request.cluster)
+
+
+def _validate_nodes(cluster: Cluster) -> None:
+    """Each node is to stand in its cluster once.
+
+    :raises InvalidRequest: naming the first that does not.
+    """
     seen: set[str] = set()
-    for i, node in enumerate(request.cluster.nodes):
+    for i, node in enumerate(cluster.nodes):
         if node.id in seen:
             raise InvalidRequest(f'Expected each node once, got `{node.id[:80]}` again - at `$.cluster.nodes[{i}].id`')
         seen.add(node.id)

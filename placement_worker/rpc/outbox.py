@@ -5,7 +5,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from placement_worker.model import CheckReply, CheckRequest, ReplyTo
+from placement_worker.model import BindReply, BindRequest, CheckReply, CheckRequest, ReplyTo
+
+Request = CheckRequest | BindRequest
+Reply = CheckReply | BindReply
 
 
 class Outbox(Protocol):
@@ -14,11 +17,11 @@ class Outbox(Protocol):
     def errors_of(self, method: str, request_id: str | None) -> contextlib.AbstractContextManager[None]:
         """Tell of the exception that ends the block, if one does; it goes on."""
 
-    def check_started(self, request: CheckRequest, request_id: str | None) -> None:
-        """A check begins."""
+    def started(self, method: str, request: Request, request_id: str | None) -> None:
+        """A method that decides something begins."""
 
-    def check_ended(self, request: CheckRequest, reply: CheckReply, request_id: str | None) -> None:
-        """A check was decided."""
+    def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
+        """It was decided."""
 
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
         """Cast the reply, in the form of the request, to where it is wanted."""
@@ -31,32 +34,29 @@ class Silent:
         """As `Outbox.errors_of`."""
         return contextlib.nullcontext()
 
-    def check_started(self, request: CheckRequest, request_id: str | None) -> None:
-        """As `Outbox.check_started`."""
+    def started(self, method: str, request: Request, request_id: str | None) -> None:
+        """As `Outbox.started`."""
 
-    def check_ended(self, request: CheckRequest, reply: CheckReply, request_id: str | None) -> None:
-        """As `Outbox.check_ended`."""
+    def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
+        """As `Outbox.ended`."""
 
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
         """As `Outbox.reply`."""
 
 
-def started_payload(request: CheckRequest, request_id: str | None) -> dict[str, Any]:
-    """What `policy_check.start` says: of which request, action and cluster."""
-    return {
-        'request_id': request_id,
-        'target': request.target,
-        'action': {'id': request.action.id, 'action': request.action.action},
-        'cluster': {'id': request.cluster.id},
-    }
+def started_payload(request: Request, request_id: str | None) -> dict[str, Any]:
+    """What `.start` says: of which request and cluster, and of which action or policy."""
+    about = {'request_id': request_id, 'cluster': {'id': request.cluster.id}}
+    if isinstance(request, BindRequest):
+        policy = request.policy
+        return {**about, 'policy': {'id': policy.id, 'name': policy.name, 'type': policy.spec.type_name}}
+    action = {'id': request.action.id, 'action': request.action.action}
+    return {**about, 'target': request.target, 'action': action}
 
 
-def ended_payload(request: CheckRequest, reply: CheckReply, request_id: str | None) -> dict[str, Any]:
-    """What `policy_check.end` says: the reply, and of which request, action and cluster."""
+def ended_payload(request: Request, reply: Reply, request_id: str | None) -> dict[str, Any]:
+    """What `.end` says: the reply, and of which request and cluster, and at which phase of an action."""
     answer = msgspec.to_builtins(reply)
-    return {
-        **answer,
-        'request_id': request_id,
-        'target': request.target,
-        'cluster': {'id': request.cluster.id, **(answer['cluster'] or {})},
-    }
+    phase = {'target': request.target} if isinstance(request, CheckRequest) else {}
+    cluster = {'id': request.cluster.id, **(answer['cluster'] or {})}
+    return {**answer, 'request_id': request_id, **phase, 'cluster': cluster}

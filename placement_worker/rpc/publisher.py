@@ -9,9 +9,9 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.model import CheckReply, CheckRequest, ReplyTo
+from placement_worker.model import ReplyTo
 from placement_worker.rpc import transport
-from placement_worker.rpc.outbox import ended_payload, started_payload
+from placement_worker.rpc.outbox import Reply, Request, ended_payload, started_payload
 
 LOG = logging.getLogger(__name__)
 
@@ -38,15 +38,15 @@ class Publisher:
                 self._notifier.error({}, f'{method}.error', payload)
             raise
 
-    def check_started(self, request: CheckRequest, request_id: str | None) -> None:
-        """As `Outbox.check_started`."""
+    def started(self, method: str, request: Request, request_id: str | None) -> None:
+        """As `Outbox.started`."""
         if self._notifies:
-            self._notifier.info({}, 'policy_check.start', started_payload(request, request_id))
+            self._notifier.info({}, f'{method}.start', started_payload(request, request_id))
 
-    def check_ended(self, request: CheckRequest, reply: CheckReply, request_id: str | None) -> None:
-        """As `Outbox.check_ended`."""
+    def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
+        """As `Outbox.ended`."""
         if self._notifies:
-            self._notifier.info({}, 'policy_check.end', ended_payload(request, reply, request_id))
+            self._notifier.info({}, f'{method}.end', ended_payload(request, reply, request_id))
 
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
         """As `Outbox.reply`: confirmed by the broker, or the log says why nobody gets it."""

@@ -69,6 +69,16 @@ class ExposedEndpoints:
         return self._endpoints.policy_check(request, context.request_id)
 
     @_exposed
+    def policy_attach(self, context: RequestContext, request: object) -> Any:
+        """As `Endpoints.policy_attach`."""
+        return self._endpoints.policy_attach(request, context.request_id)
+
+    @_exposed
+    def policy_detach(self, context: RequestContext, request: object) -> Any:
+        """As `Endpoints.policy_detach`."""
+        return self._endpoints.policy_detach(request, context.request_id)
+
+    @_exposed
     def policy_validate(self, context: RequestContext, request: object) -> Any:
         """As `Endpoints.policy_validate`."""
         return self._endpoints.policy_validate(request)

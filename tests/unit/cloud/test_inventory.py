@@ -6,7 +6,7 @@ from placement_worker import codec
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.errors import InvalidInventory
-from placement_worker.model import Cluster
+from placement_worker.model import Cluster, ServerDetails
 from tests.requests import node
 
 
@@ -62,9 +62,9 @@ class Counting:
         self.asked.append('regions')
         return ['R1']
 
-    def server_zones(self, region, server_ids):
+    def servers(self, region, server_ids):
         self.asked.append(('servers', region, sorted(server_ids)))
-        return dict.fromkeys(server_ids, f'zone of {region}')
+        return dict.fromkeys(server_ids, ServerDetails(f'zone of {region}'))
 
 
 def test_each_question_is_asked_once_a_check_and_servers_in_bulk():

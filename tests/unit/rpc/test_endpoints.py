@@ -39,11 +39,11 @@ class Recorder:
             self.sent.append((f'{method}.error', type(exc).__name__, str(exc), request_id))
             raise
 
-    def check_started(self, request, request_id):
-        self.sent.append(('start', started_payload(request, request_id)))
+    def started(self, method, request, request_id):
+        self.sent.append((f'{method}.start', started_payload(request, request_id)))
 
-    def check_ended(self, request, reply, request_id):
-        self.sent.append(('end', ended_payload(request, reply, request_id)))
+    def ended(self, method, request, reply, request_id):
+        self.sent.append((f'{method}.end', ended_payload(request, reply, request_id)))
 
     def reply(self, to, request_id, reply):
         self.sent.append(('reply', to.exchange, to.topic, to.method, request_id, reply))
@@ -153,7 +153,7 @@ def test_notifications_tell_start_and_end(endpoints, outbox):
 
     assert outbox.sent == [
         (
-            'start',
+            'policy_check.start',
             {
                 'request_id': 'req-1',
                 'target': 'BEFORE',
@@ -161,7 +161,7 @@ def test_notifications_tell_start_and_end(endpoints, outbox):
                 'cluster': {'id': 'c1'},
             },
         ),
-        ('end', {**reply, 'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}),
+        ('policy_check.end', {**reply, 'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}),
     ]
 
 
@@ -346,3 +346,38 @@ def test_text_that_msgspecs_errors_do_not_foresee_is_refused_all_the_same(endpoi
         endpoints.policy_check(text)
 
     assert len(str(refused.value)) < 300
+
+
+def test_attaching_placement_and_deletion_policies_stores_nothing_and_is_told_of(endpoints, outbox):
+    asked = {'cluster': GOOD['cluster'], 'policy': {**zone_policy('a'), 'data': {'kept': 1}}}
+
+    reply = endpoints.policy_attach(asked, 'req-1')
+    back = json.loads(endpoints.policy_detach(json.dumps(asked)))
+
+    policy = {'id': 'pol-zone_placement', 'data': {'kept': 1}}
+    assert reply == {'status': 'OK', 'reason': 'Policy attached.', 'policy': policy, 'cluster': None, 'nodes': {}}
+    assert back == {**reply, 'reason': 'Policy detached.'}
+    told = {'id': 'pol-zone_placement', 'name': 'zone_placement', 'type': 'senlin.policy.zone_placement-1.0'}
+    assert outbox.sent[:2] == [
+        ('policy_attach.start', {'request_id': 'req-1', 'cluster': {'id': 'c1'}, 'policy': told}),
+        ('policy_attach.end', {**reply, 'request_id': 'req-1', 'cluster': {'id': 'c1'}}),
+    ]
+
+
+def test_a_policy_cannot_be_attached_to_a_profile_type_that_it_does_not_support_but_detached(endpoints):
+    cluster = {**GOOD['cluster'], 'profile': {'type': 'os.heat.stack-1.0'}}
+
+    reply = endpoints.policy_attach({'cluster': cluster, 'policy': zone_policy('a')})
+    back = endpoints.policy_detach({'cluster': cluster, 'policy': zone_policy('a')})
+
+    assert (reply['status'], reply['reason']) == ('ERROR', 'Policy not applicable on profile type: os.heat.stack-1.0')
+    assert back['status'] == 'OK'
+
+
+def test_an_attachment_that_comes_too_late_or_is_not_well_formed_does_nothing(endpoints, outbox):
+    asked = {'cluster': GOOD['cluster'], 'policy': zone_policy('a'), 'expires_at': '2026-01-01T11:59:59Z'}
+
+    assert endpoints.policy_attach(asked)['reason'] == 'Request expired'
+    with pytest.raises(InvalidSpec, match=r'at `\$\.policy\.spec\.properties'):
+        endpoints.policy_attach({'cluster': GOOD['cluster'], 'policy': zone_policy(('a', -1))}, 'req-1')
+    assert outbox.sent[-1][:2] == ('policy_attach.error', 'InvalidSpec')

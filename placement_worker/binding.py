@@ -1,0 +1,40 @@
+"""Attach a policy to a cluster, or detach it: ask the policy, and answer with what that leaves."""
+
+from collections.abc import Callable
+from typing import Any
+
+from placement_worker.errors import NotApplicable, Rejected
+from placement_worker.model import BindingPatch, BindReply, BindRequest
+from placement_worker.policies.base import Bond, Policy, State
+
+
+def attach(policy: Policy[Any], request: BindRequest, state: State) -> BindReply:
+    """Attach it, if the cluster's profile type is one that it supports."""
+
+    def attached() -> Bond:
+        profile_type = request.cluster.profile.type
+        if policy.profile_types is not None and profile_type not in policy.profile_types:
+            raise NotApplicable(f'Policy not applicable on profile type: {profile_type}')
+        return policy.attach(request, state)
+
+    return _answered(request, attached, 'Policy attached.')
+
+
+def detach(policy: Policy[Any], request: BindRequest, state: State) -> BindReply:
+    """Detach it, whatever the cluster's profile has become meanwhile."""
+    return _answered(request, lambda: policy.detach(request, state), 'Policy detached.')
+
+
+def failed(request: BindRequest, exc: Rejected) -> BindReply:
+    """Status ERROR; the binding's data stay as they are."""
+    patch = BindingPatch(request.policy.id, request.policy.data)
+    return BindReply('ERROR', str(exc), patch, cluster=None, nodes=dict(sorted(exc.nodes.items())))
+
+
+def _answered(request: BindRequest, act: Callable[[], Bond], done: str) -> BindReply:
+    try:
+        bond = act()
+    except Rejected as exc:
+        return failed(request, exc)
+    patch = BindingPatch(request.policy.id, dict(bond.data))
+    return BindReply('OK', done, patch, bond.cluster, dict(sorted(bond.nodes.items())))
