@@ -42,7 +42,7 @@ def run(
     for one in _in_order(bound):
         started = clock()
         try:
-            outcome = _consult(one.policy, request, state)
+            outcome = _consult(one.policy, request, replace(state, binding=one.binding))
         except Rejected as exc:
             status, reason = 'ERROR', str(exc)
             LOG.debug('%s failed: %s', one.policy.name, exc)

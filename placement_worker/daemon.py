@@ -5,7 +5,9 @@ import gc
 import logging
 import multiprocessing
 import os
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +24,7 @@ from oslo_log import log
 from placement_worker import config, errors, liveness, report
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.octavia import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, server, transport
 from placement_worker.rpc.endpoints import Endpoints, Limits
@@ -55,6 +58,7 @@ class Worker(cotyledon.Service):
             registry,
             Publisher(conf, self._transports[0]),
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
+            driving=lambda: _driving(conf.load_balancer),
         )
         self._servers = [
             (server.create(conf, connection, queue.topic, endpoints, _server_class(conf, queue)), queue.threads)
@@ -85,6 +89,10 @@ class Worker(cotyledon.Service):
     def _publish(self) -> None:
         """Let the parent know how the servers are."""
         self._board.publish(self.worker_id, [late_ack.pulse(one) for one, _ in self._servers], time.monotonic())
+
+
+def _driving(options: Any) -> Driving:
+    return Driving(options.batch_members, options.poll_initial_s, options.poll_max_s, options.max_attempts)
 
 
 def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
@@ -132,6 +140,9 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         conf.worker.host,
         conf.worker.workers,
     )
+    scratch = tempfile.mkdtemp(prefix=f'{PROGRAM}-')
+    if isinstance(over, Inventory):
+        over = over.kept_in(os.path.join(scratch, 'load-balancers.json'))
     board = liveness.Board(multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic())
     watch = _watch(conf, board)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
@@ -145,6 +156,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         manager.run()
     finally:
         watch.close()
+        shutil.rmtree(scratch, ignore_errors=True)
     return 0
 
 

@@ -79,6 +79,18 @@ class NotApplicable(Rejected):
     """A policy cannot be attached to a cluster whose profile type it does not support."""
 
 
+class LoadBalancerFailed(Rejected):
+    """A load balancer cannot be made, changed or deleted."""
+
+
+class LoadBalancerGone(LoadBalancerFailed):
+    """A load balancer is not there any more."""
+
+
+class NotAttached(Rejected):
+    """The binding does not say which load balancer the policy was given."""
+
+
 class CloudUnavailable(Rejected):
     """A cloud service stayed away, or refused to answer."""
 

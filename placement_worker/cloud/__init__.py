@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from placement_worker.cloud.lbaas import Octavia
 from placement_worker.model import Credentials, ServerDetails, Wire
 
 
@@ -29,6 +30,10 @@ class Cloud(Protocol):
     there is no answer.
     """
 
+    @property
+    def home_region(self) -> str | None:
+        """The region that None stands for, where it has a name."""
+
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """The availability zones that the region's Nova knows: name -> available; {} for an unknown region."""
 
@@ -49,6 +54,9 @@ class Cloud(Protocol):
 
         :raises InvalidInput: several have this name.
         """
+
+    def octavia(self, region: str | None) -> Octavia:
+        """The region's load balancers."""
 
 
 class Clouds(Protocol):

@@ -7,15 +7,19 @@ The file is YAML or JSON::
     servers: {server-uuid: {availability_zone: az1, addresses: {private: [{addr: 10.0.0.5, version: 4}]}}}
     networks: {private: {id: net1}}
     subnets: {private-subnet: {id: sub1, network: private, ip_version: 4, cidr: 10.0.0.0/24}}
+    load_balancer: {pending_s: 0, fail: []}  # see `simulator`
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Literal
 
+import msgspec
 from msgspec import Struct, field
 
 from placement_worker import codec, documents, errors
-from placement_worker.cloud import Network, Subnet
+from placement_worker.cloud import Network, Subnet, simulator
+from placement_worker.cloud.lbaas import Octavia
+from placement_worker.cloud.stores import File, Memory
 from placement_worker.model import Address, Credentials, ServerDetails
 
 
@@ -47,7 +51,7 @@ class SubnetEntry(Struct, frozen=True, forbid_unknown_fields=True):
     cidr: str | None = None
 
 
-class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
+class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """A cloud that answers from its description, to whoever asks."""
 
     zone_list: dict[str, bool] = field(name='zones', default_factory=dict)
@@ -55,9 +59,11 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
     server_map: dict[str, Server] = field(name='servers', default_factory=dict)
     networks: dict[str, NetworkEntry] = field(default_factory=dict)
     subnets: dict[str, SubnetEntry] = field(default_factory=dict)
-    load_balancer: dict[str, Any] = field(default_factory=dict)
+    load_balancer: simulator.Settings = simulator.Settings()
 
     def __post_init__(self) -> None:
+        path = self.load_balancer.state
+        self.__dict__['_store'] = Memory() if path is None else File(path)
         for name, entry in self.subnets.items():
             if entry.network not in self.networks:
                 raise ValueError(f'Expected a key of `networks`, got `{entry.network}` in `subnets.{name}.network`')
@@ -93,6 +99,23 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True):
     def acting_for(self, credentials: Credentials, project: str | None) -> 'Inventory':
         """As `Clouds.acting_for`; everybody sees the same."""
         return self
+
+    def kept_in(self, path: str) -> 'Inventory':
+        """The same, with load balancers that all processes share, unless the description says where they are kept."""
+        if self.load_balancer.state is not None:
+            return self
+        return msgspec.structs.replace(self, load_balancer=msgspec.structs.replace(self.load_balancer, state=path))
+
+    @property
+    def home_region(self) -> str | None:
+        """As `Cloud.home_region`: the first one."""
+        return next(iter(self.region_map), None)
+
+    def octavia(self, region: str | None) -> Octavia:
+        """As `Cloud.octavia`: load balancers that are not real, see `simulator`."""
+        name = region or self.home_region
+        subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
+        return simulator.Simulator(self.load_balancer, self.__dict__['_store'], subnets, name)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `Cloud.zones`; without a region those of the whole cloud, else of its first region."""

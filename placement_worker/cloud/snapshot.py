@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
-from placement_worker.cloud import Cloud
+from placement_worker.cloud import Cloud, Network, Subnet
+from placement_worker.cloud.lbaas import Octavia
 from placement_worker.model import Cluster, Node, ServerDetails
 
 
@@ -26,6 +27,23 @@ class Snapshot:
     def regions(self) -> Collection[str]:
         """As `Cloud.regions`."""
         return self._cloud.regions()
+
+    @property
+    def home_region(self) -> str | None:
+        """As `Cloud.home_region`."""
+        return self._cloud.home_region
+
+    def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
+        """As `Cloud.subnet`."""
+        return self._cloud.subnet(region, name_or_id)
+
+    def network(self, region: str | None, name_or_id: str) -> Network | None:
+        """As `Cloud.network`."""
+        return self._cloud.network(region, name_or_id)
+
+    def octavia(self, region: str | None) -> Octavia:
+        """As `Cloud.octavia`."""
+        return self._cloud.octavia(region)
 
     def region_of(self, node: Node) -> str | None:
         """The region that the node was placed in."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any, Self
 
+import msgspec
+
 from placement_worker import errors
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.policies.registry import Registry
@@ -31,10 +33,10 @@ class Embedded(Caller):
         """
         return type(self)(Inventory.parse(cloud, 'cloud'), self._registry)
 
-    def _send(self, method: str, request: str, context: Context) -> str:
+    def _send(self, method: str, request: object, context: Context) -> str:
         called: Any = getattr(self._endpoints, method)
         try:
-            answer: str = called(request)
+            answer: str = called(msgspec.json.encode(request).decode())
         except errors.PlacementWorkerError:
             raise
         except Exception as exc:
@@ -57,7 +59,10 @@ def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--transport', metavar='URL', help='ask running workers, e.g. rabbit://user:password@host/')
     parser.add_argument('--config-file', metavar='FILE', help='ask running workers; their transport_url and topics')
     parser.add_argument(
-        '--timeout', metavar='SECONDS', type=_seconds, default=60, help='of a running worker; default: 60'
+        '--timeout',
+        metavar='SECONDS',
+        type=_seconds,
+        help='how long a running worker may take; default: 60, and 600 where it may wait for a load balancer',
     )
 
 

@@ -11,6 +11,7 @@ from placement_worker import codec, documents, errors
 from placement_worker.cmd import rendering
 from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
+from placement_worker.cmd.reading import request_of
 from placement_worker.model import CheckReply, CheckRequest
 from placement_worker.rpc.caller import Caller
 
@@ -81,16 +82,13 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
 
 
 def _request(document: object, explain: str | None) -> CheckRequest:
-    """One request of a file; a key that the contract does not list is refused, as it may be a slip.
+    """One request of a file, with how it is to be explained.
 
     :raises InvalidRequest: it does not fit the contract.
     """
     if isinstance(document, dict) and explain:
         document = {**document, 'explain': explain}
-    unknown = list(codec.unknown_keys(document, CheckRequest))
-    if unknown:
-        raise errors.InvalidRequest(f'Expected only keys of the contract, got {", ".join(unknown)}')
-    return codec.decode(document, CheckRequest)
+    return request_of(document, CheckRequest)
 
 
 def _status(reply: CheckReply) -> int:

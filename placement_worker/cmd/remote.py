@@ -9,10 +9,12 @@ from oslo_config import cfg
 
 from placement_worker import config, errors
 from placement_worker.rpc import parking, transport
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.rpc.client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
 
 
-def client(url: str | None, config_file: str | None, timeout_s: float, server: str | None = None) -> PolicyClient:
+def client(
+    url: str | None, config_file: str | None, timeout_s: float | None, server: str | None = None
+) -> PolicyClient:
     """The client that a transport URL or the workers' configuration file leads to.
 
     :param server: the host of the one worker to ask; None for any.
@@ -23,9 +25,11 @@ def client(url: str | None, config_file: str | None, timeout_s: float, server: s
         url,
         conf=conf,
         topic=conf.worker.topic,
+        slow_topic=conf.worker.slow_topic,
         server=server,
         exchange=transport.exchange(conf),
-        timeout_s=timeout_s,
+        timeout_s=timeout_s or TIMEOUT_S,
+        slow_timeout_s=timeout_s or SLOW_TIMEOUT_S,
     )
 
 

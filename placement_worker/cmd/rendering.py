@@ -7,7 +7,7 @@ import msgspec
 import prettytable
 import yaml
 
-from placement_worker.model import CheckReply, CheckRequest, Decision
+from placement_worker.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
 
 FORMATS = ('table', 'json', 'yaml')
 INDENT = '    '
@@ -18,6 +18,24 @@ def reply(answer: CheckReply, request: CheckRequest, form: str) -> str:
     if form != 'table':
         return document(answer, form)
     return '\n'.join([*_outcome(answer, request), *_plan(answer), *_decisions(answer.decisions), ''])
+
+
+def bond(answer: BindReply, request: BindRequest, form: str) -> str:
+    """What attaching or detaching left, in one of the `FORMATS`."""
+    if form != 'table':
+        return document(answer, form)
+    policy, cluster = request.policy, request.cluster
+    lines = [
+        f'{policy.name or policy.id} ({policy.spec.type_name}), cluster {cluster.name or cluster.id} '
+        f'({_nodes(len(cluster.nodes))}): {answer.status}',
+        answer.reason,
+    ]
+    for stored in answer.policy.data.values() if answer.status == 'OK' else ():
+        data = stored.get('data') if isinstance(stored, dict) else None
+        lines += [f'{INDENT}{key}: {value}' for key, value in data.items()] if isinstance(data, dict) else []
+    if answer.nodes:
+        lines.append(f'{INDENT}changed data of {_nodes(len(answer.nodes))}')
+    return '\n'.join([*lines, ''])
 
 
 def document(answer: object, form: str) -> str:

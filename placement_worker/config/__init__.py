@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_reports import opts as report_options
 
 from placement_worker import rpc
-from placement_worker.config import cloud, worker
+from placement_worker.config import cloud, load_balancer, worker
 from placement_worker.errors import ConfigurationError
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than RabbitMQ does
@@ -78,4 +78,4 @@ def _check_order(*order: tuple[str, float]) -> None:
 
 def list_opts() -> list[tuple[str, list[Any]]]:
     """The options by group, for oslo-config-generator."""
-    return [('worker', worker.OPTIONS), ('cloud', cloud.OPTIONS)]
+    return [('worker', worker.OPTIONS), ('cloud', cloud.OPTIONS), ('load_balancer', load_balancer.OPTIONS)]

@@ -20,14 +20,35 @@ def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
         return None
     if not isinstance(named, (list, dict)):
         raise InvalidInput(f'Expected `array` or `object`, got {shown(named)} - at `{INPUTS}.candidates`')
+    return ids(list(named), f'{INPUTS}.candidates')
+
+
+def successors(inputs: Mapping[str, Any]) -> list[str]:
+    """The nodes that replace others: the values of the map `candidates`, in order.
+
+    :raises InvalidInput: not a map of ids.
+    """
+    named = inputs.get('candidates')
+    if not isinstance(named, dict):
+        raise InvalidInput(f'Expected `object`, got {shown(named)} - at `{INPUTS}.candidates`')
+    return ids(list(named.values()), f'{INPUTS}.candidates')
+
+
+def ids(value: object, path: str) -> list[str]:
+    """The value, if it is a list of node ids; each once.
+
+    :raises InvalidInput: it is not, or an id stands there twice.
+    """
+    if not isinstance(value, list):
+        raise InvalidInput(f'Expected `array`, got {shown(value)} - at `{path}`')
     seen: set[str] = set()
-    for i, node_id in enumerate(named):
+    for i, node_id in enumerate(value):
         if not isinstance(node_id, str):
-            raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{INPUTS}.candidates[{i}]`')
+            raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{path}[{i}]`')
         if node_id in seen:
-            raise InvalidInput(f'Expected each node once, got `{node_id[:80]}` again - at `{INPUTS}.candidates[{i}]`')
+            raise InvalidInput(f'Expected each node once, got `{node_id[:80]}` again - at `{path}[{i}]`')
         seen.add(node_id)
-    return list(named)
+    return value
 
 
 def decision(data: Mapping[str, Any], kind: str) -> dict[str, Any]:

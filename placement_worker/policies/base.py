@@ -5,16 +5,18 @@ makes one object of it for each binding and asks it to `check`. It answers with 
 nothing that it was given; if it cannot decide, it raises a `Rejected` error.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
 from placement_worker.cloud import Cloud
+from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import BindRequest, CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
+from placement_worker.model import Binding, BindRequest, CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
 from placement_worker.planning import sizing
 
 INTERFACE = (1, 1)
@@ -35,7 +37,8 @@ class State:
     """What the policies before left, and where to ask the cloud.
 
     `data`: the action's. `nodes` and `cluster`: what changed so far. `max_nodes`: the most nodes that a
-    creation may lead to.
+    creation may lead to. `binding`: that of the policy which is asked. `driving`: how load balancers are driven.
+    `left_s`: how many seconds the caller still waits; at 0 nothing may be written any more.
     """
 
     data: Mapping[str, Any]
@@ -43,6 +46,9 @@ class State:
     max_nodes: int
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
     cluster: ClusterPatch | None = None
+    binding: Binding | None = None
+    driving: Driving = field(default_factory=Driving)
+    left_s: Callable[[], float] = lambda: math.inf
 
     def size(self, request: CheckRequest) -> sizing.Size:
         """How many nodes are created or deleted, as `sizing.size_of` says."""

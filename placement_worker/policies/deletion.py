@@ -3,7 +3,7 @@
 :source: seed 002; spec.md 4.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -15,13 +15,12 @@ from placement_worker.errors import InvalidInput
 from placement_worker.model import CheckRequest, Node
 from placement_worker.planning import victims
 from placement_worker.planning.inputs import candidates, decision
-from placement_worker.planning.quotas import Quotas
 from placement_worker.planning.sizing import CREATION, DELETION
+from placement_worker.policies import choosing
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
 GENERATED = 'Candidates generated'
 SPARED_SHOWN = 10
-NAMED_SHOWN = 10
 
 
 class HookParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,10 +92,7 @@ class Deletion(Policy[DeletionProperties]):
             return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
         if not size.count:
             return skipped('No node is to be deleted.')
-        quotas = Quotas.of(state.data, size.count)
-        ordered = victims.order(request.cluster.nodes, self.properties.criteria, request.action.id)
-        place_of = _place_of(state, quotas)
-        choice = victims.choose(ordered, size.count, quotas.asked, place_of)
+        choice, place_of = choosing.choose(request, state, size.count, self.properties.criteria)
         outcome = self._applied(state, [node.id for node in choice.victims], self._details(request, choice, place_of))
         return self._with_hooks(outcome)
 
@@ -120,9 +116,7 @@ class Deletion(Policy[DeletionProperties]):
             return outcome
         return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(properties.hooks)})
 
-    def _details(
-        self, request: CheckRequest, choice: victims.Choice, place_of: Callable[[Node], victims.Location]
-    ) -> dict[str, Any]:
+    def _details(self, request: CheckRequest, choice: victims.Choice, place_of: choosing.PlaceOf) -> dict[str, Any]:
         """How many nodes have each reason; if asked for, each victim's and that of the first ones spared."""
         criteria = self.properties.criteria
         details: dict[str, Any] = {'reasons': victims.reasons(choice.victims, criteria)}
@@ -134,7 +128,7 @@ class Deletion(Policy[DeletionProperties]):
 
 
 def _ranked(
-    nodes: Sequence[Node], start: int, criteria: victims.Criteria, place_of: Callable[[Node], victims.Location]
+    nodes: Sequence[Node], start: int, criteria: victims.Criteria, place_of: choosing.PlaceOf
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -154,22 +148,10 @@ def _named(request: CheckRequest) -> list[str] | None:
     action = request.action
     named = candidates(action.inputs)
     if named:
-        members = {node.id for node in request.cluster.nodes}
-        strangers = [node_id for node_id in named if node_id not in members]
-        if strangers:
-            more = f' and {len(strangers) - NAMED_SHOWN} more' if len(strangers) > NAMED_SHOWN else ''
-            listed = ', '.join(node_id[:80] for node_id in strangers[:NAMED_SHOWN])
-            raise InvalidInput(f'Not a member of cluster {request.cluster.id[:80]}: {listed}{more}')
+        choosing.refuse_strangers(named, request.cluster.nodes, request.cluster)
         return named
     if action.action == actions.NODE_DELETE and action.node:
         return [action.node.id]
     if named is None and action.action == actions.CLUSTER_DEL_NODES:
         raise InvalidInput('Expected the nodes to delete, got none - at `$.action.inputs.candidates`')
     return None
-
-
-def _place_of(state: State, quotas: Quotas) -> Callable[[Node], victims.Location]:
-    return lambda node: quotas.location(
-        state.cloud.region_of(node) if quotas.by_region else None,
-        state.cloud.zone_of(node) if quotas.by_zone else None,
-    )

@@ -68,12 +68,12 @@ class Caller(ABC):
         return codec.decode(request, kind)
 
     def _call(self, method: str, request: object, reply: type[T], context: Context | None) -> T:
-        answer = self._send(method, msgspec.json.encode(request).decode(), context or {})
+        answer = self._send(method, request, context or {})
         return msgspec.json.decode(answer, type=reply)
 
     @abstractmethod
-    def _send(self, method: str, request: str, context: Context) -> str:
-        """Call a method of a worker; request and reply are JSON."""
+    def _send(self, method: str, request: object, context: Context) -> str:
+        """Call a method of a worker; the reply is JSON."""
 
 
 def expiring(request: R, timeout_s: float) -> R:

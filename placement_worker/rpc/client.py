@@ -1,6 +1,7 @@
 """How engines call running workers."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -8,14 +9,35 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import codec, errors
-from placement_worker.model import CheckRequest, ReplyTo
-from placement_worker.rpc import EXCHANGE, TOPIC, VERSION, transport
+from placement_worker.model import BindRequest, CheckRequest, ReplyTo
+from placement_worker.policies.load_balancing import LoadBalancing
+from placement_worker.rpc import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION, transport
 from placement_worker.rpc.caller import Caller, Context, R, expiring
 
 CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """What is sent of the caller's context; engines keep passwords and tokens in theirs."""
 RETRIES = 2
 """How often a request is sent again when the broker is away, before the caller is told."""
+TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which queue a request goes to, and how long its reply is waited for."""
+
+    topic: str
+    timeout_s: float
+
+    def __str__(self) -> str:
+        return f'topic {self.topic} within {self.timeout_s:g} s'
+
+
+def may_wait(request: object) -> bool:
+    """Whether deciding the request may take as long as a load balancer does."""
+    if isinstance(request, CheckRequest):
+        handled = (request.target, request.action.action) in LoadBalancing.targets
+        return handled and any(one.enabled and one.spec.type == LoadBalancing.name for one in request.policies)
+    return isinstance(request, BindRequest)
 
 
 class PolicyClient(Caller):
@@ -28,8 +50,10 @@ class PolicyClient(Caller):
         conf: cfg.ConfigOpts = cfg.CONF,
         exchange: str = EXCHANGE,
         topic: str = TOPIC,
+        slow_topic: str = SLOW_TOPIC,
         server: str | None = None,
-        timeout_s: float = 60,
+        timeout_s: float = TIMEOUT_S,
+        slow_timeout_s: float = SLOW_TIMEOUT_S,
         version_cap: str | None = None,
     ) -> None:
         """Prepare; the broker is looked for on the first call.
@@ -37,20 +61,19 @@ class PolicyClient(Caller):
         :param url: `rabbit://user:password@host:port/vhost`; None for `transport_url` of the configuration.
         :param server: the `[worker] host` of the one worker to call; None for any.
         :param timeout_s: how long a call waits for its reply.
+        :param slow_timeout_s: the same for a request that may wait for a load balancer.
         :param version_cap: the highest version of the contract that the workers understand; a request that needs
             a higher one raises oslo.messaging's RPCVersionCapError.
         :raises ConfigurationError: the URL cannot be used.
         """
         self._conf = conf
-        self._topic = topic if server is None else f'{topic}.{server}'
-        self._timeout_s = timeout_s
+        self._routes = {False: Route(topic, timeout_s), True: Route(slow_topic, slow_timeout_s)}
         self._address = transport.address(conf, url)
         self._transport = transport.connect(conf, self._address)
         self._reached = False
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
-            oslo_messaging.Target(exchange=exchange, topic=topic, server=server, version=VERSION),
-            timeout=timeout_s,
+            oslo_messaging.Target(exchange=exchange, server=server, version=VERSION),
             retry=RETRIES,
             version_cap=version_cap,
             transport_options=oslo_messaging.TransportOptions(at_least_once=True),
@@ -71,26 +94,30 @@ class PolicyClient(Caller):
         to = reply_to if reply_to is None or isinstance(reply_to, ReplyTo) else codec.decode(reply_to, ReplyTo)
         asked = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
         self._reach()
-        self._delivered(self._client.cast, 'policy_check', msgspec.json.encode(asked).decode(), context or {})
+        self._deliver('cast', 'policy_check', asked, context or {})
 
     def close(self) -> None:
         """Drop the connections."""
         self._transport.cleanup()
 
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
-        return expiring(super()._prepared(request, kind), self._timeout_s)
+        prepared = super()._prepared(request, kind)
+        return expiring(prepared, self._route(prepared).timeout_s)
 
-    def _send(self, method: str, request: str, context: Context) -> str:
+    def _route(self, request: object) -> Route:
+        return self._routes[may_wait(request)]
+
+    def _send(self, method: str, request: object, context: Context) -> str:
         self._reach()
         try:
-            answer: str = self._delivered(self._client.call, method, request, context)
+            answer: str = self._deliver('call', method, request, context)
         except errors.NoWorkerAnswered:
             raise
         except errors.PlacementWorkerError as exc:
             raise _local(exc) from None
         except oslo_messaging.MessagingTimeout as exc:
             raise errors.NoWorkerAnswered(
-                f'No worker answered on topic {self._topic} within {self._timeout_s:g} s: is placement-worker running?'
+                f'No worker answered on {self._route(request)}: is placement-worker running?'
             ) from exc
         except oslo_messaging.RemoteError as exc:
             raise errors.WorkerFailed(f'{method} failed in the worker: {exc.exc_type}: {exc.value}') from exc
@@ -101,14 +128,16 @@ class PolicyClient(Caller):
             raise errors.WorkerFailed(f'{method} failed in the worker: {type(exc).__name__}: {told}') from exc
         return answer
 
-    def _delivered(self, send: Any, method: str, request: str, context: Context) -> Any:
-        """Hand the request to the broker."""
+    def _deliver(self, how: str, method: str, request: object, context: Context) -> Any:
+        """Hand the request to the broker, as a `call` or a `cast`."""
+        route = self._route(request)
         ids = {key: context[key] for key in CONTEXT if key in context}
+        prepared = self._client.prepare(topic=route.topic, timeout=route.timeout_s)
         try:
-            return send(ids, method, request=request)
+            return getattr(prepared, how)(ids, method, request=msgspec.json.encode(request).decode())
         except oslo_messaging.MessageUndeliverable as exc:
             raise errors.NoWorkerAnswered(
-                f'There is no queue for topic {self._topic}: placement-worker has never run on this broker'
+                f'There is no queue for topic {route.topic}: placement-worker has never run on this broker'
             ) from exc
         except oslo_messaging.MessageDeliveryFailure as exc:
             raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc

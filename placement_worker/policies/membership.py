@@ -1,0 +1,244 @@
+"""Nodes of a cluster join a pool and leave it: what is written to the pool, and what becomes of the nodes."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from placement_worker.cloud import Subnet
+from placement_worker.cloud.lbaas import ApiError, Resource
+from placement_worker.cloud.pools import Added, Pool, reason
+from placement_worker.errors import LoadBalancerFailed, RequestExpired
+from placement_worker.model import Node, NodePatch
+from placement_worker.planning.members import Member, address_of, doubled
+from placement_worker.policies.base import Outcome, State
+
+MEMBER = 'lb_member'
+"""The key of a node's data that holds the id of its member."""
+UPDATE_S = 1.0
+"""What an update of a load balancer takes, about: 0.5 to 1.5 s were measured."""
+
+
+Find = Callable[[Sequence[Node]], tuple[list[Member], dict[str, str]]]
+"""Says what members nodes should be, and why some cannot be: node id -> reason."""
+
+
+@dataclass
+class Ledger:
+    """What became of nodes, for `details`: ids, and reasons for those that failed."""
+
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    already_there: list[str] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    late: bool = False
+
+    def book(self, added: Added) -> None:
+        """Take over what the pool tells of members that were to be added."""
+        self.added += added.added
+        self.already_there += [*added.adopted, *added.foreign]
+        self.failed |= added.failed
+        self.late = self.late or added.late
+
+    def told(self, would: str = '') -> str:
+        """In a few words; `would` goes before what is still to be done."""
+        counts = {
+            f'{would}removed': self.removed,
+            f'{would}added': self.added,
+            'in the pool already': self.already_there,
+        }
+        return ', '.join(f'{len(ids)} {what}' for what, ids in counts.items() if ids) or 'Nothing to change'
+
+    def details(self, pool: Pool, planned_updates: int | None = None) -> dict[str, Any]:
+        """As spec.md 5 lists them; of a dry run what it would take."""
+        tally = pool.driver.tally
+        done = planned_updates is None
+        return {
+            'pool': pool.pool_id,
+            'added': self.added,
+            'removed': self.removed,
+            'already_there': self.already_there,
+            'passed_over': self.passed_over,
+            'failed': dict(sorted(self.failed.items())),
+            'api_calls': tally.calls,
+            'updates': tally.updates if planned_updates is None else planned_updates,
+            **({'waited_s': round(tally.waited_s, 3)} if done else {'estimated_s': (planned_updates or 0) * UPDATE_S}),
+        }
+
+
+@dataclass(frozen=True)
+class Sought:
+    """How a node is to be found as a member: its address on this network, and the port of the pool."""
+
+    region: str | None
+    subnet: Subnet
+    port: int
+
+    def members(self, nodes: Sequence[Node], state: State) -> tuple[list[Member], dict[str, str]]:
+        """The members that nodes should be, and why some cannot be: node id -> reason."""
+        failed: dict[str, str] = {}
+        home = self.region or state.cloud.home_region
+        for node in nodes:
+            region = state.cloud.region_of(node)
+            if region and home and region != home:
+                failed[node.id] = f'The node is in region {region}, the load balancer in {home}'
+        asked = [node for node in nodes if node.id not in failed and not (node.details and node.details.addresses)]
+        servers = state.cloud.servers_of(asked)
+        found = []
+        for node in nodes:
+            if node.id in failed:
+                continue
+            server = servers.get(node.physical_id or '')
+            address = address_of(node, server, self.subnet.network.name, self.subnet.ip_version)
+            if address is None:
+                failed[node.id] = (
+                    f'The node has no address of IP version {self.subnet.ip_version} on network '
+                    f'{self.subnet.network.name}, which subnet {self.subnet.name} is of'
+                )
+            else:
+                found.append(Member(node.id, node.name or node.id, address, self.port))
+        twice = doubled(found)
+        failed.update({node_id: f'Node {first} has the same address' for node_id, first in twice.items()})
+        return [member for member in found if member.node_id not in twice], failed
+
+
+def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_run: bool) -> Outcome:
+    """Take nodes out of the pool.
+
+    :param alone: whether nobody else changes the pool meanwhile.
+    :raises LoadBalancerFailed: some are still in it; `nodes` says what became of each.
+    """
+    ledger, doomed = Ledger(), {}
+    shown = _members(pool)
+    there, ours = {member['id'] for member in shown}, pool.of_nodes(shown)
+    for node in nodes:
+        stored = state.node_data(node).get(MEMBER)
+        ids = there & {stored, *ours.get(node.id, ())}
+        doomed.update(dict.fromkeys(sorted(ids), node.id))
+        if not ids and not stored:
+            ledger.passed_over.append(node.id)
+    if dry_run:
+        ledger.removed = list(dict.fromkeys(doomed.values()))
+        return _planned(pool, ledger, pool.updates_to_remove(len(doomed), alone=alone))
+    faults = pool.remove(doomed, alone=alone) if doomed else {}
+    ledger.failed = {doomed[member_id]: reason(exc) for member_id, exc in faults.items()}
+    ledger.late = any(isinstance(exc, RequestExpired) for exc in faults.values())
+    ledger.removed = [node_id for node_id in dict.fromkeys(doomed.values()) if node_id not in ledger.failed]
+    patches: dict[str, NodePatch] = {}
+    for node in nodes:
+        if node.id in ledger.failed:
+            patches |= _warned(state, node, 'Failed in removing node from lb pool.', ledger)
+        else:
+            patches |= changed(state, node, (MEMBER,))
+    return _outcome(pool, ledger, patches, 'Failed in removing deleted node(s) from lb pool')
+
+
+def join(
+    pool: Pool,
+    state: State,
+    nodes: Sequence[Node],
+    find: Find,
+    *,
+    strangers: Iterable[str] = (),
+    recovered: bool = False,
+    dry_run: bool = False,
+) -> Outcome:
+    """Add nodes to the pool.
+
+    :param find: says what members the nodes should be.
+    :param strangers: ids that are of no node of the cluster.
+    :param recovered: whether the members that nodes have, if any, are those of servers that are no more.
+    :raises LoadBalancerFailed: some are not in it; `nodes` says what became of each.
+    """
+    ledger = Ledger(failed=dict.fromkeys(strangers, 'The cluster has no such node'))
+    shown = _members(pool, must_exist=True)
+    there = {member['id'] for member in shown}
+    stored = {str(state.node_data(node).get(MEMBER)): node.id for node in nodes}
+    present = {member_id: node_id for member_id, node_id in stored.items() if member_id in there}
+    if not recovered:
+        ledger.already_there = list(present.values())
+    elif dry_run:
+        ledger.removed = list(present.values())
+    else:
+        _remove_old(pool, present, ledger)
+    shown = [member for member in shown if present.get(member['id']) not in ledger.removed]
+    settled = {*ledger.already_there, *ledger.failed}
+    wanted, homeless = find([node for node in nodes if node.id not in settled])
+    unremoved = frozenset(ledger.failed)
+    ledger.failed.update(homeless)
+    if dry_run:
+        added, missing = pool.sort(wanted, shown)
+        ledger.book(added)
+        ledger.added = [member.node_id for member in missing]
+        return _planned(pool, ledger, pool.updates_to_add(len(missing)) + len(ledger.removed))
+    added = pool.add(wanted, shown)
+    ledger.book(added)
+    patches: dict[str, NodePatch] = {}
+    for node in nodes:
+        drop = _outdated(recovered, node.id in unremoved)
+        member_id = added.added.get(node.id) or added.adopted.get(node.id)
+        if node.id in ledger.failed:
+            patches |= _warned(state, node, 'Failed in adding node into lb pool.', ledger, drop)
+        else:
+            patches |= changed(state, node, drop, **({MEMBER: member_id} if member_id else {}))
+    return _outcome(pool, ledger, patches, 'Failed in adding nodes into lb pool')
+
+
+def changed(state: State, node: Node, drop: Iterable[str] = (), **new: Any) -> dict[str, NodePatch]:
+    """The patch of a node's data: without some keys, with others; {} if that changes nothing."""
+    before = state.node_data(node)
+    dropped = set(drop)
+    after = {**{key: value for key, value in before.items() if key not in dropped}, **new}
+    return {} if after == before else {node.id: NodePatch(after)}
+
+
+def _outdated(recovered: bool, kept: bool) -> tuple[str, ...]:
+    """The keys of a node's data that say no more what is the case."""
+    if not recovered:
+        return ()
+    return ('recovery',) if kept else ('recovery', MEMBER)
+
+
+def _remove_old(pool: Pool, present: Mapping[str, str], ledger: Ledger) -> None:
+    """Take the members of servers that are no more out of the pool."""
+    faults = pool.remove(present, alone=False)
+    ledger.failed |= {present[member_id]: reason(exc) for member_id, exc in faults.items()}
+    ledger.late = any(isinstance(exc, RequestExpired) for exc in faults.values())
+    ledger.removed = [node_id for member_id, node_id in present.items() if member_id not in faults]
+
+
+def _members(pool: Pool, *, must_exist: bool = False) -> list[Resource]:
+    """All members of the pool; of one that is gone none."""
+    try:
+        return pool.members()
+    except ApiError as exc:
+        if exc.status == 404 and not must_exist:
+            return []
+        said = f'Pool {pool.pool_id} does not exist any more' if exc.status == 404 else reason(exc)
+        raise LoadBalancerFailed(said) from exc
+
+
+def _warned(
+    state: State, node: Node, status_reason: str, ledger: Ledger, drop: Iterable[str] = ()
+) -> dict[str, NodePatch]:
+    """The patch of a node that was to be changed, but nobody waits any more: what is the case, without a warning."""
+    patch = changed(state, node, drop)
+    if ledger.late:
+        return patch
+    data = patch[node.id].data if patch else dict(state.node_data(node))
+    return {node.id: NodePatch(data, 'WARNING', status_reason)}
+
+
+def _planned(pool: Pool, ledger: Ledger, updates: int) -> Outcome:
+    """What a dry run says."""
+    said = f'{ledger.told("to be ")}, in {updates} update{"" if updates == 1 else "s"}; nothing was written'
+    return Outcome('APPLIED', said, details=ledger.details(pool, updates))
+
+
+def _outcome(pool: Pool, ledger: Ledger, patches: Mapping[str, NodePatch], failure: str) -> Outcome:
+    details = ledger.details(pool)
+    if ledger.late:
+        raise RequestExpired('Request expired', details, patches)
+    if ledger.failed:
+        raise LoadBalancerFailed(f'{failure}: {list(ledger.failed)}', details, patches)
+    return Outcome('APPLIED', ledger.told(), nodes=patches, details=details)
