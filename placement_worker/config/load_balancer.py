@@ -22,7 +22,7 @@ OPTIONS = [
         'max_attempts',
         default=10,
         min=1,
-        help='How often a call is tried that Octavia does not answer as it should. All changes of a check together take '
-        "at most the policy's lb_status_timeout.",
+        help='How often a call is tried that Octavia does not answer as it should. All changes of a check take '
+        "together at most the policy's lb_status_timeout.",
     ),
 ]
