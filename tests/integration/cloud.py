@@ -1,0 +1,147 @@
+"""The running cloud as the tests see it: addresses, IDs, sessions, trusts, servers and zones."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Any, Self
+
+from keystoneauth1.identity import v3
+from keystoneauth1.session import Session
+from openstack.connection import Connection
+
+from tests.integration import environment, seeding
+from tests.integration.processes import NOVAS, Processes
+from tests.integration.service import Service
+
+FIRST_ADDRESS = 256  # of servers; the ones below are left to Neutron
+OF_PROJECT = {'user_domain_id': 'default', 'project_domain_id': 'default'}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server in a Nova; addresses are in the order of Nova, of both IP versions."""
+
+    id: str
+    name: str
+    zone: str
+    addresses: tuple[str, ...]
+
+
+class Cloud:
+    """Keystone, Neutron and Octavia, and a Nova in each of two regions."""
+
+    networks: dict[str, str]  # name -> ID
+    subnets: dict[str, str]
+
+    def __init__(self) -> None:
+        self._processes = Processes(environment.prepare())
+        self._serials = itertools.count(1)
+        self.services: dict[str, Service] = self._processes.services
+        self.auth_url = f'{self.services["keystone"].url}/v3'
+
+    def start(self) -> Self:
+        """Wait for the services and fill them."""
+        try:
+            self._fill()
+        except BaseException as error:
+            error.add_note(self._processes.output())
+            self.close()
+            raise
+        return self
+
+    def _fill(self) -> None:
+        seeding.fill_keystone(self.connect('admin'), self.services)
+        self.networks, self.subnets = seeding.fill_neutron(self.connect('admin'))
+        for region, zones in seeding.ZONES.items():
+            self.nova(region).tell('add_zones', zones=zones)
+        self.services['octavia'].requests()
+
+    def close(self) -> None:
+        self._processes.close()
+
+    def nova(self, region: str) -> Service:
+        """The Nova of that region."""
+        return self.services[NOVAS[region]]
+
+    def session(self, user: str, project: str | None = None, auth_url: str | None = None) -> Session:
+        """A session of that user, in the project of the same name unless told."""
+        auth = v3.Password(
+            auth_url or self.auth_url,
+            username=user,
+            password=seeding.PASSWORD,
+            project_name=project or user,
+            **OF_PROJECT,
+        )
+        return Session(auth)
+
+    def connect(self, user: str, project: str | None = None, region: str = 'RegionOne') -> Connection:
+        """A connection of that user, as `session` makes it."""
+        return Connection(session=self.session(user, project), region_name=region)
+
+    def make_trust(self, user: str = 'demo', roles: Iterable[str] = seeding.PLAIN_ROLES) -> str:
+        """Have that user trust the service user, who may act as the user in the user's project; returns the ID.
+
+        :param roles: what is passed on, by name.
+        """
+        session, identity = self.session(user), self.connect('admin').identity
+        trusted = identity.find_user('placement-worker', ignore_missing=False)
+        made = Connection(session=session).identity.create_trust(
+            trustor_user_id=session.get_user_id(),
+            trustee_user_id=trusted.id,
+            project_id=session.get_project_id(),
+            impersonation=True,
+            roles=[{'name': name} for name in roles],
+        )
+        return str(made.id)
+
+    def connect_by_trust(self, trust_id: str, region: str = 'RegionOne') -> Connection:
+        """A connection of the service user, acting as the one who made the trust."""
+        auth = v3.Password(
+            self.auth_url,
+            username='placement-worker',
+            password=seeding.PASSWORD,
+            user_domain_id='default',
+            trust_id=trust_id,
+        )
+        return Connection(session=Session(auth), region_name=region)
+
+    def add_servers(
+        self, count: int, region: str = 'RegionOne', user: str = 'demo', networks: Iterable[str] = ('private',)
+    ) -> list[Server]:
+        """Make that many active servers of that user, spread over the region's zones.
+
+        :param networks: the names of those that each has an address in, of each of their subnets, in this order.
+        """
+        zones, session = itertools.cycle(seeding.ZONES[region]), self.session(user)
+        made = [self._server(next(self._serials), next(zones), networks) for _ in range(count)]
+        owner = {'project_id': session.get_project_id(), 'user_id': session.get_user_id()}
+        ids = self.nova(region).tell('add_servers', servers=made, **owner)
+        return [_shown(id_, server) for id_, server in zip(ids, made, strict=True)]
+
+    def _server(self, serial: int, zone: str, networks: Iterable[str]) -> dict[str, Any]:
+        cards = [
+            {
+                'id': self.networks[name],
+                'label': name,
+                'addresses': [(cidr, str(ip_network(cidr)[FIRST_ADDRESS + serial])) for cidr in subnets.values()],
+            }
+            for name in networks
+            for subnets in [seeding.SUBNETS[name]]
+        ]
+        return {'name': f'web{serial}', 'zone': zone, 'networks': cards}
+
+    @contextmanager
+    def zone_unavailable(self, zone: str, region: str = 'RegionOne') -> Iterator[None]:
+        """Have Nova report the zone as unavailable during the block."""
+        self.nova(region).tell('set_zone', zone=zone, available=False)
+        try:
+            yield
+        finally:
+            self.nova(region).tell('set_zone', zone=zone, available=True)
+
+
+def _shown(id_: str, server: dict[str, Any]) -> Server:
+    addresses = tuple(address for network in server['networks'] for _, address in network['addresses'])
+    return Server(id_, server['name'], server['zone'], addresses)
