@@ -37,6 +37,7 @@ class Cloud:
 
     def __init__(self) -> None:
         self._processes = Processes(environment.prepare())
+        self.has_row_locks = self._processes.has_row_locks
         self._serials = itertools.count(1)
         self.services: dict[str, Service] = self._processes.services
         self.auth_url = f'{self.services["keystone"].url}/v3'
@@ -76,9 +77,11 @@ class Cloud:
         )
         return Session(auth)
 
-    def connect(self, user: str, project: str | None = None, region: str = 'RegionOne') -> Connection:
+    def connect(
+        self, user: str, region: str = 'RegionOne', project: str | None = None, auth_url: str | None = None
+    ) -> Connection:
         """A connection of that user, as `session` makes it."""
-        return Connection(session=self.session(user, project), region_name=region)
+        return Connection(session=self.session(user, project, auth_url), region_name=region)
 
     def make_trust(self, user: str = 'demo', roles: Iterable[str] = seeding.PLAIN_ROLES) -> str:
         """Have that user trust the service user, who may act as the user in the user's project; returns the ID.
@@ -96,10 +99,10 @@ class Cloud:
         )
         return str(made.id)
 
-    def connect_by_trust(self, trust_id: str, region: str = 'RegionOne') -> Connection:
+    def connect_by_trust(self, trust_id: str, region: str = 'RegionOne', auth_url: str | None = None) -> Connection:
         """A connection of the service user, acting as the one who made the trust."""
         auth = v3.Password(
-            self.auth_url,
+            auth_url or self.auth_url,
             username='placement-worker',
             password=seeding.PASSWORD,
             user_domain_id='default',
@@ -131,6 +134,25 @@ class Cloud:
             for subnets in [seeding.SUBNETS[name]]
         ]
         return {'name': f'web{serial}', 'zone': zone, 'networks': cards}
+
+    def url(self, service_type: str, region: str = 'RegionOne') -> str:
+        """Where the catalog leads clients of that service."""
+        session = self.session('admin')
+        catalog = session.auth.get_access(session).service_catalog
+        return str(catalog.url_for(service_type, interface='public', region_name=region))
+
+    @contextmanager
+    def redirected(self, service_type: str, region: str, url: str) -> Iterator[None]:
+        """Have the catalog lead elsewhere during the block; the services themselves use the internal endpoints."""
+        identity = self.connect('admin').identity
+        [service] = identity.services(type=service_type)
+        [endpoint] = identity.endpoints(service_id=service.id, region_id=region, interface='public')
+        before = endpoint.url
+        identity.update_endpoint(endpoint.id, url=url)
+        try:
+            yield
+        finally:
+            identity.update_endpoint(endpoint.id, url=before)
 
     @contextmanager
     def zone_unavailable(self, zone: str, region: str = 'RegionOne') -> Iterator[None]:

@@ -1,12 +1,15 @@
 """Real Keystone, Nova, Neutron and Octavia for the test run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from openstack.connection import Connection
 
+from tests.integration import mariadb
 from tests.integration.cloud import Cloud
+from tests.integration.proxy import Proxy
 
 HERE = Path(__file__).parent
 
@@ -36,3 +39,34 @@ def admin(openstack: Cloud) -> Connection:
 def demo(openstack: Cloud) -> Connection:
     """The connection of a plain user to RegionOne."""
     return openstack.connect('demo')
+
+
+@pytest.fixture(scope='session')
+def row_locks(openstack: Cloud) -> None:
+    """For tests where several writers meet in Octavia: skipped when its database is sqlite."""
+    if not openstack.has_row_locks:
+        pytest.skip(f'needs MariaDB: apt-get install mariadb-server-core, and {mariadb.CHOICE} not set to sqlite')
+
+
+@pytest.fixture
+def trust(openstack: Cloud) -> Callable[..., str]:
+    """Have a plain user trust the service user; see `Cloud.make_trust`."""
+    return openstack.make_trust
+
+
+@pytest.fixture
+def proxy(openstack: Cloud) -> Iterator[Callable[..., Proxy]]:
+    """Put a proxy before a service: `proxy('load-balancer')`, `proxy('compute', 'RegionTwo')`.
+
+    The catalog leads to it until the test ends; sessions that exist already may not know. Keystone's is also reached
+    by its own URL: `Proxy.url` takes the place of `Cloud.auth_url`.
+    """
+    with ExitStack() as stack:
+
+        def stand_before(service_type: str, region: str = 'RegionOne') -> Proxy:
+            made = Proxy(openstack.url(service_type, region))
+            stack.callback(made.close)
+            stack.enter_context(openstack.redirected(service_type, region, made.url))
+            return made
+
+        yield stand_before

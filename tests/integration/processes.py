@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 
 from tests.guard import Guard, Program
+from tests.integration import mariadb
 from tests.integration.environment import SERVICES
 from tests.integration.service import Service
 
@@ -25,12 +26,14 @@ class Processes:
         :param environment: the virtual environment that holds the services.
         """
         self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-services-'))
+        self.has_row_locks = mariadb.chosen()
         sockets = {name: _listen() for name in NAMES}
         self.services = {name: Service(name, _url(one)) for name, one in sockets.items()}
         self._configure(environment)
         try:
             programs = [self._program(environment, name, one) for name, one in sockets.items()]
-            self._guard = Guard(self.folder, programs)
+            databases = [mariadb.program(self.folder)] if self.has_row_locks else []
+            self._guard = Guard(self.folder, databases + programs)
         finally:
             for one in sockets.values():
                 one.close()
@@ -59,7 +62,9 @@ class Processes:
                 name=name,
                 folder=self.folder,
                 prefix=environment,
-                octavia_database=f'sqlite:///{self.folder}/octavia.db',
+                octavia_database=mariadb.url(self.folder)
+                if self.has_row_locks
+                else f'sqlite:///{self.folder}/octavia.db',
                 credentials=credentials.substitute(user=service, auth_url=auth_url),
             )
             (self.folder / 'etc' / f'{name}.conf').write_text(written)

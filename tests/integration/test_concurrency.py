@@ -1,0 +1,41 @@
+"""Octavia's database holds writers apart."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from openstack.connection import Connection
+
+from tests.integration.cloud import Cloud
+
+WRITERS = 8
+WAIT_S = 60
+
+
+@pytest.mark.usefixtures('row_locks')
+def test_writers_at_once_are_accepted_and_get_their_way_or_are_told_to_wait(
+    openstack: Cloud, demo: Connection
+) -> None:
+    octavia, subnet = demo.load_balancer, openstack.subnets['private-subnet']
+    pools = [{'name': 'many', 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}]
+    made = octavia.create_load_balancer(name='many', vip_subnet_id=subnet, pools=pools)
+    octavia.wait_for_load_balancer(made.id, wait=WAIT_S)
+    [pool] = octavia.pools(name='many')
+    start = Barrier(WRITERS)
+
+    def add(writer: int) -> int:
+        member = {'address': f'10.0.0.{writer + 1}', 'protocol_port': 80}
+        start.wait()
+        answer = octavia.put(f'/v2/lbaas/pools/{pool.id}/members?additive_only=true', json={'members': [member]})
+        return int(answer.status_code)
+
+    with ThreadPoolExecutor(WRITERS) as writers:
+        answers = Counter(writers.map(add, range(WRITERS)))
+    octavia.wait_for_load_balancer(made.id, wait=WAIT_S)
+
+    assert answers[202] >= 1
+    assert answers[202] + answers[409] == WRITERS
+    assert len(list(octavia.members(pool))) == answers[202]
+    octavia.delete_load_balancer(made.id, cascade=True)
+    octavia.wait_for_delete(made, wait=WAIT_S)
