@@ -1,0 +1,149 @@
+"""HTTP that keeps to a deadline: a request ends by then, however slowly its answer trickles in.
+
+The time-outs of requests bound each read of a socket, not the whole answer: a byte a second would keep a thread for
+ever. Here whatever is still open at the deadline is shut down.
+"""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from http import cookiejar
+from typing import Any, overload
+
+import requests
+from keystoneauth1.session import TCPKeepAliveAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+CONNECTIONS = 32
+"""Kept open to one host: at least as many as threads of a process ask at once."""
+_deadline: ContextVar[float | None] = ContextVar('deadline', default=None)
+_reading: ContextVar['_Reading | None'] = ContextVar('reading', default=None)
+
+
+@contextlib.contextmanager
+def until(moment: float) -> Iterator[None]:
+    """Let every request of this thread end by then, or by an earlier moment if that is set already.
+
+    :param moment: of `time.monotonic`, in seconds.
+    """
+    before = _deadline.get()
+    token = _deadline.set(moment if before is None else min(moment, before))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def deadline() -> float | None:
+    """The moment that this thread's requests have to end by; None if there is none."""
+    return _deadline.get()
+
+
+@overload
+def left_s(limit_s: float) -> float: ...
+
+
+@overload
+def left_s(limit_s: float | None) -> float | None: ...
+
+
+def left_s(limit_s: float | None) -> float | None:
+    """What is left until the deadline, in seconds, but no more than a limit; None if neither is set."""
+    moment = deadline()
+    if moment is None:
+        return limit_s
+    left = moment - time.monotonic()
+    return left if limit_s is None else min(left, limit_s)
+
+
+def session() -> requests.Session:
+    """Connections that keep to the deadline; several threads and owners may share them, as no cookie is kept."""
+    shared = requests.Session()
+    shared.cookies.set_policy(cookiejar.DefaultCookiePolicy(allowed_domains=[]))
+    for scheme in ('http://', 'https://'):
+        shared.mount(scheme, _Adapter(pool_maxsize=CONNECTIONS))
+    return shared
+
+
+class _Reading:
+    """The socket that an answer is being read from; shut down when the time is up."""
+
+    def __init__(self, left_s: float) -> None:
+        self.socket: socket.socket | None = None
+        self.is_late = False
+        self._timer = threading.Timer(left_s, self._give_up)
+        self._timer.daemon = True
+
+    def __enter__(self) -> '_Reading':
+        self._token = _reading.set(self)
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        _reading.reset(self._token)
+
+    def _give_up(self) -> None:
+        self.is_late = True
+        if self.socket is not None:
+            with contextlib.suppress(OSError):
+                # Not SSLSocket.shutdown, which pulls TLS from under the thread that reads.
+                socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
+
+
+class _Adapter(TCPKeepAliveAdapter):
+    """Reads each answer to its end, by the deadline."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {'http': _Pool, 'https': _TLSPool}
+
+    def send(self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any) -> Any:
+        budget_s = left_s(timeout)
+        if budget_s is None:
+            return super().send(request, stream, timeout, *args, **kwargs)
+        if budget_s <= 0:
+            raise requests.exceptions.ConnectTimeout(request=request)
+        with _Reading(budget_s) as reading:
+            try:
+                answer = super().send(request, stream, budget_s, *args, **kwargs)
+                _ = answer.content
+            except (requests.exceptions.RequestException, OSError, ValueError) as exc:
+                if reading.is_late:
+                    raise requests.exceptions.ReadTimeout(request=request) from exc
+                raise
+        if reading.is_late:  # without a length an answer that was cut off looks complete
+            raise requests.exceptions.ReadTimeout(request=request)
+        return answer
+
+
+class _Watched:
+    """A connection that says which socket it reads from."""
+
+    sock: Any
+
+    def getresponse(self) -> Any:
+        reading = _reading.get()
+        if reading is not None:
+            reading.socket = self.sock
+        return super().getresponse()  # type: ignore[misc]
+
+
+class _Connection(_Watched, HTTPConnection):
+    pass
+
+
+class _TLSConnection(_Watched, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TLSPool(HTTPSConnectionPool):
+    ConnectionCls = _TLSConnection
