@@ -1,0 +1,128 @@
+"""Ask a service again while that may help and there is time, then say which service failed and why."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import tenacity
+
+from placement_worker.cloud import transport
+from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.services import Service
+from placement_worker.errors import CloudUnavailable
+
+T = TypeVar('T')
+TOO_MANY = 429
+FAULTS = 500
+NOT_IMPLEMENTED = 501
+_growing = tenacity.wait_exponential_jitter(initial=0.25, max=5, jitter=0.25)
+
+
+class ServiceFailed(CloudUnavailable):
+    """A service stayed away, or refused to answer.
+
+    :ivar status: of its last answer; None if there was none.
+    """
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the service answered, and would give the same answer again."""
+        return self.status is not None and not _passes(self.status)
+
+
+class Budget:
+    """Seconds that may be spent on look-ups, one after the other; used by one thread."""
+
+    def __init__(self, total_s: float) -> None:
+        self._left_s = total_s
+
+    @contextmanager
+    def spent(self) -> Iterator[None]:
+        """What is done here ends by when the budget is used up, and is taken off it."""
+        started = time.monotonic()
+        try:
+            with transport.until(started + self._left_s):
+                yield
+        finally:
+            self._left_s -= time.monotonic() - started
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long a service is asked.
+
+    :ivar max_attempts: of one request.
+    :ivar budget_s: for all attempts and waits; less where `transport.until` says so.
+    """
+
+    max_attempts: int = 4
+    budget_s: float = 30
+    sleep: Callable[[float], None] = time.sleep
+
+    def ask(self, service: Service, call: Callable[[], T]) -> T:
+        """What the call returns, at the latest by the deadline of `transport`.
+
+        :param call: raises ApiError.
+        :raises ServiceFailed: naming service and cause.
+        """
+        started = time.monotonic()
+        deadline = started + transport.left_s(self.budget_s)
+        if deadline <= started:
+            raise ServiceFailed(f'{service.name} service not asked: no time is left for look-ups{service.where}')
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_may_pass),
+            wait=_wait_s,
+            stop=_Stop(self.max_attempts, deadline),
+            sleep=self.sleep,
+            reraise=True,
+        )
+        try:
+            with transport.until(deadline):
+                return retrying(call)
+        except ApiError as exc:
+            attempts = int(retrying.statistics['attempt_number'])
+            raise ServiceFailed(_reason(service, exc, attempts, time.monotonic() - started), exc.status) from exc
+
+
+def _may_pass(exc: BaseException) -> bool:
+    """Whether asking again may help."""
+    return isinstance(exc, ApiError) and (exc.status is None or _passes(exc.status))
+
+
+def _passes(status: int) -> bool:
+    """Too many requests, or a fault of the service."""
+    return status == TOO_MANY or (status >= FAULTS and status != NOT_IMPLEMENTED)
+
+
+def _wait_s(state: tenacity.RetryCallState) -> float:
+    exc = state.outcome.exception() if state.outcome else None
+    asked_s = exc.retry_after_s if isinstance(exc, ApiError) else None
+    return _growing(state) if asked_s is None else asked_s
+
+
+class _Stop(tenacity.stop_after_attempt):
+    """After so many attempts, or before a wait that leaves no time for another one."""
+
+    def __init__(self, max_attempts: int, deadline: float) -> None:
+        super().__init__(max_attempts)
+        self._deadline = deadline
+
+    def __call__(self, state: tenacity.RetryCallState) -> bool:
+        return super().__call__(state) or time.monotonic() + state.upcoming_sleep >= self._deadline
+
+
+def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) -> str:
+    if not _may_pass(exc):
+        advice = service.advice.get(exc.status or 0)
+        check = f'; check that {advice}' if advice else ''
+        return f'{service.name} service refused the request: {exc}{service.where}{check}'
+    took = f'{elapsed_s:.0f}' if elapsed_s >= 10 else f'{elapsed_s:.1f}'
+    tries = f'{attempts} attempt{"" if attempts == 1 else "s"}'
+    wait = f'; it asks to wait {exc.retry_after_s:g} s' if exc.retry_after_s else ''
+    return f'{service.name} service unavailable after {tries} in {took} s: {exc}{wait}{service.where}'
