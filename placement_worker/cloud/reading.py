@@ -1,0 +1,71 @@
+"""Read from a service's API: find its endpoint, ask with patience, decode what comes."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+from keystoneauth1.exceptions import CatalogException
+
+from placement_worker.cloud import faults
+from placement_worker.cloud.retrying import Patience, ServiceFailed
+from placement_worker.cloud.services import Service
+from placement_worker.cloud.sessions import Access, Session
+
+T = TypeVar('T')
+MULTIPLE_CHOICES = 300
+
+
+class Reader:
+    """Asks the services in the name of one session."""
+
+    def __init__(self, session: Session, access: Access, patience: Patience) -> None:
+        self.session = session
+        self._access = access
+        self._patience = patience
+
+    def endpoint(self, service_type: str, region: str | None) -> str | None:
+        """The URL of a service in the catalog, without a slash at its end; None if a region is not there.
+
+        :param region: None for the configured one, which has to be there.
+        :raises ServiceFailed: Keystone gives no token; or the configured region has no such service.
+        """
+        wanted = region or self._access.region
+        catalog = self.session.log_in().service_catalog
+        try:
+            url = catalog.url_for(
+                service_type=service_type, interface=list(self._access.interfaces), region_name=wanted
+            )
+        except CatalogException as exc:
+            if region is not None and region != self._access.region:
+                return None
+            interfaces = ' or '.join(self._access.interfaces)
+            where = f' in region {wanted}' if wanted else ''
+            raise ServiceFailed(
+                f'The catalog has no {interfaces} endpoint of {service_type}{where}; '
+                'check region_name and interface of [service_auth] and `openstack catalog list`'
+            ) from exc
+        return url.rstrip('/') if url else None
+
+    def identity_endpoint(self) -> str:
+        """The URL of Keystone's API v3: the one that we log in at."""
+        url = (self.session.plugin.auth_url or '').rstrip('/')
+        return url if url.endswith('/v3') else f'{url}/v3'
+
+    def get(self, service: Service, url: str, kind: type[T], params: Mapping[str, str] | None = None) -> T:
+        """What the service answers to a GET.
+
+        :raises ServiceFailed: it does not answer, or refuses to.
+        """
+
+        def once() -> T:
+            try:
+                answer = self.session.get(
+                    url, params=dict(params or {}), raise_exc=False, headers={'Accept': 'application/json'}
+                )
+                if answer.status_code < MULTIPLE_CHOICES:
+                    return msgspec.json.decode(answer.content, type=kind)
+            except faults.LIBRARY as exc:
+                raise faults.fault_of(exc, url) from exc
+            raise faults.refusal(answer)
+
+        return self._patience.ask(service, once)
