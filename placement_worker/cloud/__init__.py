@@ -67,3 +67,6 @@ class Clouds(Protocol):
 
         :raises Rejected: the credentials do not allow that.
         """
+
+    def acting_as_service(self) -> Cloud:
+        """The cloud as the service user sees it, to look at what is public: names of zones and regions."""

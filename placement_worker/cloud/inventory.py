@@ -100,6 +100,10 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """As `Clouds.acting_for`; everybody sees the same."""
         return self
 
+    def acting_as_service(self) -> 'Inventory':
+        """As `Clouds.acting_as_service`."""
+        return self
+
     def kept_in(self, path: str) -> 'Inventory':
         """The same, with load balancers that all processes share, unless the description says where they are kept."""
         if self.load_balancer.state is not None:

@@ -28,7 +28,6 @@ from placement_worker.model import (
     CheckReply,
     CheckRequest,
     Cluster,
-    Credentials,
     Data,
     TypeRequest,
     ValidateReply,
@@ -130,7 +129,7 @@ class Endpoints:
         asked = self._decode(request, ValidateRequest)
         policy = self._registry.policy(asked.spec, '$.spec')
         if asked.check_resources:
-            policy.check_resources(self._clouds.acting_for(Credentials(), None))
+            policy.check_resources(self._clouds.acting_as_service())
         filled = msgspec.structs.replace(asked.spec, properties=msgspec.to_builtins(policy.properties))
         return codec.encode(ValidateReply(filled), like=request)
 
