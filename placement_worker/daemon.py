@@ -215,11 +215,10 @@ def clouds(conf: cfg.ConfigOpts) -> Clouds:
 
     :raises ConfigurationError: it is not there, or its options do not fit.
     """
-    if conf.cloud.backend != 'inventory':
-        raise errors.ConfigurationError(
-            f'[cloud] backend = {conf.cloud.backend} is not there yet: set it to inventory, and inventory_file to '
-            'the description of a cloud'
-        )
+    if conf.cloud.backend == 'openstack':
+        from placement_worker import access  # noqa: PLC0415  # the libraries of OpenStack, if they are needed
+
+        return access.clouds(conf)
     if not conf.cloud.inventory_file:
         raise errors.ConfigurationError('[cloud] backend = inventory needs inventory_file, the description of a cloud')
     return Inventory.load(conf.cloud.inventory_file)

@@ -19,7 +19,7 @@ GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than R
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Make the options known to a configuration."""
-    for group, options in list_opts():
+    for group, options in own_opts():
         conf.register_opts(options, group=group)
     conf.register_opts(oslo_config_glue.service_opts)
     report_options.set_defaults(conf)
@@ -43,7 +43,7 @@ def validate(conf: cfg.ConfigOpts) -> None:
 
 def validate_options(conf: cfg.ConfigOpts) -> None:
     """The part of `validate` that looks at each option."""
-    for group, options in list_opts():
+    for group, options in own_opts():
         for option in options:
             conf[group][option.dest]
     if conf.worker.topic == conf.worker.slow_topic:
@@ -66,6 +66,7 @@ def validate_timeouts(conf: cfg.ConfigOpts) -> None:
         ('[DEFAULT] graceful_shutdown_timeout', conf.graceful_shutdown_timeout or math.inf),
         ('[worker] consumer_timeout_s', conf.worker.consumer_timeout_s),
     )
+    _check_order(('[cloud] lookup_budget_s', conf.cloud.lookup_budget_s), engine)
     _check_order(engine, ('[worker] liveness_request_age_s', conf.worker.liveness_request_age_s))
 
 
@@ -76,6 +77,13 @@ def _check_order(*order: tuple[str, float]) -> None:
             raise ConfigurationError(f'{shorter} ({told}) has to be less than {longer} ({high} s)')
 
 
+def own_opts() -> list[tuple[str, list[Any]]]:
+    """Our own options by group."""
+    return [('worker', worker.OPTIONS), ('cloud', cloud.OPTIONS), ('load_balancer', load_balancer.OPTIONS)]
+
+
 def list_opts() -> list[tuple[str, list[Any]]]:
     """The options by group, for oslo-config-generator."""
-    return [('worker', worker.OPTIONS), ('cloud', cloud.OPTIONS), ('load_balancer', load_balancer.OPTIONS)]
+    from placement_worker.config import service_auth  # noqa: PLC0415  # keystoneauth, which only one backend needs
+
+    return [*own_opts(), (service_auth.GROUP, service_auth.shown_options())]
