@@ -105,6 +105,11 @@ class OpenStackCloud:
         with self._budget.spent():
             return self._session.project
 
+    @property
+    def home_region(self) -> str | None:
+        """As `Cloud.home_region`: the configured one."""
+        return self._clouds.access.region
+
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `Cloud.zones`."""
         return self._share(('zones', self._named(region)), partial(self._ask_zones, region), keep=True)
