@@ -35,10 +35,9 @@ class Exchange(BaseHTTPRequestHandler):
     server: 'Proxy'
     protocol_version = 'HTTP/1.1'
 
-    def handle_one_request(self) -> None:
+    def handle(self) -> None:
         """Let a rule decide, else pass it on."""
         self.raw_requestline = self.rfile.readline()
-        self.close_connection = True
         if self.raw_requestline and self.parse_request():
             self._body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
             self.server.fault(self.command, self.path, self.headers.get('User-Agent', ''))(self)
