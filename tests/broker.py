@@ -1,25 +1,20 @@
-"""A private RabbitMQ for tests: own ports, node name, data folder and epmd, gone with whoever started it.
-
-Run as a program it is the guard: it starts broker and epmd, and ends both when its standard input closes,
-which happens when the test run ends, however it ends.
-"""
+"""A private RabbitMQ for tests: own ports, node name, data folder and epmd, gone with whoever started it."""
 
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from tests.guard import Guard, Program
+
 SCRIPTS = Path('/usr/lib/rabbitmq/bin')
 START_TIMEOUT_S = 60
-KEEP_DATA = b'keep'  # what the guard is told when the node will be started again
 
 
 def program(name: str) -> str:
@@ -54,7 +49,7 @@ class Broker:
         (self.folder / 'rabbitmq.conf').write_text(
             f'disk_free_limit.absolute = 1MB\nloopback_users = none\n{self._listeners(tls)}'
         )
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
 
     def _listeners(self, tls: Mapping[str, Path] | None) -> str:
         """Where the node listens, as its configuration says it."""
@@ -93,16 +88,9 @@ class Broker:
 
     def start(self) -> Self:
         """Start the node and wait until it takes connections."""
-        program('rabbitmq-server')
-        with open(self.folder / 'output', 'ab') as output:
-            self._guard = subprocess.Popen(
-                [sys.executable, __file__],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=self.environment,
-                start_new_session=True,
-            )
+        output = str(self.folder / 'output')
+        epmd, node = ['epmd', '-address', '127.0.0.1'], [program('rabbitmq-server')]
+        self._guard = Guard(self.folder, [Program(epmd, output), Program(node, output)], self.environment)
         self._wait_until_ready()
         return self
 
@@ -125,7 +113,7 @@ class Broker:
     def kill(self) -> None:
         """End the node at once, as a power cut would; its data stay."""
         if self._guard is not None:
-            self._guard.communicate(KEEP_DATA, timeout=START_TIMEOUT_S)
+            self._guard.close(keep_folder=True)
             self._guard = None
 
     def close(self) -> None:
@@ -135,7 +123,7 @@ class Broker:
     def _wait_until_ready(self) -> None:
         assert self._guard is not None
         deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline and self._guard.poll() is None:
+        while time.monotonic() < deadline and self._guard.runs:
             with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', self.port), 1) as probe:
                 probe.sendall(b'AMQP\0\0\x09\x01')
                 if probe.recv(1):
@@ -144,21 +132,3 @@ class Broker:
         output = (self.folder / 'output').read_text(errors='replace')
         self.close()
         raise RuntimeError(f'RabbitMQ did not start within {START_TIMEOUT_S} s:\n{output}')
-
-
-def guard() -> None:
-    """Run epmd and the broker until standard input closes, then end both, with all their children."""
-    epmd = subprocess.Popen(['epmd', '-address', '127.0.0.1'], stdin=subprocess.DEVNULL)
-    broker = subprocess.Popen([program('rabbitmq-server')], stdin=subprocess.DEVNULL, start_new_session=True)
-    word = sys.stdin.buffer.read()
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(broker.pid, signal.SIGKILL)
-    epmd.kill()
-    broker.wait()
-    epmd.wait()
-    if word != KEEP_DATA:
-        shutil.rmtree(os.environ['HOME'], ignore_errors=True)
-
-
-if __name__ == '__main__':
-    guard()

@@ -1,0 +1,74 @@
+"""What a test run started ends with it."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.guard import Guard, Program
+
+ROOT = Path(__file__).parents[2]
+WAIT_S = 60
+LINGERING = 'sleep 1000 & sleep 1000'
+TEST_RUN = """
+import signal, sys
+from pathlib import Path
+from tests.guard import Guard, Program
+
+folder, file = Path(sys.argv[1]), int(sys.argv[2])
+Guard(folder, [Program(['sh', '-c', sys.argv[3]], str(folder / 'output'), [file])])
+print('started', flush=True)
+signal.pause()
+"""
+
+
+def wait_for_end(reading: int, writing: int) -> None:
+    """Return when no other process holds the writing end."""
+    os.close(writing)
+    assert select.select([reading], [], [], WAIT_S)[0], 'somebody still runs'
+    assert os.read(reading, 1) == b''
+    os.close(reading)
+
+
+def test_programs_and_their_children_end_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
+    folder = tmp_path / 'state'
+    folder.mkdir()
+    reading, writing = os.pipe()
+    arguments = [sys.executable, '-c', TEST_RUN, str(folder), str(writing), LINGERING]
+    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, pass_fds=[writing]) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b'started\n'
+
+        run.send_signal(signal.SIGKILL)
+
+    wait_for_end(reading, writing)
+
+
+def test_the_folder_goes_with_the_programs_unless_they_will_be_started_again(tmp_path: Path) -> None:
+    kept, gone = tmp_path / 'kept', tmp_path / 'gone'
+    for folder in kept, gone:
+        folder.mkdir()
+        reading, writing = os.pipe()
+        guard = Guard(folder, [Program(['sh', '-c', LINGERING], str(folder / 'output'), [writing])])
+
+        guard.close(keep_folder=folder == kept)
+
+        wait_for_end(reading, writing)
+
+    assert (kept.exists(), gone.exists()) == (True, False)
+
+
+def test_programs_see_the_environment_that_they_are_given_alone(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    show = 'import json, os, sys; os.write(int(sys.argv[1]), json.dumps(dict(os.environ)).encode())'
+    program = Program([sys.executable, '-c', show, str(writing)], str(tmp_path / 'output'), [writing])
+
+    guard = Guard(tmp_path, [program], {'A': '1', 'LC_CTYPE': 'C.UTF-8'})
+
+    os.close(writing)
+    with os.fdopen(reading) as shown:
+        assert json.load(shown) == {'A': '1', 'LC_CTYPE': 'C.UTF-8'}
+    guard.close()
