@@ -16,7 +16,6 @@ from tests.integration.processes import NOVAS, Processes
 from tests.integration.service import Service
 
 FIRST_ADDRESS = 256  # of servers; the ones below are left to Neutron
-OF_PROJECT = {'user_domain_id': 'default', 'project_domain_id': 'default'}
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ class Cloud:
             username=user,
             password=seeding.PASSWORD,
             project_name=project or user,
-            **OF_PROJECT,
+            user_domain_id='default',
+            project_domain_id='default',
         )
         return Session(auth)
 

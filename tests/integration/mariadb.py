@@ -30,8 +30,8 @@ def program(folder: Path) -> Program:
     data, socket, first = folder / 'mariadb', folder / 'mariadb.socket', folder / 'mariadb.sql'
     first.write_text('CREATE DATABASE octavia CHARACTER SET utf8mb4;\n')
     data.mkdir()
-    names = {name: _find(name) for name in ('mariadb-install-db', 'mariadbd')}
-    missing = [name for name, path in names.items() if path is None]
+    names = {name: _find(name) or '' for name in ('mariadb-install-db', 'mariadbd')}
+    missing = [name for name, path in names.items() if not path]
     if missing:
         raise RuntimeError(
             f'{", ".join(missing)} not installed: apt-get install mariadb-server-core, or {CHOICE}=sqlite'
