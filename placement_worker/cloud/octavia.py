@@ -147,7 +147,8 @@ class Driver:
                 if not strategies.is_immutable(exc):
                     raise
                 self._wait(self.driving.poll_initial_s)
-                self.wait_settled(lb_id)
+                if self.wait_settled(lb_id) is None:
+                    return
                 raise ApiError(str(exc), 503) from exc  # it may be deleted now
             self.tally.updates += 1
             left = self.wait_settled(lb_id)

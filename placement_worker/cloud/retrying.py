@@ -17,7 +17,7 @@ T = TypeVar('T')
 TOO_MANY = 429
 FAULTS = 500
 NOT_IMPLEMENTED = 501
-_growing = tenacity.wait_exponential_jitter(initial=0.25, max=5, jitter=0.25)
+_growing = tenacity.wait_exponential(multiplier=0.25, max=5) + tenacity.wait_random(0, 0.25)
 
 
 class ServiceFailed(CloudUnavailable):

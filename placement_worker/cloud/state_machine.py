@@ -59,7 +59,8 @@ class StateMachine:
         if any(one['lb'] == object_id for part in KINDS[1:] for one in self.data[part].values()) and not cascade:
             raise ApiError(f'Cannot delete Load Balancer {object_id} - it has children', 400)
         if stored['provisioning_status'].startswith('PENDING'):
-            raise _immutable(object_id)
+            state = stored['provisioning_status']
+            raise ApiError(f'Invalid state {state} of loadbalancer resource {object_id}', 409)
         stored['provisioning_status'] = 'PENDING_DELETE'
         self._pend(object_id, 'DELETED')
 

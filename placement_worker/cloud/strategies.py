@@ -84,7 +84,7 @@ def leaves_doubt(exc: ApiError) -> bool:
 
 def is_immutable(exc: ApiError) -> bool:
     """Whether the load balancer takes no change now: another one is pending, or it is in ERROR."""
-    return exc.status == 409 and 'immutable' in str(exc).lower()
+    return exc.status == 409 and any(words in str(exc).lower() for words in ('immutable', 'invalid state'))
 
 
 def is_unsupported(exc: ApiError) -> bool:
