@@ -1,5 +1,6 @@
 """Real Keystone, Nova, Neutron and Octavia for the test run."""
 
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import pytest
 from openstack.connection import Connection
 
-from tests.integration import mariadb
+from placement_worker.rpc.endpoints import Endpoints
+from tests.integration import acting, mariadb
 from tests.integration.cloud import Cloud
+from tests.integration.clusters import Cluster
 from tests.integration.proxy import Proxy
 
 HERE = Path(__file__).parent
@@ -70,3 +73,14 @@ def proxy(openstack: Cloud) -> Iterator[Callable[..., Proxy]]:
             return made
 
         yield stand_before
+
+
+@pytest.fixture
+def endpoints(openstack: Cloud, tmp_path: Path) -> Endpoints:
+    return acting.endpoints(openstack, tmp_path)
+
+
+@pytest.fixture
+def cluster(openstack: Cloud, endpoints: Endpoints) -> Callable[[int], Cluster]:
+    """Makes clusters with names of their own."""
+    return lambda size: Cluster(openstack, endpoints, f'cluster-{uuid.uuid4()}', size)

@@ -1,0 +1,122 @@
+"""Clusters of a plain user with a load balancer, kept as an engine keeps them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from placement_worker.rpc.endpoints import Endpoints
+from tests.integration import acting
+from tests.integration.cloud import Cloud
+from tests.integration.service import Request, matching
+
+Json = dict[str, Any]
+WRITES = 'POST|PUT|DELETE'
+
+
+class Cluster:
+    """A cluster of a plain user, kept as an engine keeps it: what replies say is written back."""
+
+    def __init__(self, openstack: Cloud, endpoints: Endpoints, name: str, size: int) -> None:
+        self.openstack, self.endpoints, self.name = openstack, endpoints, name
+        self.credentials = {'trust_id': openstack.make_trust()}
+        self.project = acting.project_of(openstack)
+        self.nodes = acting.as_nodes(openstack.add_servers(size))
+        self.data: Json = {}
+        self.policy = lb_policy()
+
+    @property
+    def cluster(self) -> Json:
+        profile = {'type': 'os.nova.server-1.0'}
+        return {
+            'id': self.name,
+            'name': self.name,
+            'project': self.project,
+            'profile': profile,
+            'nodes': self.nodes,
+            'data': self.data,
+        }
+
+    def grow(self, count: int) -> list[str]:
+        """The engine has created so many nodes: their ids."""
+        new = acting.as_nodes(self.openstack.add_servers(count))
+        self.nodes = [*self.nodes, *new]
+        return [node['id'] for node in new]
+
+    def attach(self) -> Json:
+        return self._bind(self.endpoints.policy_attach)
+
+    def detach(self) -> Json:
+        return self._bind(self.endpoints.policy_detach)
+
+    def added(self, ids: list[str], **more: Any) -> Json:
+        data = {'creation': {'count': len(ids), 'nodes': ids}}
+        return self.check('AFTER', 'CLUSTER_SCALE_OUT', data=data, **more)
+
+    def check(self, target: str, action: str, **more: Any) -> Json:
+        top = {key: more.pop(key) for key in ('dry_run', 'expires_at') if key in more}
+        reply = self.endpoints.policy_check(
+            {
+                'target': target,
+                **top,
+                'action': {'id': f'{self.name}-{action}-{len(self.nodes)}', 'action': action, **more},
+                'cluster': self.cluster,
+                'policies': [self.policy],
+                'credentials': self.credentials,
+            }
+        )
+        self._write_back(reply['nodes'])
+        return reply
+
+    def remove(self, ids: list[str]) -> None:
+        """The engine has deleted these nodes."""
+        self.nodes = [node for node in self.nodes if node['id'] not in ids]
+
+    @property
+    def pool(self) -> str:
+        return self.policy['data']['LoadBalancingPolicy']['data']['pool']
+
+    def _bind(self, method: Callable[[object], Json]) -> Json:
+        reply = method({'cluster': self.cluster, 'policy': self.policy, 'credentials': self.credentials})
+        self.policy = {**self.policy, 'data': reply['policy']['data']}
+        self.data = reply['cluster']['data'] if reply['cluster'] else self.data
+        self._write_back(reply['nodes'])
+        return reply
+
+    def _write_back(self, patches: Json) -> None:
+        self.nodes = [{**node, **patches.get(node['id'], {})} for node in self.nodes]
+
+
+def lb_policy(**properties: Any) -> Json:
+    everything = {
+        'pool': {'subnet': 'private-subnet', 'protocol_port': 8080},
+        'vip': {'subnet': 'private-subnet'},
+        'health_monitor': {'type': 'HTTP', 'url_path': '/health'},
+        'lb_status_timeout': 60,
+        **properties,
+    }
+    return {
+        'id': 'balance',
+        'spec': {'type': 'senlin.policy.loadbalance', 'version': '1.3', 'properties': everything},
+        'data': {},
+    }
+
+
+def left(openstack: Cloud, tag: str = '') -> Json:
+    """All that is in the project, of one cluster if it is named: kind -> objects."""
+    octavia = openstack.connect('demo').load_balancer
+    kinds = {
+        'loadbalancers': octavia.load_balancers,
+        'listeners': octavia.listeners,
+        'pools': octavia.pools,
+        'healthmonitors': octavia.health_monitors,
+    }
+    wanted = f'placement-worker:cluster={tag}'
+    found = {
+        kind: [one for one in listed() if not tag or wanted in (one.tags or ())] for kind, listed in kinds.items()
+    }
+    found['members'] = [member for pool in found['pools'] for member in octavia.members(pool.id)]
+    return found
+
+
+def updates(seen: list[Request]) -> list[Request]:
+    """The requests that changed a load balancer."""
+    return matching(seen, WRITES, '/lbaas/')

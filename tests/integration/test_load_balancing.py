@@ -1,0 +1,91 @@
+"""Pools of real Octavia follow clusters of servers in real Nova."""
+
+from collections.abc import Callable
+
+from tests.integration.cloud import Cloud
+from tests.integration.clusters import Cluster, lb_policy, left, updates
+
+
+def test_a_load_balancer_is_made_for_twenty_nodes_in_three_updates_and_follows_the_cluster(
+    openstack: Cloud, cluster: Callable[[int], Cluster]
+) -> None:
+    web = cluster(20)
+
+    with openstack.services['octavia'].watch() as seen:
+        attached = web.attach()
+
+    assert attached['status'] == 'OK', attached['reason']
+    made = left(openstack, web.name)
+    assert {kind: len(objects) for kind, objects in made.items()} == {
+        'loadbalancers': 1,
+        'listeners': 1,
+        'pools': 1,
+        'healthmonitors': 1,
+        'members': 20,
+    }
+    assert {one.provisioning_status for objects in made.values() for one in objects} == {'ACTIVE'}
+    assert {member.id for member in made['members']} == {node['data']['lb_member'] for node in web.nodes}
+    assert len(updates(seen)) <= 3
+    assert web.data['loadbalancers']['balance']['vip_address'] == made['loadbalancers'][0].vip_address
+
+    new = web.grow(50)
+    with openstack.services['octavia'].watch() as seen:
+        grown = web.added(new)
+
+    assert grown['action']['data']['status'] == 'OK', grown['action']['data']['reason']
+    assert len(left(openstack, web.name)['members']) == 70
+    assert len(updates(seen)) == 1
+    details = grown['decisions'][0]['details']
+    assert (len(details['added']), details['updates'], details['failed']) == (50, 1, {})
+
+    planned = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 20}, dry_run=True)
+    assert len(left(openstack, web.name)['members']) == 70
+    with openstack.services['octavia'].watch() as seen:
+        shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 20})
+
+    gone = shrunk['action']['data']['deletion']['candidates']
+    assert planned['action']['data']['deletion']['candidates'] == gone
+    assert planned['decisions'][0]['details']['updates'] == 1
+    assert len(updates(seen)) <= 1
+    staying = {node['data']['lb_member'] for node in web.nodes if node['id'] not in gone}
+    assert {member.id for member in left(openstack, web.name)['members']} == staying
+    assert len(staying) == 50
+
+    web.remove(gone)
+    detached = web.detach()
+
+    assert detached['status'] == 'OK', detached['reason']
+    assert not any(left(openstack, web.name).values())
+    assert not any('lb_member' in node['data'] for node in web.nodes)
+    assert (web.policy['data'], web.data) == ({}, {})
+
+
+def test_a_pool_that_was_there_before_keeps_the_members_of_others(
+    openstack: Cloud, cluster: Callable[[int], Cluster]
+) -> None:
+    octavia = openstack.connect('demo').load_balancer
+    pools = [{'name': 'shared', 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}]
+    balancer = octavia.create_load_balancer(
+        name='shared-frontend', vip_subnet_id=openstack.subnets['private-subnet'], pools=pools
+    )
+    octavia.wait_for_load_balancer(balancer.id, wait=60)
+    [pool] = octavia.pools(name='shared')
+    foreign = octavia.create_member(pool.id, address='10.0.200.1', protocol_port=80, weight=0, backup=True)
+    octavia.wait_for_load_balancer(balancer.id, wait=60)
+    web = cluster(4)
+    web.policy = lb_policy(
+        loadbalancer='shared-frontend', pool={'id': pool.id, 'subnet': 'private-subnet'}, health_monitor=None
+    )
+
+    assert web.attach()['status'] == 'OK'
+    assert len(list(octavia.members(pool.id))) == 5
+    assert web.policy['data']['LoadBalancingPolicy']['data']['preexisting'] is True
+    shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})
+    assert shrunk['action']['data']['status'] == 'OK'
+    web.remove(shrunk['action']['data']['deletion']['candidates'])
+    assert len(list(octavia.members(pool.id))) == 3
+    assert web.detach()['status'] == 'OK'
+
+    [kept] = octavia.members(pool.id)
+    assert (kept.id, kept.weight, kept.backup) == (foreign.id, 0, True)
+    octavia.delete_load_balancer(balancer.id, cascade=True)

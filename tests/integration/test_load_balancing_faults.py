@@ -1,0 +1,211 @@
+"""Whatever goes wrong between worker and real Octavia: it ends as it should, or with nothing left and a reason."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from placement_worker.cloud.octavia import Driving
+from placement_worker.rpc.endpoints import Endpoints
+from tests.integration import faults
+from tests.integration.cloud import Cloud
+from tests.integration.clusters import Cluster, left
+from tests.integration.proxy import Fault, Proxy
+
+
+def refused(status: int, words: str, **headers: str) -> Fault:
+    """Octavia says why not."""
+    body = json.dumps({'faultcode': 'Client', 'faultstring': words}).encode()
+    return faults.answered(status, body, Content_Type='application/json', **headers)
+
+
+PASSING: dict[str, Fault] = {
+    'the connection is reset': faults.reset,
+    'the reply is lost': faults.reply_lost,
+    'garbage': faults.garbage,
+    '409 immutable': refused(409, 'Load Balancer x is immutable and cannot be updated.'),
+    '429': faults.answered(429, Retry_After='1'),
+    '500': faults.answered(500),
+    '502': faults.answered(502),
+    '503': faults.answered(503, Retry_After='1'),
+    '504': faults.answered(504),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('fault', PASSING.values(), ids=PASSING)
+def test_a_fault_of_every_write_and_of_a_read_leaves_no_trace(
+    openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy], fault: Fault
+) -> None:
+    octavia = proxy('load-balancer')
+    web = cluster(3)
+
+    rules = [('PUT', 'members'), ('DELETE', 'loadbalancers'), ('DELETE', 'members')]
+    if fault is not PASSING['409 immutable']:  # Octavia never answers these so
+        rules += [('POST', ''), ('GET', 'loadbalancers/'), ('GET', 'members')]
+    for method, target in rules:
+        octavia.inject(fault, method, target)
+
+    attached = web.attach()
+    assert attached['status'] == 'OK', attached['reason']
+    assert [len(objects) for objects in left(openstack, web.name).values()] == [1, 1, 1, 1, 3]
+    octavia.inject(fault, 'PUT', 'members')
+    grown = web.added(web.grow(2))
+    assert grown['action']['data']['status'] == 'OK', grown['action']['data']['reason']
+    assert len(left(openstack, web.name)['members']) == 5
+    for count in (1, 2):
+        octavia.inject(fault, 'PUT', 'members')
+        shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': count})
+        assert shrunk['action']['data']['status'] == 'OK', shrunk['action']['data']['reason']
+        web.remove(shrunk['action']['data']['deletion']['candidates'])
+    assert len(left(openstack, web.name)['members']) == 2
+    detached = web.detach()
+    assert detached['status'] == 'OK', detached['reason']
+    assert not any(left(openstack, web.name).values())
+
+
+@pytest.mark.long
+def test_a_provider_without_nested_creation_gets_one_part_after_the_other(
+    openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy]
+) -> None:
+    unsupported = refused(501, 'Provider does not support a requested option')
+    proxy('load-balancer').inject(unsupported, 'POST', 'loadbalancers')
+    web = cluster(2)
+
+    assert web.attach()['status'] == 'OK'
+
+    assert [len(objects) for objects in left(openstack, web.name).values()] == [1, 1, 1, 1, 2]
+    assert web.detach()['status'] == 'OK'
+    assert not any(left(openstack, web.name).values())
+
+
+@pytest.mark.long
+def test_a_provider_without_batches_gets_one_member_after_the_other(
+    openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy]
+) -> None:
+    octavia = proxy('load-balancer')
+    octavia.inject(refused(501, 'not supported'), 'PUT', 'members', times=float('inf'))
+    web = cluster(3)
+
+    assert web.attach()['status'] == 'OK'
+    shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})
+
+    assert shrunk['decisions'][0]['details']['updates'] == 2
+    assert len(left(openstack, web.name)['members']) == 1
+    assert web.detach()['status'] == 'OK'
+
+
+@pytest.mark.parametrize(
+    ('status', 'method', 'target'),
+    [(403, 'POST', 'loadbalancers'), (403, 'PUT', 'members'), (400, 'POST', 'loadbalancers')],
+)
+def test_what_octavia_refuses_ends_with_its_words_and_nothing_left(
+    openstack: Cloud,
+    cluster: Callable[[int], Cluster],
+    proxy: Callable[..., Proxy],
+    status: int,
+    method: str,
+    target: str,
+) -> None:
+    refusal = refused(status, 'Quota has been met for resources: pool')
+    proxy('load-balancer').inject(refusal, method, target, times=float('inf'))
+    web = cluster(2)
+
+    reply = web.attach()
+
+    assert reply['status'] == 'ERROR'
+    assert f'Octavia answers {status}: ' in reply['reason']
+    assert 'Quota has been met' in reply['reason']
+    assert not any(left(openstack, web.name).values())
+    assert reply['nodes'] == {}
+
+
+class Killed(BaseException):
+    """The worker dies here."""
+
+
+class Dying:
+    """Octavia's API, until the worker dies at the n-th call: before it, or after it took effect."""
+
+    def __init__(self, api: Any, calls: list[str], at: int, after: bool) -> None:
+        self._api, self._calls, self._at, self._after = api, calls, at, after
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._api, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._calls.append(name)
+            dies = len(self._calls) == self._at
+            if dies and not self._after:
+                raise Killed
+            answer = method(*args, **kwargs)
+            if dies:
+                raise Killed
+            return answer
+
+        return call
+
+
+class DyingClouds:
+    """The clouds, with such an Octavia."""
+
+    def __init__(self, clouds: Any, at: int, after: bool) -> None:
+        self.clouds, self.calls, self.at, self.after = clouds, [], at, after
+
+    def acting_for(self, credentials: Any, project: str | None) -> Any:
+        cloud = self.clouds.acting_for(credentials, project)
+        octavia = cloud.octavia
+        cloud.octavia = lambda region: Dying(octavia(region), self.calls, self.at, self.after)
+        return cloud
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('after', [False, True], ids=['before', 'after'])
+def test_a_worker_that_dies_at_any_step_of_an_attachment_leaves_what_the_next_one_adopts(
+    openstack: Cloud, cluster: Callable[[int], Cluster], endpoints: Endpoints, after: bool
+) -> None:
+    at, survived = 0, False
+    while not survived:
+        at += 1
+        web = cluster(2)
+        dying = DyingClouds(endpoints._clouds, at, after)
+        web.endpoints = Endpoints(dying, endpoints._registry, driving=lambda: Driving(poll_initial_s=0.1))
+        try:
+            web.attach()
+            survived = True
+        except Killed:
+            web.endpoints = endpoints
+            assert web.attach()['status'] == 'OK'
+
+        assert [len(objects) for objects in left(openstack, web.name).values()] == [1, 1, 1, 1, 2]
+        assert web.detach()['status'] == 'OK'
+        assert not any(left(openstack, web.name).values())
+    assert at > 6
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures('row_locks')
+def test_two_copies_of_one_attachment_make_one_load_balancer_or_none(
+    openstack: Cloud, cluster: Callable[[int], Cluster]
+) -> None:
+    with ThreadPoolExecutor(2) as workers:
+        for _ in range(20):
+            web = cluster(2)
+            asked = {'cluster': web.cluster, 'policy': web.policy, 'credentials': web.credentials}
+            replies = list(workers.map(web.endpoints.policy_attach, [asked, asked]))
+
+            there = {one.id for one in left(openstack, web.name)['loadbalancers']}
+            named = {
+                reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer']
+                for reply in replies
+                if reply['status'] == 'OK'
+            }
+            assert len(there) <= 1, replies
+            assert named <= there, replies
+            assert named or all(reply['status'] == 'ERROR' for reply in replies)
+            for reply in replies:
+                web.policy = {**web.policy, 'data': reply['policy']['data'] or web.policy['data']}
+            assert web.detach()['status'] == 'OK'
+            assert not any(left(openstack, web.name).values())
