@@ -1,5 +1,6 @@
 """Clusters of a plain user with a load balancer, kept as an engine keeps them."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +47,13 @@ class Cluster:
 
     def detach(self) -> Json:
         return self._bind(self.endpoints.policy_detach)
+
+    def twin(self) -> 'Cluster':
+        """The same cluster in the hands of another worker: it has its own view of the nodes."""
+        return copy.copy(self)
+
+    def node(self, node_id: str) -> Json:
+        return next(node for node in self.nodes if node['id'] == node_id)
 
     def added(self, ids: list[str], **more: Any) -> Json:
         data = {'creation': {'count': len(ids), 'nodes': ids}}

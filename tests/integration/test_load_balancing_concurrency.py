@@ -1,0 +1,45 @@
+"""Workers that meet at one pool of real Octavia."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.integration.cloud import Cloud
+from tests.integration.clusters import Cluster, left
+
+TOGETHER_S = 60
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures('row_locks')
+def test_two_workers_at_one_pool_for_a_minute_leave_exactly_the_expected_members(
+    openstack: Cloud, cluster: Callable[[int], Cluster]
+) -> None:
+    web = cluster(2)
+    assert web.attach()['status'] == 'OK'
+    ends = time.monotonic() + TOGETHER_S
+
+    def work(number: int) -> set[str]:
+        """Create single nodes, delete every third; what should be members in the end."""
+        mine = web.twin()
+        nodes: list[str] = []
+        while time.monotonic() < ends:
+            nodes += mine.grow(1)
+            reply = mine.check('AFTER', 'NODE_CREATE', node=mine.node(nodes[-1]))
+            assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
+            if len(nodes) % 3 == 0:
+                gone = nodes.pop(0)
+                reply = mine.check('BEFORE', 'NODE_DELETE', node=mine.node(gone))
+                assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
+                mine.remove([gone])
+        return {mine.node(node_id)['data']['lb_member'] for node_id in nodes}
+
+    with ThreadPoolExecutor(2) as workers:
+        kept = list(workers.map(work, range(2)))
+
+    expected = {node['data']['lb_member'] for node in web.nodes}.union(*kept)
+    assert min(map(len, kept)) >= 2
+    assert {member.id for member in left(openstack, web.name)['members']} == expected
+    assert web.detach()['status'] == 'OK'
