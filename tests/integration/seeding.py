@@ -14,7 +14,7 @@ SERVICE_USERS = {
     'neutron': ('admin', 'service'),
     'nova': ('admin', 'service'),
     'octavia': ('admin', 'service'),
-    'placement-worker': ('member', 'service'),
+    'placement-worker': ('reader', 'service'),
 }
 PLAIN_USERS = ('demo', 'other')
 PLAIN_ROLES = ('member', 'load-balancer_member')

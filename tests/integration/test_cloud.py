@@ -42,7 +42,8 @@ def test_servers_have_addresses_on_the_networks_asked_for(openstack: Cloud) -> N
 
     assert [server.availability_zone for server in servers] == ['az1', 'az4']
     for server, asked in zip(servers, made, strict=True):
-        cards = [server.addresses[name] for name in ('other', 'private')]
+        assert list(server.addresses) == ['other', 'private']
+        cards = server.addresses.values()
         assert [address['addr'] for card in cards for address in card] == list(asked.addresses)
     assert [address['version'] for address in servers[0].addresses['private']] == [6, 4]
 
@@ -75,9 +76,17 @@ def test_who_is_trusted_lists_zones_and_keeps_load_balancers_as_the_one_who_trus
     trusted.load_balancer.wait_for_delete(made, wait=WAIT_S)
 
 
+def test_the_service_user_by_itself_reads_and_makes_nothing(openstack: Cloud) -> None:
+    connection = openstack.connect('placement-worker', project='service')
+
+    assert zones(connection) == {'az1': True, 'az2': True, 'az3': True}
+    wanted = {'loadbalancer': {'vip_subnet_id': openstack.subnets['private-subnet']}}
+    assert connection.load_balancer.post('/lbaas/loadbalancers', json=wanted).status_code == 403
+
+
 def test_a_load_balancer_needs_a_region_that_has_octavia(openstack: Cloud) -> None:
     with pytest.raises(ServiceDisabledException):
-        openstack.connect('demo', region='RegionTwo').load_balancer.get('/v2/lbaas/loadbalancers')
+        openstack.connect('demo', region='RegionTwo').load_balancer.get('/lbaas/loadbalancers')
 
 
 def test_a_service_counts_the_requests_that_reach_it(openstack: Cloud) -> None:
