@@ -8,7 +8,7 @@ from uuid import UUID
 from placement_worker.cloud import Network, Subnet, answers, services, transport
 from placement_worker.cloud.lbaas import Octavia
 from placement_worker.cloud.reading import Reader
-from placement_worker.cloud.retrying import Budget, Patience, ServiceFailed
+from placement_worker.cloud.retrying import Allowance, Patience, ServiceFailed
 from placement_worker.cloud.sessions import Access, Session, Sessions
 from placement_worker.errors import InvalidInput, Rejected
 from placement_worker.model import Credentials, ServerDetails
@@ -94,7 +94,7 @@ class OpenStackCloud:
         self._session = session
         self._project = project
         self._reader = Reader(session, clouds.access, clouds.patience)
-        self._budget = Budget(clouds.patience.budget_s)
+        self._allowance = Allowance(clouds.patience.budget_s)
 
     @property
     def project(self) -> str | None:
@@ -102,7 +102,7 @@ class OpenStackCloud:
 
         :raises ServiceFailed: Keystone gives no token.
         """
-        with self._budget.spent():
+        with self._allowance.spent():
             return self._session.project
 
     @property
@@ -159,7 +159,7 @@ class OpenStackCloud:
         """
         asking = _Asking(ask)
         keep_s = self._clouds.validity_ttl_s if keep else 0
-        with self._budget.spent():
+        with self._allowance.spent():
             owner = self._project or self._session.project
             share = partial(
                 self._clouds.sessions.flights.share,
@@ -213,7 +213,7 @@ class OpenStackCloud:
 
         :raises InvalidInput: several have this name.
         """
-        with self._budget.spent():
+        with self._allowance.spent():
             base = self._reader.endpoint('network', region)
             if base is None:
                 return None

@@ -1,5 +1,6 @@
 """Ask a service again while that may help and there is time, then say which service failed and why."""
 
+import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,13 +12,14 @@ import tenacity
 from placement_worker.cloud import transport
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.services import Service
+from placement_worker.cloud.strategies import Budget, as_told, growing, spent
 from placement_worker.errors import CloudUnavailable
 
 T = TypeVar('T')
 TOO_MANY = 429
 FAULTS = 500
 NOT_IMPLEMENTED = 501
-_growing = tenacity.wait_exponential(multiplier=0.25, max=5) + tenacity.wait_random(0, 0.25)
+WAIT_S = as_told(growing(0.25, 5, random.Random()))  # noqa: S311  # jitter that keeps workers apart
 
 
 class ServiceFailed(CloudUnavailable):
@@ -36,7 +38,7 @@ class ServiceFailed(CloudUnavailable):
         return self.status is not None and not _passes(self.status)
 
 
-class Budget:
+class Allowance:
     """Seconds that may be spent on look-ups, one after the other; used by one thread."""
 
     def __init__(self, total_s: float) -> None:
@@ -72,18 +74,18 @@ class Patience:
         :raises ServiceFailed: naming service and cause.
         """
         started = time.monotonic()
-        deadline = started + transport.left_s(self.budget_s)
-        if deadline <= started:
+        left_s = transport.left_s(self.budget_s)
+        if left_s <= 0:
             raise ServiceFailed(f'{service.name} service not asked: no time is left for look-ups{service.where}')
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_may_pass),
-            wait=_wait_s,
-            stop=_Stop(self.max_attempts, deadline),
+            wait=WAIT_S,
+            stop=tenacity.stop_after_attempt(self.max_attempts) | spent(Budget(left_s, time.monotonic)),
             sleep=self.sleep,
             reraise=True,
         )
         try:
-            with transport.until(deadline):
+            with transport.until(started + left_s):
                 return retrying(call)
         except ApiError as exc:
             attempts = int(retrying.statistics['attempt_number'])
@@ -98,23 +100,6 @@ def _may_pass(exc: BaseException) -> bool:
 def _passes(status: int) -> bool:
     """Too many requests, or a fault of the service."""
     return status == TOO_MANY or (status >= FAULTS and status != NOT_IMPLEMENTED)
-
-
-def _wait_s(state: tenacity.RetryCallState) -> float:
-    exc = state.outcome.exception() if state.outcome else None
-    asked_s = exc.retry_after_s if isinstance(exc, ApiError) else None
-    return _growing(state) if asked_s is None else asked_s
-
-
-class _Stop(tenacity.stop_after_attempt):
-    """After so many attempts, or before a wait that leaves no time for another one."""
-
-    def __init__(self, max_attempts: int, deadline: float) -> None:
-        super().__init__(max_attempts)
-        self._deadline = deadline
-
-    def __call__(self, state: tenacity.RetryCallState) -> bool:
-        return super().__call__(state) or time.monotonic() + state.upcoming_sleep >= self._deadline
 
 
 def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) -> str:
