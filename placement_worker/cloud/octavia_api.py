@@ -14,20 +14,27 @@ from placement_worker.cloud.lbaas import ApiError, Kind, Resource
 from placement_worker.cloud.retrying import ServiceFailed
 from placement_worker.cloud.sessions import Session
 
-BAD_REQUEST = 400
 UNAUTHORIZED = 401
-VERSION = (2,)
+STATUS = 'provisioning_status'
 _IN_SDK: dict[Kind, str] = {'loadbalancer': 'load_balancer', 'healthmonitor': 'health_monitor'}
 """Names of kinds in openstacksdk's methods, where they are not the API's own."""
+
+
+_STATELESS = ('flavor', 'availability_zone')
 
 
 class OctaviaApi:
     """As `Octavia`."""
 
-    def __init__(self, session: Session, region: str | None, interfaces: Sequence[str]) -> None:
+    def __init__(self, session: Session, region: str | None, interfaces: Sequence[str], url: str) -> None:
+        """Call nobody yet.
+
+        :param url: of Octavia in the catalog, for errors.
+        """
         self._session = session
         self._region = region
         self._interfaces = list(interfaces)
+        self._url = url
 
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
         """As `Octavia.find`.
@@ -50,7 +57,8 @@ class OctaviaApi:
     def show(self, kind: Kind, object_id: str) -> Resource:
         """As `Octavia.show`."""
         with self._proxy() as proxy:
-            return _plain(getattr(proxy, f'get_{_IN_SDK.get(kind, kind)}')(object_id))
+            shown = getattr(proxy, f'get_{_IN_SDK.get(kind, kind)}')(object_id)
+            return _plain(shown, 'name' if kind in _STATELESS else STATUS)
 
     def create(self, kind: Kind, body: Resource) -> Resource:
         """As `Octavia.create`."""
@@ -93,36 +101,18 @@ class OctaviaApi:
         except ServiceFailed as exc:
             # Without a token nothing was asked, so a status of Keystone's must not look like one of Octavia's.
             raise ApiError(str(exc), UNAUTHORIZED if exc.is_refusal else None) from exc
-        except (*faults.LIBRARY, exceptions.SDKException, AttributeError) as exc:
-            raise faults.fault_of(exc, self._session.load_balancers.get(self._region, (None, None))[1]) from exc
+        except (*faults.LIBRARY, exceptions.SDKException) as exc:
+            raise faults.fault_of(exc, self._url) from exc
 
     def _connected(self) -> Proxy:
-        """The proxy, made at the first call of a session: where the API is has to be asked of Octavia once."""
-        known = self._session.load_balancers.get(self._region)
-        if known is None:
-            known = self._session.load_balancers[self._region] = self._connect()
-        return known[0]
-
-    def _connect(self) -> tuple[Proxy, str]:
-        """The proxy and the URL of the API.
-
-        openstacksdk goes on with a wrong URL where asking for the version fails, and then finds nothing there, so ask
-        first; it takes the answer from the session's cache.
-        """
-        found = self._session.plugin.get_endpoint_data(
-            self._session,
-            service_type='load-balancer',
-            interface=self._interfaces,  # type: ignore[arg-type]  # it takes lists, and says so
-            region_name=self._region,
-            min_version=VERSION,
-            max_version=VERSION,
-        )
-        if found is None or found.url is None:
-            raise ApiError(f'The catalog has no load-balancer service in region {self._region}', BAD_REQUEST)
-        region = cloud_region.from_session(
-            self._session, region_name=self._region, interface=self._interfaces, app_name='placement-worker'
-        )
-        return Connection(config=region).load_balancer, found.url
+        """The proxy; made once for a session and region."""
+        made = self._session.load_balancers.get(self._region)
+        if made is None:
+            region = cloud_region.from_session(
+                self._session, region_name=self._region, interface=self._interfaces, app_name='placement-worker'
+            )
+            made = self._session.load_balancers[self._region] = Connection(config=region).load_balancer
+        return made
 
 
 def _answered(answer: Any) -> Any:
@@ -130,12 +120,13 @@ def _answered(answer: Any) -> Any:
     return answer.json()
 
 
-def _plain(resource: Any) -> Resource:
+def _plain(resource: Any, key: str = STATUS) -> Resource:
     """The object as the API shows it.
 
+    :param key: what every object of its kind has.
     :raises ValueError: openstacksdk takes an answer that is no JSON for one without a body.
     """
     shown: Resource = resource.to_dict(original_names=True, computed=False, headers=False)
-    if not shown.get('provisioning_status') and not shown.get('name'):
-        raise ValueError('an answer without an object')
+    if not shown.get(key):
+        raise ValueError(f'no object with a {key}')
     return shown

@@ -149,8 +149,10 @@ class OpenStackCloud:
         """As `Cloud.octavia`."""
         from placement_worker.cloud.octavia_api import OctaviaApi  # noqa: PLC0415  # 13 MB that placement needs not
 
-        self._reader.endpoint('load-balancer', region)
-        return OctaviaApi(self._session, self._named(region), self._clouds.access.interfaces)
+        url = self._reader.endpoint('load-balancer', region)
+        if url is None:
+            raise ServiceFailed(f'The catalog has no load-balancer service in region {region}')
+        return OctaviaApi(self._session, self._named(region), self._clouds.access.interfaces, url)
 
     def _share(self, question: tuple[Hashable, ...], ask: Callable[[], T], *, keep: bool = False) -> T:
         """The answer to what all checks of the project may ask at once.
