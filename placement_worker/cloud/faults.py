@@ -19,11 +19,12 @@ LIBRARY = (
     keystone.ClientException,
     requests.RequestException,
     msgspec.MsgspecError,
-    ValueError,
+    AttributeError,
     LookupError,
     TypeError,
+    ValueError,
 )
-"""What the libraries raise; the last three where an answer is not what they expect."""
+"""What the libraries raise; the last four where an answer is not what they expect."""
 
 
 def fault_of(exc: BaseException, url: str | None) -> ApiError:

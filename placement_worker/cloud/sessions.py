@@ -1,5 +1,6 @@
 """Sessions that act for the owner of a trust, or for the service user; kept, so that a warm check needs no token."""
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,13 @@ from placement_worker.cloud.flights import Flights
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.retrying import Patience
 from placement_worker.cloud.services import TRUST_LOGIN, USER_LOGIN
+
+TELLS_TRUSTS = 'keystoneauth.identity.v3.base'
+"""The logger that repeats whole tokens' bodies at DEBUG, with the ids of trusts."""
+
+
+def _is_no_debug(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.DEBUG
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,7 @@ class Sessions:
 
         :param max_sessions: kept for trusts, at least 1; that of the service user is kept besides.
         """
+        logging.getLogger(TELLS_TRUSTS).addFilter(_is_no_debug)
         self.patience = patience
         self.flights = Flights()
         self.connections = transport.session()
