@@ -1,0 +1,49 @@
+"""The embedded fake of OpenStack's services, and the clouds over it."""
+
+import pytest
+from keystoneauth1.identity import v3
+
+from placement_worker.cloud.openstack import OpenStackClouds
+from placement_worker.cloud.retrying import Patience
+from placement_worker.cloud.sessions import Access
+from tests.unit.cloud.fake_services import FakeServices
+
+PASSWORD = 'hunter2'
+
+
+@pytest.fixture
+def services():
+    made = FakeServices()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def naps():
+    """The waits between attempts, in seconds; nobody sleeps."""
+    return []
+
+
+@pytest.fixture
+def make_clouds(services, naps):
+    made = []
+
+    def make(budget_s=20, max_attempts=4, request_timeout_s=60, interfaces=('public',), region='RegionOne', **options):
+        def log_in(trust_id):
+            scope = {'trust_id': trust_id} if trust_id else {'project_name': 'service', 'project_domain_id': 'default'}
+            return v3.Password(
+                f'{services.url}/v3', username='u', password=PASSWORD, user_domain_id='default', **scope
+            )
+
+        access = Access(log_in, region, interfaces, {'timeout': request_timeout_s})
+        made.append(OpenStackClouds(access, patience=Patience(max_attempts, budget_s, naps.append), **options))
+        return made[-1]
+
+    yield make
+    for clouds in made:
+        clouds.sessions.connections.close()
+
+
+@pytest.fixture
+def clouds(make_clouds):
+    return make_clouds()

@@ -1,0 +1,229 @@
+"""Keystone, Nova, Neutron and Octavia, as small as the rules that are tested need them, on one port of loopback."""
+
+import itertools
+import json
+import threading
+import time
+from collections import defaultdict
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+PROJECTS = {'trust-a': 'project-a', 'trust-a2': 'project-a', 'trust-b': 'project-b', None: 'service'}
+REGIONS = ('RegionOne', 'RegionTwo')
+DRIP_S = 0.05
+
+
+class FakeServices(ThreadingHTTPServer):
+    """What it holds is set by the tests.
+
+    `seen` lists the requests that came (method, path, query), `bodies` what they held.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self):
+        super().__init__(('127.0.0.1', 0), Handler)
+        self.url = f'http://127.0.0.1:{self.server_port}'
+        self.seen = []
+        self.bodies = []
+        self.tokens = {}
+        self.trusts = dict(PROJECTS)
+        self.interfaces = ('public',)
+        self.lifetime_s = 3600
+        self.zones = {'RegionOne': {'az1': True, 'az2': False}, 'RegionTwo': {'az3': True}}
+        self.servers = []
+        self.networks = []
+        self.subnets = []
+        self.faults = defaultdict(list)
+        self.before = lambda method, path: None
+        self._lock = threading.Lock()
+        self._serials = itertools.count(1)
+        threading.Thread(target=self.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True).start()
+
+    def fail(self, path, *faults):
+        """The next requests for a path that ends so meet these, one each."""
+        self.faults[path] += faults
+
+    def count(self, path):
+        """How many requests there were for a path that ends so."""
+        return len([one for one in self.seen if one[1].endswith(path)])
+
+    def fault(self, path):
+        with self._lock:
+            for end, faults in self.faults.items():
+                if path.endswith(end) and faults:
+                    return faults.pop(0)
+        return None
+
+    def token(self, trust_id):
+        with self._lock:
+            token = f'secret-token-{next(self._serials)}'
+            self.tokens[token] = trust_id
+            return token
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+def answer(status, body='', **headers):
+    """A fault: this answer, whatever was asked."""
+    content = body if isinstance(body, (str, bytes)) else json.dumps(body)
+    named = {name.replace('_', '-'): value for name, value in headers.items()}
+    return lambda handler: handler.reply(status, content, {'Content-Type': 'application/json', **named})
+
+
+def reset(handler):
+    """A fault: the connection ends without an answer."""
+    handler.close_connection = True
+    handler.connection.shutdown(2)
+
+
+def hang(handler):
+    """A fault: no answer."""
+    with suppress(OSError):
+        handler.connection.recv(1)
+
+
+def drip(text):
+    """A fault: an answer that comes a byte at a time, for ever."""
+
+    def fault(handler):
+        with suppress(OSError):
+            handler.wfile.write(text)
+            while True:
+                handler.wfile.write(b' ')
+                time.sleep(DRIP_S)
+
+    return fault
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def handle_any(self):
+        parts = urlsplit(self.path)
+        size = int(self.headers.get('Content-Length') or 0)
+        self.body = json.loads(self.rfile.read(size) or '{}')
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        self.server.seen.append((self.command, parts.path, query))
+        self.server.bodies.append(self.body)
+        self.server.before(self.command, parts.path)
+        fault = self.server.fault(parts.path)
+        if fault:
+            fault(self)
+        else:
+            self.serve(parts.path, query)
+
+    do_GET = do_POST = do_PUT = do_DELETE = handle_any  # noqa: N815
+
+    def serve(self, path, query):
+        if path == '/v3/auth/tokens':
+            return self.log_in()
+        if self.server.tokens.get(self.headers.get('X-Auth-Token'), '') not in self.server.trusts:
+            return self.reply(401, '{"error": {"message": "The token is not valid."}}')
+        service, _, rest = path.strip('/').partition('/')
+        return getattr(self, f'serve_{service}')(rest, query)
+
+    def log_in(self):
+        trust_id = self.body['auth'].get('scope', {}).get('OS-TRUST:trust', {}).get('id')
+        if trust_id not in self.server.trusts:
+            return self.reply(404, json.dumps({'error': {'message': f'Could not find trust: {trust_id}.'}}))
+        now = time.time()
+        project = {'id': self.server.trusts[trust_id], 'name': 'p', 'domain': {'id': 'default', 'name': 'Default'}}
+        token = {
+            'methods': ['password'],
+            'user': {'id': 'u', 'name': 'u', 'domain': {'id': 'default', 'name': 'Default'}},
+            'project': project,
+            'issued_at': stamp(now),
+            'expires_at': stamp(now + self.server.lifetime_s),
+            'catalog': self.catalog(),
+            'OS-TRUST:trust': {'id': trust_id},
+        }
+        return self.reply(201, json.dumps({'token': token}), {'X-Subject-Token': self.server.token(trust_id)})
+
+    def catalog(self):
+        paths = {'compute': '/nova-{}', 'network': '/neutron', 'load-balancer': '/octavia'}
+        return [
+            {
+                'id': kind,
+                'type': kind,
+                'name': kind,
+                'endpoints': [
+                    {
+                        'id': f'{kind}{region}',
+                        'interface': interface,
+                        'region': region,
+                        'region_id': region,
+                        'url': self.server.url + path.format(region),
+                    }
+                    for region in REGIONS
+                    for interface in self.server.interfaces
+                ],
+            }
+            for kind, path in paths.items()
+        ]
+
+    def serve_v3(self, path, query):
+        assert path == 'regions'
+        self.show({'regions': [{'id': region, 'links': {}} for region in REGIONS]})
+
+    def serve_nova(self, region, path, query):
+        if path == 'os-availability-zone':
+            zones = self.server.zones[region].items()
+            rows = [{'zoneName': name, 'zoneState': {'available': up}, 'hosts': None} for name, up in zones]
+            return self.show({'availabilityZoneInfo': rows})
+        assert path == 'servers/detail'
+        servers, size = self.server.servers, min(int(query['limit']), 2)
+        first = [server['id'] for server in servers].index(query['marker']) + 1 if 'marker' in query else 0
+        page = servers[first : first + size]
+        links = [{'rel': 'next', 'href': 'http://elsewhere/'}] if first + size < len(servers) else []
+        return self.show({'servers': page, 'servers_links': links} if links else {'servers': page})
+
+    def serve_neutron(self, path, query):
+        what = path.rpartition('/')[2]
+        [(key, value)] = query.items()
+        self.show({what: [row for row in getattr(self.server, what) if row[key] == value]})
+
+    def serve_octavia(self, path, query):
+        key = path.rpartition('/')[2]
+        body = {key: [], f'{key}_links': []} if self.command == 'GET' else self.body
+        self.reply(200 if self.command == 'GET' else 202, json.dumps(body))
+
+    def show(self, body):
+        self.reply(200, json.dumps(body))
+
+    def reply(self, status, content, headers=None):
+        content = content.encode() if isinstance(content, str) else content
+        with suppress(OSError):
+            self.send_response_only(status)
+            for name, value in {'Content-Type': 'application/json', **(headers or {})}.items():
+                self.send_header(name, value)
+            self.send_header('Content-Length', str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+    def __getattr__(self, name):
+        if name.startswith('serve_nova-'):
+            return lambda path, query: self.serve_nova(name.partition('-')[2], path, query)
+        raise AttributeError(name)
+
+    def log_message(self, format, *args):  # noqa: A002
+        """Print nothing."""
+
+
+def stamp(moment):
+    return time.strftime('%Y-%m-%dT%H:%M:%S.000000Z', time.gmtime(moment))
+
+
+def server(server_id, zone='az1', addresses=('10.0.0.5',)):
+    """A server as Nova shows it."""
+    cards = [{'addr': address, 'version': 4, 'OS-EXT-IPS:type': 'fixed'} for address in addresses]
+    return {
+        'id': server_id,
+        'name': server_id,
+        'OS-EXT-AZ:availability_zone': zone,
+        'addresses': {'net': cards} if cards else {},
+    }
