@@ -39,6 +39,28 @@ def deletion_policy(criteria: str = 'OLDEST_FIRST', *, version: str = '1.1', **p
     return _binding('deletion', version, {'criteria': criteria, **properties})
 
 
+def balancing_policy(*, version: str = '1.1', data: Json | None = None, **properties: Any) -> Json:
+    """With a load balancer of its own on the subnet of `balancing.Lab`, unless the properties name another one."""
+    subnet = {'subnet': 'private-subnet'}
+    own = {} if 'loadbalancer' in properties else {'vip': subnet}
+    merged = {'pool': subnet, **own, **properties}
+    merged['pool'] = {**subnet, **merged['pool']}
+    return _binding('loadbalance', version, merged, data=data or {})
+
+
+def connected(number: int, **more: Any) -> Json:
+    """A node with an address on the network of `balancing.Lab`."""
+    address = {'addr': f'10.0.0.{number}', 'version': 4}
+    return node(number, details={'addresses': {'private': [address]}}, **more)
+
+
+def bind(policy: Json, members: Sequence[Json] = (), **more: Any) -> Json:
+    """Attach or detach a policy; `more` goes to the cluster, but for `expires_at`."""
+    asked = request('', (), members)
+    top = {key: more.pop(key) for key in ('expires_at',) if key in more}
+    return {'cluster': {**asked['cluster'], **more}, 'policy': policy, **top}
+
+
 def request(action: str, policies: Sequence[Json], members: Sequence[Json] = (), **more: Any) -> Json:
     """A BEFORE check; `more` goes to the action, but for what belongs to request or cluster."""
     top = {key: more.pop(key) for key in ('target', 'explain', 'dry_run', 'expires_at', 'reply_to') if key in more}

@@ -1,0 +1,179 @@
+"""An embedded cloud with load balancers, on a clock that moves only while somebody sleeps."""
+
+import copy
+import datetime
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.octavia import Driving
+from placement_worker.cloud.simulator import Settings, Simulator
+from placement_worker.cloud.state_machine import StateMachine
+from placement_worker.cloud.stores import Memory
+from placement_worker.policies.registry import Registry
+from placement_worker.rpc.endpoints import Endpoints
+from tests.requests import Json, balancing_policy, bind
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
+REGION = 'R1'
+KINDS = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
+DESCRIPTION = {
+    'regions': [REGION, 'R2'],
+    'networks': {'private': {'id': 'net1'}},
+    'subnets': {
+        'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'},
+        'six-subnet': {'id': 'sub6', 'network': 'private', 'ip_version': 6},
+    },
+}
+registry = functools.cache(Registry.installed)
+
+
+class Clock:
+    """Seconds since 1970."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def after(self, seconds: float) -> str:
+        """The time of day then, as requests say it."""
+        return datetime.datetime.fromtimestamp(self.now + seconds, datetime.UTC).isoformat()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of Octavia's API that is about to be made."""
+
+    name: str
+    arguments: Sequence[Any]
+    act: Callable[[], Any]
+
+    @property
+    def writes(self) -> bool:
+        return self.name not in ('find', 'show', 'members')
+
+    def __str__(self) -> str:
+        return f'{self.name} {self.arguments[0]}' if self.name in ('find', 'show', 'create', 'delete') else self.name
+
+
+Around = Callable[[Call], Any]
+
+
+class Watched:
+    """An Octavia whose calls go through a function, which may do something else instead."""
+
+    def __init__(self, octavia: Simulator, around: Around) -> None:
+        self._octavia, self._around = octavia, around
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._octavia, name)
+        return lambda *args, **options: self._around(Call(name, args, lambda: method(*args, **options)))
+
+
+@dataclass
+class Lab:
+    """The worker over a cloud whose load balancers can be looked into; also that cloud, as `Clouds` and `Cloud`.
+
+    :ivar pending_s: how long changes of load balancers stay pending.
+    :ivar around: has every call of Octavia's API made.
+    :ivar calls: the calls that were made.
+    """
+
+    pending_s: float = 1
+    description: Json = field(default_factory=dict)
+    batch_members: bool = True
+    clock: Clock = field(default_factory=Clock)
+    store: Memory = field(default_factory=Memory)
+    around: Around = lambda call: call.act()  # noqa: E731
+    calls: list[Call] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.inventory = Inventory.parse({**DESCRIPTION, **self.description}, 'test')
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inventory, name)
+
+    def acting_for(self, credentials: object, project: str | None) -> 'Lab':
+        return self
+
+    def acting_as_service(self) -> 'Lab':
+        return self
+
+    def octavia(self, region: str | None) -> Any:
+        settings = Settings(pending_s=self.pending_s, flavors=['small'])
+        subnets = {entry.id: entry.cidr for entry in self.inventory.subnets.values()}
+        simulator = Simulator(settings, self.store, subnets, region or REGION, now=self.clock)
+        return Watched(simulator, self._watched)
+
+    def _watched(self, call: Call) -> Any:
+        self.calls.append(call)
+        return self.around(call)
+
+    def endpoints(self) -> Endpoints:
+        return Endpoints(
+            self,
+            registry(),
+            driving=lambda: Driving(self.batch_members, sleep=self.clock.sleep, clock=self.clock),
+            now=lambda: datetime.datetime.fromtimestamp(self.clock(), datetime.UTC),
+            clock=self.clock,
+        )
+
+    def check(self, request: Json) -> Json:
+        return self.endpoints().policy_check(request)
+
+    def attach(self, request: Json) -> Json:
+        return self.endpoints().policy_attach(request)
+
+    def detach(self, request: Json) -> Json:
+        return self.endpoints().policy_detach(request)
+
+    def attached(self, members: Sequence[Json], **properties: Any) -> tuple[Json, list[Json]]:
+        """Policy and nodes as they are after attaching."""
+        policy = balancing_policy(**properties)
+        reply = self.attach(bind(policy, members))
+        assert reply['status'] == 'OK', reply['reason']
+        return {**policy, 'data': reply['policy']['data']}, patched(members, reply)
+
+    def foreign(self, *addresses: str, port: int = 80) -> tuple[str, str]:
+        """Somebody else's load balancer `front`, with a pool and its members; the ids of both."""
+        octavia = Simulator(Settings(), self.store, None, REGION, now=self.clock)
+        lb = octavia.create('loadbalancer', {'name': 'front', 'vip_address': '10.0.0.200'})['id']
+        listener = octavia.create('listener', {'loadbalancer_id': lb, 'protocol': 'HTTP', 'protocol_port': 80})
+        pool = octavia.create('pool', {'listener_id': listener['id'], 'protocol': 'HTTP'})['id']
+        octavia.create('healthmonitor', {'pool_id': pool, 'type': 'PING'})
+        for address in addresses:
+            octavia.create_member(pool, {'address': address, 'protocol_port': port, 'name': 'foreign', 'weight': 7})
+        return lb, pool
+
+    def settled(self) -> Json:
+        """Everything that there will be when nothing is pending any more: kind -> objects."""
+        with self.store.changing() as state:
+            machine = StateMachine(copy.deepcopy(state.get(REGION, {})), self.clock() + 10**6, 0)
+        objects = {kind: machine.all(kind) for kind in KINDS}
+        return {**objects, 'member': [one for pool in machine.data['members'].values() for one in pool.values()]}
+
+    def addresses(self) -> list[str]:
+        """The addresses of all members of all pools, sorted."""
+        return sorted(member['address'] for member in self.settled()['member'])
+
+    def is_empty(self) -> bool:
+        return not any(self.settled().values())
+
+
+def patched(members: Sequence[Json], reply: Json) -> list[Json]:
+    """The nodes as a reply leaves them."""
+    return [{**one, **reply['nodes'].get(one['id'], {})} for one in members]
+
+
+def data_of(members: Sequence[Json]) -> Json:
+    """Node id -> its data."""
+    return {one['id']: one['data'] for one in members}
