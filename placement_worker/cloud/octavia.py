@@ -80,7 +80,12 @@ class Driver:
 
         :raises ApiError: its last answer.
         """
-        return self._retrying()(lambda: self._counted(call))
+        return self._retrying()(lambda: self.counted(call))
+
+    def counted(self, call: Callable[[], T]) -> T:
+        """Make one call of the API, once."""
+        self.tally.calls += 1
+        return call()
 
     def write(self, lb_id: str, act: Callable[[], object], done: Callable[[], bool]) -> None:
         """Change something of a load balancer, and wait until it is ACTIVE again.
@@ -124,7 +129,7 @@ class Driver:
             retry_error_callback=lambda state: self._too_long(lb_id, state),
         )
         try:
-            shown: Resource = looking(lambda: self._counted(lambda: self.octavia.show('loadbalancer', lb_id)))
+            shown: Resource = looking(lambda: self.counted(lambda: self.octavia.show('loadbalancer', lb_id)))
         except ApiError as exc:
             if exc.status == 404:
                 return None
@@ -165,7 +170,7 @@ class Driver:
             try:
                 change()
             except ApiError as exc:
-                if not strategies.leaves_doubt(exc) or not self.read(done):
+                if not strategies.leaves_doubt(exc) or not done():
                     raise
 
         self._retrying()(attempt)
@@ -193,11 +198,7 @@ class Driver:
         if self.left_s() <= 0:
             raise RequestExpired('Request expired')
         self.tally.writes += 1
-        self._counted(act)
-
-    def _counted(self, call: Callable[[], T]) -> T:
-        self.tally.calls += 1
-        return call()
+        self.counted(act)
 
     def _retrying(self) -> tenacity.Retrying:
         return tenacity.Retrying(

@@ -58,6 +58,10 @@ class Pool:
         """
         return self.driver.read(lambda: self.driver.octavia.members(self.pool_id))
 
+    def standing(self) -> list[Resource]:
+        """All that are not on their way out; raises as `members`."""
+        return [member for member in self.members() if member['provisioning_status'] != 'PENDING_DELETE']
+
     def of_nodes(self, members: Iterable[Resource]) -> dict[str, set[str]]:
         """The members that we added: node id -> member ids."""
         ours, found = set(self.tags), defaultdict(set)
@@ -69,7 +73,7 @@ class Pool:
         return found
 
     def sort(self, wanted: Sequence[Member], shown: Sequence[Resource]) -> tuple[Added, list[Member]]:
-        """Tell the members that are there already from those that are missing.
+        """Tell the members that are there already from those that are missing, or ours and not ready.
 
         :param wanted: no two with the same address and port.
         :param shown: all members that there are.
@@ -78,12 +82,12 @@ class Pool:
         before, ours = by_key(shown), self.of_nodes(shown)
         for member in wanted:
             there = before.get(member.key)
-            if there is None:
-                missing.append(member)
-            elif there['id'] in ours.get(member.node_id, ()):
+            if there is not None and there['id'] not in ours.get(member.node_id, ()):
+                result.foreign[member.node_id] = there['id']
+            elif there is not None and there['provisioning_status'] == 'ACTIVE':
                 result.adopted[member.node_id] = there['id']
             else:
-                result.foreign[member.node_id] = there['id']
+                missing.append(member)
         return result, missing
 
     def add(self, wanted: Sequence[Member], shown: Sequence[Resource]) -> Added:
@@ -93,16 +97,16 @@ class Pool:
             return result
         reasons = self._add(missing)
         try:
-            after = by_key(self._as_they_are())
-        except (ApiError, Rejected) as exc:
-            after, reasons = {}, {member.key: reasons.get(member.key, exc) for member in missing}
-        for member in missing:
-            fault, found = reasons.get(member.key), after.get(member.key)
-            if fault is None and found is not None and found['provisioning_status'] == 'ACTIVE':
-                result.added[member.node_id] = found['id']
-            else:
-                result.failed[member.node_id] = reason(fault) if fault else _state(found)
-                result.late = result.late or isinstance(fault, RequestExpired)
+            after = self.standing()
+        except ApiError as exc:
+            after, reasons = [], {**{member.key: exc for member in missing}, **reasons}
+        there, lacking = self.sort(missing, after)
+        result.added, found = there.adopted, by_key(after)
+        result.foreign |= there.foreign
+        for member in lacking:
+            fault = reasons.get(member.key)
+            result.failed[member.node_id] = reason(fault) if fault else _state(found.get(member.key))
+        result.late = any(isinstance(fault, RequestExpired) for fault in reasons.values())
         return result
 
     def remove(self, member_ids: Iterable[str], *, alone: bool) -> dict[str, Exception]:
@@ -124,6 +128,21 @@ class Pool:
                 return {}
         return self._one_by_one(dict.fromkeys(doomed), self._delete)
 
+    def clear(self) -> None:
+        """Remove all members that we have added; a pool that is gone has none.
+
+        :raises ApiError: Octavia refuses.
+        :raises Rejected: its load balancer takes no change.
+        """
+        try:
+            ours = self.of_nodes(self.members())
+        except ApiError as exc:
+            if exc.status != 404:
+                raise
+            return
+        for fault in self.remove(sorted(set().union(*ours.values())), alone=False).values():
+            raise fault
+
     def updates_to_add(self, count: int) -> int:
         """How many updates of the load balancer so many new members take."""
         return min(count, 1) if self.driver.driving.batch_members else count
@@ -139,7 +158,7 @@ class Pool:
             try:
                 self._write(
                     lambda: self._octavia.update_members(self.pool_id, list(bodies.values()), additive_only=True),
-                    lambda: bodies.keys() <= by_key(self.members()).keys(),
+                    lambda: bodies.keys() <= by_key(self.standing()).keys(),
                 )
             except ApiError as exc:
                 if exc.status != 400 and not strategies.is_unsupported(exc):
@@ -153,12 +172,13 @@ class Pool:
     def _create(self, wanted: Key, body: Resource) -> None:
         self._write(
             lambda: self._octavia.create_member(self.pool_id, body),
-            lambda: wanted in by_key(self.members()),
+            lambda: wanted in by_key(self.standing()),
         )
 
     def _keep_all_but(self, doomed: Sequence[str]) -> None:
         gone = set(doomed)
-        kept = [member for member in self.members() if member['id'] not in gone]
+        shown = self.driver.counted(lambda: self._octavia.members(self.pool_id))
+        kept = [member for member in shown if member['id'] not in gone]
         bodies = [{name: member[name] for name in SENT if name in member} for member in kept]
         self._octavia.update_members(self.pool_id, bodies, additive_only=False)
 
@@ -174,19 +194,15 @@ class Pool:
 
     def _present(self, member_ids: Sequence[str]) -> set[str]:
         """Those of the members that are there."""
-        return {member['id'] for member in self.members()}.intersection(member_ids)
+        return {member['id'] for member in self.standing()}.intersection(member_ids)
 
     def _left(self, doomed: Sequence[str], exc: Exception) -> dict[str, Exception]:
         """Those of the members that are still there after a failure; all of them if nobody can tell."""
         try:
-            there = {member['id'] for member in self._as_they_are()}
-        except (ApiError, Rejected):
+            there = self._present(doomed)
+        except ApiError:
             there = set(doomed)
         return {member_id: exc for member_id in doomed if member_id in there}
-
-    def _as_they_are(self) -> list[Resource]:
-        """All members, even when the time for changes is up."""
-        return self.driver.undoing().read(lambda: self._octavia.members(self.pool_id))
 
     def _one_by_one(self, items: Mapping[K, B], act: Callable[[K, B], None]) -> dict[K, Exception]:
         """Do something for each. What fails for one does not keep the next from it; a broken load balancer does."""

@@ -9,7 +9,7 @@ from placement_worker.cloud.lbaas import ApiError, Resource
 from placement_worker.cloud.pools import Added, Pool, reason
 from placement_worker.errors import LoadBalancerFailed, RequestExpired
 from placement_worker.model import Node, NodePatch
-from placement_worker.planning.members import Member, address_of, doubled
+from placement_worker.planning.members import Member, address_of, doubled, key
 from placement_worker.policies.base import Outcome, State
 
 MEMBER = 'lb_member'
@@ -24,19 +24,24 @@ Find = Callable[[Sequence[Node]], tuple[list[Member], dict[str, str]]]
 
 @dataclass
 class Ledger:
-    """What became of nodes, for `details`: ids, and reasons for those that failed."""
+    """What became of nodes, for `details`: ids, and reasons for those that failed.
+
+    `members`: the ids of those that we know to be ours. `late`: the caller waits no more.
+    """
 
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     already_there: list[str] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    members: dict[str, str] = field(default_factory=dict)
     late: bool = False
 
     def book(self, added: Added) -> None:
         """Take over what the pool tells of members that were to be added."""
         self.added += added.added
         self.already_there += [*added.adopted, *added.foreign]
+        self.members |= {**added.added, **added.adopted}
         self.failed |= added.failed
         self.late = self.late or added.late
 
@@ -109,7 +114,7 @@ def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_r
     :raises LoadBalancerFailed: some are still in it; `nodes` says what became of each.
     """
     ledger, doomed = Ledger(), {}
-    shown = _members(pool)
+    shown = _members(pool, pool.members)
     there, ours = {member['id'] for member in shown}, pool.of_nodes(shown)
     for node in nodes:
         stored = state.node_data(node).get(MEMBER)
@@ -151,32 +156,28 @@ def join(
     :raises LoadBalancerFailed: some are not in it; `nodes` says what became of each.
     """
     ledger = Ledger(failed=dict.fromkeys(strangers, 'The cluster has no such node'))
-    shown = _members(pool, must_exist=True)
+    shown = _members(pool, pool.standing, must_exist=True)
     there = {member['id'] for member in shown}
     stored = {str(state.node_data(node).get(MEMBER)): node.id for node in nodes}
     present = {member_id: node_id for member_id, node_id in stored.items() if member_id in there}
     if not recovered:
         ledger.already_there = list(present.values())
-    elif dry_run:
-        ledger.removed = list(present.values())
-    else:
-        _remove_old(pool, present, ledger)
-    shown = [member for member in shown if present.get(member['id']) not in ledger.removed]
-    settled = {*ledger.already_there, *ledger.failed}
-    wanted, homeless = find([node for node in nodes if node.id not in settled])
-    unremoved = frozenset(ledger.failed)
-    ledger.failed.update(homeless)
+    wanted, homeless = find([node for node in nodes if node.id not in ledger.already_there])
+    ledger.failed |= homeless
+    doomed = {**present, **_elsewhere(pool, shown, nodes, wanted)} if recovered else {}
+    shown = [member for member in shown if member['id'] not in doomed]
     if dry_run:
         added, missing = pool.sort(wanted, shown)
         ledger.book(added)
         ledger.added = [member.node_id for member in missing]
-        return _planned(pool, ledger, pool.updates_to_add(len(missing)) + len(ledger.removed))
-    added = pool.add(wanted, shown)
-    ledger.book(added)
+        ledger.removed = list(dict.fromkeys(doomed.values()))
+        return _planned(pool, ledger, pool.updates_to_add(len(missing)) + len(doomed))
+    kept = _remove_old(pool, doomed, ledger)
+    ledger.book(pool.add([member for member in wanted if member.node_id not in kept], shown))
     patches: dict[str, NodePatch] = {}
     for node in nodes:
-        drop = _outdated(recovered, node.id in unremoved)
-        member_id = added.added.get(node.id) or added.adopted.get(node.id)
+        drop = _outdated(recovered, node.id in kept)
+        member_id = ledger.members.get(node.id)
         if node.id in ledger.failed:
             patches |= _warned(state, node, 'Failed in adding node into lb pool.', ledger, drop)
         else:
@@ -199,18 +200,34 @@ def _outdated(recovered: bool, kept: bool) -> tuple[str, ...]:
     return ('recovery',) if kept else ('recovery', MEMBER)
 
 
-def _remove_old(pool: Pool, present: Mapping[str, str], ledger: Ledger) -> None:
-    """Take the members of servers that are no more out of the pool."""
-    faults = pool.remove(present, alone=False)
-    ledger.failed |= {present[member_id]: reason(exc) for member_id, exc in faults.items()}
+def _elsewhere(
+    pool: Pool, shown: Sequence[Resource], nodes: Iterable[Node], wanted: Iterable[Member]
+) -> dict[str, str]:
+    """The members that we have added for nodes at other addresses than theirs: member id -> node id."""
+    ours, where = pool.of_nodes(shown), {member.node_id: member.key for member in wanted}
+    at = {member['id']: key(member['address'], member['protocol_port']) for member in shown}
+    return {
+        member_id: node.id
+        for node in nodes
+        for member_id in sorted(ours.get(node.id, ()))
+        if at[member_id] != where.get(node.id)
+    }
+
+
+def _remove_old(pool: Pool, doomed: Mapping[str, str], ledger: Ledger) -> set[str]:
+    """Take the members of servers that are no more out of the pool; the nodes of those that are still there."""
+    faults = pool.remove(doomed, alone=False)
+    kept = {doomed[member_id]: reason(exc) for member_id, exc in faults.items()}
+    ledger.failed |= kept
     ledger.late = any(isinstance(exc, RequestExpired) for exc in faults.values())
-    ledger.removed = [node_id for member_id, node_id in present.items() if member_id not in faults]
+    ledger.removed = [node_id for node_id in dict.fromkeys(doomed.values()) if node_id not in kept]
+    return set(kept)
 
 
-def _members(pool: Pool, *, must_exist: bool = False) -> list[Resource]:
-    """All members of the pool; of one that is gone none."""
+def _members(pool: Pool, shown: Callable[[], list[Resource]], *, must_exist: bool = False) -> list[Resource]:
+    """What the pool shows; of one that is gone nothing."""
     try:
-        return pool.members()
+        return shown()
     except ApiError as exc:
         if exc.status == 404 and not must_exist:
             return []
