@@ -4,7 +4,9 @@ import logging
 import sys
 from importlib import metadata
 
-from cliff import app, commandmanager
+from cliff import app, help  # noqa: A004  # cliff's name for it
+
+from placement_worker.cmd import commands
 
 NAMESPACE = 'placement_worker.cli'
 
@@ -19,15 +21,22 @@ class PlacementPolicy(app.App):
         super().__init__(
             description='Decide where the nodes of a cluster go, here or by running workers.',
             version=metadata.version('placement-worker'),
-            command_manager=commandmanager.CommandManager(NAMESPACE),
+            command_manager=commands.Commands(NAMESPACE),
             deferred_help=True,
         )
+        self.command_manager.add_command('help', commands.Help)
 
     def configure_logging(self) -> None:
         """As cliff does; what stevedore cannot load comes back to us as an error, so it need not say it as well."""
         super().configure_logging()
         if not self.options.debug:
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)
+
+    def print_help_if_requested(self) -> None:
+        """As cliff does; its own way imports all commands, and looks through all distributions for theirs."""
+        if self.options.deferred_help:
+            commands.print_overview(self)
+            raise help.HelpExit
 
     def run(self, argv: list[str]) -> int:
         """Run one command; without any, show which there are."""

@@ -22,7 +22,6 @@ class Command(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The command's own arguments, and those that choose who answers."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.epilog = self.epilog
         self.add_arguments(parser)
         self.add_who_answers(parser)
         return parser
@@ -56,6 +55,10 @@ class Command(command.Command):
     def say(self, text: str) -> None:
         """Print at once: somebody may wait for this line before writing the next."""
         print(text, file=self.app.stdout, flush=True)
+
+    def get_epilog(self) -> str:
+        """What stands below the arguments; cliff would look through all distributions for the one it is from."""
+        return self.epilog or ''
 
     def complain(self, message: str) -> int:
         """Say in one line what is wrong."""

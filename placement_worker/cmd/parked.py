@@ -47,6 +47,10 @@ class ParkedCommand(command.Command):
     def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
         """Do it, and return the exit status."""
 
+    def get_epilog(self) -> str:
+        """Nothing; see `command.Command.get_epilog`."""
+        return ''
+
     def say(self, text: str) -> None:
         """Print it."""
         print(text, file=self.app.stdout)
