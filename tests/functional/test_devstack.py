@@ -1,0 +1,102 @@
+"""DevStack's plugin through all phases, with a real RabbitMQ, a real installation and the real commands."""
+
+import os
+import shlex
+import shutil
+import site
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement_worker.errors import NoWorkerAnswered
+from placement_worker.rpc.client import PolicyClient
+from tests.broker import Broker, program
+from tests.devstack.host import REPOSITORY, UNIT, Host, settings_of
+
+pytestmark = pytest.mark.long
+
+REQUEST = yaml.safe_load((REPOSITORY / 'examples' / 'scale-out.yaml').read_text())
+USER, PASSWORD, VHOST = 'stackrabbit', 'rabbit-secret', 'placement'
+
+
+@pytest.fixture
+def host(own_broker: Broker, tmp_path: Path) -> Iterator[Host]:
+    """Senlin beside the worker, which is installed from a copy of the repository: pip writes into it."""
+    settings = {'RABBIT_PORT': own_broker.port, 'PLACEMENT_WORKER_CLOUD_BACKEND': 'inventory'}
+    host = Host(tmp_path, ['senlin', 'placement-worker'], ENABLED_SERVICES='key,rabbit', **settings)
+    environment = shlex.join(f'{name}={value}' for name, value in own_broker.environment.items())
+    host.put('rabbitmqctl', f'#!/bin/sh\nexec env {environment} {program("rabbitmqctl")} --quiet "$@"\n')
+    own_broker.control('add_user', USER, PASSWORD)
+    own_broker.control('set_permissions', USER, '.*', '.*', '.*')
+    (host.dest / 'placement-worker').unlink()
+    left_out = shutil.ignore_patterns('.*', '*.egg-info', '__pycache__', 'build', 'dist')
+    shutil.copytree(REPOSITORY, host.dest / 'placement-worker', symlinks=True, ignore=left_out)
+    _make_venv(host.venv)
+    yield host
+    host.end_units()
+
+
+def _make_venv(folder: Path) -> None:
+    """DevStack's global environment; the dependencies are those of the tests."""
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', folder], check=True)
+    (own,) = folder.glob('lib/python*/site-packages')
+    (own / 'dependencies.pth').write_text('\n'.join(site.getsitepackages()))
+
+
+def processes(host: Host) -> list[int]:
+    """Who runs with the worker's configuration."""
+    found = []
+    for file in Path('/proc').glob('[0-9]*/cmdline'):
+        try:
+            command = file.read_bytes().split(b'\0')
+        except OSError:
+            continue
+        if os.fsencode(host.conf) in command:
+            found.append(int(file.parent.name))
+    return found
+
+
+def ask(host: Host) -> str:
+    """Have a request decided by whom senlin.conf names."""
+    url = settings_of(host.senlin_conf)['placement_worker']['transport_url']
+    with closing(PolicyClient(url, timeout_s=5)) as client:
+        return str(client.policy_check(REQUEST).action.data['status'])
+
+
+def test_stack_unstack_clean_and_stack_again(host: Host, own_broker: Broker) -> None:
+    stacked = host.run('stack')
+
+    assert stacked.status == 0, stacked.stderr
+    assert (host.dest / 'installed').read_text() == 'placement-worker \n', 'no extra that brings another Senlin'
+    unit = settings_of(host.units / UNIT)['Service']
+    assert unit['execstart'] == f'{host.venv}/bin/placement-worker --config-file {host.conf}'
+    assert (host.units / f'{UNIT}.enabled').exists()
+    assert 'Check: Exchange and queues' in (stacked.stdout)
+    assert ask(host) == 'OK'
+
+    unstacked = host.run('unstack')
+
+    assert unstacked.status == 0, unstacked.stderr
+    assert processes(host) == []
+    assert not (host.units / f'{UNIT}.enabled').exists()
+    assert host.conf.exists(), 'unstack leaves the configuration for the next stack'
+    with pytest.raises(NoWorkerAnswered):
+        ask(host)
+
+    cleaned = host.run('clean')
+
+    assert cleaned.status == 0, cleaned.stderr
+    assert not host.conf.parent.exists()
+    assert VHOST not in own_broker.control('list_vhosts').split()
+
+    again = host.run('stack')
+
+    assert again.status == 0, again.stderr
+    assert ask(host) == 'OK'
+    assert host.run('unstack').status == 0
+    assert processes(host) == []
