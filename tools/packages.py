@@ -1,0 +1,122 @@
+"""Make sdist and wheel, look into them, install each in a bare environment and run all its commands there.
+
+Needs the packages `build` and `twine`; `tox -e packages` has them.
+"""
+
+import configparser
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+PACKAGE = 'placement_worker'
+FOR_PACKAGERS = (
+    'Containerfile',
+    'LICENSE',
+    'bindep.txt',
+    'conf/logging.conf',
+    'conf/placement-worker.conf.sample',
+    'conf/placement-worker.service',
+    'devstack/plugin.sh',
+    'devstack/settings',
+    'doc/source/health.rst',
+    'tests/conftest.py',
+    'tests/unit/test_samples.py',
+    'tools/test',
+)
+
+
+def main() -> None:
+    """Do it all; what is wrong is an exception that says so, or the failing command's own words."""
+    with tempfile.TemporaryDirectory(prefix='placement-worker-packages-') as folder:
+        built = Path(folder) / 'dist'
+        run(sys.executable, '-m', 'build', '--outdir', built, REPOSITORY)
+        (sdist,), (wheel,) = built.glob('*.tar.gz'), built.glob('*.whl')
+        run(sys.executable, '-m', 'twine', 'check', '--strict', sdist, wheel)
+        check_sdist(sdist)
+        check_wheel(wheel)
+        for package in (sdist, wheel):
+            check_installed(package, Path(folder) / package.suffix.lstrip('.'), commands(wheel))
+            say(f'{package.name}: installed, and its commands run')
+
+
+def check_sdist(sdist: Path) -> None:
+    """It has what packagers need beside the code."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition('/')[2] for name in archive.getnames()}
+    refuse(sdist, 'lacks', set(FOR_PACKAGERS) - names)
+    refuse(sdist, 'should not have', {name for name in names if '__pycache__' in name or name.startswith('.git/')})
+
+
+def check_wheel(wheel: Path) -> None:
+    """It has the package, all of it, and nothing else."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if '.dist-info/' not in name}
+    here = {str(file.relative_to(REPOSITORY)) for file in (REPOSITORY / PACKAGE).rglob('*') if belongs(file)}
+    refuse(wheel, 'lacks', here - names)
+    refuse(wheel, 'should not have', names - here)
+
+
+def belongs(file: Path) -> bool:
+    """Modules and data of the package, not what lies beside its examples to be copied."""
+    return file.is_file() and file.suffix != '.pyc' and (file.parent / '__init__.py').exists()
+
+
+def commands(wheel: Path) -> list[str]:
+    """The console scripts that the wheel declares."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith('.dist-info/entry_points.txt'))
+        parser = configparser.RawConfigParser(delimiters=('=',))
+        parser.read_string(archive.read(name).decode())
+    return sorted(parser['console_scripts'])
+
+
+def check_installed(package: Path, folder: Path, scripts: list[str]) -> None:
+    """Install it where nothing else is, and run its commands from there."""
+    venv.create(folder, with_pip=True)
+    python, there = folder / 'bin' / 'python', folder / 'empty'
+    there.mkdir()
+    run(python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', package, cwd=there)
+    run(python, '-m', 'pip', 'check', '--disable-pip-version-check', cwd=there)
+    for script in scripts:
+        if not run(folder / 'bin' / script, '--help', cwd=there):
+            raise SystemExit(f'{package.name}: {script} --help prints nothing')
+    (example,) = folder.glob(f'lib/python*/site-packages/{PACKAGE}/examples/scale-out.yaml')
+    for arguments in (('check', example), ('type', 'list')):
+        answer = run(folder / 'bin' / 'placement-policy', *arguments, cwd=there)
+        if 'senlin.policy.zone_placement' not in answer:
+            raise SystemExit(f'{package.name}: placement-policy {arguments[0]} has no zone placement:\n{answer}')
+
+
+def run(*command: object, cwd: Path = REPOSITORY) -> str:
+    """What the command prints; its own words, and the end, if it fails."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(f'{" ".join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}')
+    return done.stdout
+
+
+def refuse(package: Path, verb: str, names: set[str]) -> None:
+    """End if there are such names."""
+    if names:
+        raise SystemExit(f'{package.name} {verb} {", ".join(sorted(names))}')
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    sys.stdout.write(f'{text}\n')
+
+
+if __name__ == '__main__':
+    main()
