@@ -1,4 +1,4 @@
-"""The systemd unit and the container file: what no test runs as it stands."""
+"""The systemd unit, the container file and the jobs of Zuul and pre-commit: what no test runs as it stands."""
 
 import configparser
 import json
@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from oslo_config import cfg
 
 from placement_worker import config
@@ -95,3 +96,23 @@ def test_what_the_image_is_built_from_is_not_left_out():
 
     assert kept == {'LICENSE', 'README.rst', 'placement_worker', 'pyproject.toml', 'setup.cfg'}
     assert all((ROOT / name).exists() for name in kept)
+
+
+def test_the_jobs_of_zuul_are_there_and_run_environments_of_tox():
+    parts = yaml.safe_load((ROOT / '.zuul.yaml').read_text())
+    jobs = {part['job']['name']: part['job'] for part in parts if 'job' in part}
+    (project,) = (part['project'] for part in parts if 'project' in part)
+    tox = configparser.RawConfigParser()
+    tox.read(ROOT / 'tox.ini')
+    there = {*tox['tox']['envlist'].split(','), *(name.removeprefix('testenv:') for name in tox.sections())}
+
+    assert set(project['gate']['jobs']) <= set(jobs)
+    assert {job['parent'] for job in jobs.values()} <= {'tox', *jobs}
+    assert {job['vars']['tox_envlist'] for job in jobs.values() if 'tox_envlist' in job['vars']} <= there
+
+
+def test_no_hook_of_pre_commit_fetches_anything():
+    repositories = yaml.safe_load((ROOT / '.pre-commit-config.yaml').read_text())['repos']
+
+    assert {one['repo'] for one in repositories} == {'local'}
+    assert {hook['language'] for one in repositories for hook in one['hooks']} == {'system'}
