@@ -93,7 +93,7 @@ class Lab:
     batch_members: bool = True
     clock: Clock = field(default_factory=Clock)
     store: Memory = field(default_factory=Memory)
-    around: Around = lambda call: call.act()  # noqa: E731
+    around: Around = lambda call: call.act()
     calls: list[Call] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -168,12 +168,14 @@ class Attaching:
                 'connection_limit': vip.connection_limit,
                 'admin_state_up': vip.admin_state_up,
             },
-            pool={
-                'protocol': pool.protocol,
-                'lb_algorithm': pool.lb_method,
-                'admin_state_up': pool.admin_state_up,
-                'session_persistence': None if persistence['type'] == 'NONE' else persistence,
-            },
+            pool=_given(
+                {
+                    'protocol': pool.protocol,
+                    'lb_algorithm': pool.lb_method,
+                    'admin_state_up': pool.admin_state_up,
+                    'session_persistence': None if persistence['type'] == 'NONE' else persistence,
+                }
+            ),
             monitor=_given({**msgspec.to_builtins(monitor), 'id': None}) if monitor else None,
         )
 

@@ -208,7 +208,7 @@ def test_a_node_that_does_not_know_of_its_member_learns_of_it(lab, web):
 
 def test_a_member_of_somebody_elses_at_the_address_serves_and_is_left_alone(lab):
     lb, pool = lab.foreign('10.0.0.1')
-    policy, members = lab.attached([], loadbalancer=lb, pool={'id': pool})
+    policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
     before = lab.settled()
 
     reply = lab.check(after(SCALE_OUT, [policy], [connected(1)], data=created('n1')))

@@ -35,7 +35,7 @@ def left(lab):
     [
         (SCALE_IN, {'data': {'deletion': {'candidates': ['n2', 'n1']}}}, ['n3', 'n4']),
         (SCALE_IN, {'inputs': {'candidates': ['n2']}}, ['n1', 'n3', 'n4']),
-        (SCALE_IN, {'data': {'deletion': {'candidates': ['n2']}}, 'inputs': {'candidates': ['n3']}}, ['n1', 'n3', 'n4']),
+        (SCALE_IN, {'data': {'deletion': {'candidates': ['n2']}}, 'inputs': {'candidates': 7}}, ['n1', 'n3', 'n4']),
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n4', 'n1']}}, ['n2', 'n3']),
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': {'n1': 'n8'}}}, ['n2', 'n3', 'n4']),
         ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}}, ['n3', 'n4']),
@@ -326,7 +326,9 @@ def test_a_pool_that_is_gone_has_no_members(lab, web):
     assert reply['nodes'] == {'n1': {'data': {}}}
 
 
-@pytest.mark.parametrize('data', [{}, {'LoadBalancingPolicy': {}}, {'LoadBalancingPolicy': {'data': {'pool': 'p'}}}, {'x': 1}])  # fmt: skip
+@pytest.mark.parametrize(
+    'data', [{}, {'x': 1}, {'LoadBalancingPolicy': {}}, {'LoadBalancingPolicy': {'data': {'pool': 'p'}}}]
+)
 def test_a_binding_that_does_not_say_which_pool_is_told(lab, data):
     reply = lab.check(request(SCALE_IN, [balancing_policy(data=data)], [connected(1)]))
 

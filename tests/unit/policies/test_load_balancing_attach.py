@@ -1,0 +1,369 @@
+"""Attaching the load-balancing policy: what is made, what is found, what is left of a failure."""
+
+import pytest
+
+from placement_worker.cloud.lbaas import ApiError
+from tests.balancing import Lab, data_of, patched
+from tests.requests import balancing_policy, bind, connected, node
+
+OURS = ['placement-worker:cluster=c1', 'placement-worker:policy=pol-loadbalance']
+
+
+@pytest.fixture
+def lab():
+    return Lab()
+
+
+def shown(found, *keys):
+    return {key: found[key] for key in keys}
+
+
+def test_a_load_balancer_with_all_its_parts_is_made_in_two_updates(lab):
+    policy = balancing_policy(
+        version='1.3',
+        pool={
+            'protocol': 'TCP', 'protocol_port': 8080, 'lb_method': 'SOURCE_IP', 'admin_state_up': False,
+            'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'},
+        },
+        vip={
+            'subnet': 'sub1', 'network': 'private', 'address': '10.0.0.77', 'protocol': 'TCP', 'protocol_port': 8000,
+            'connection_limit': 50,
+        },
+        health_monitor={
+            'type': 'HTTP', 'delay': 9, 'timeout': 8, 'max_retries': 7, 'http_method': 'HEAD', 'url_path': '/up',
+            'expected_codes': '200-204',
+        },
+        availability_zone='lb-az', flavor_id='small',
+    )  # fmt: skip
+    members = [connected(number) for number in range(1, 21)]
+
+    reply = lab.attach(bind(policy, members))
+
+    made = lab.settled()
+    (lb,), (listener,), (pool,), (monitor,) = (made[k] for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor'))
+    assert [str(call) for call in lab.calls if call.writes] == ['create loadbalancer', 'update_members']
+    assert {(one['name'], *one['tags']) for one in (lb, listener, pool, monitor)} == {('placement-worker-web', *OURS)}
+    assert shown(
+        lb, 'vip_subnet_id', 'vip_network_id', 'vip_address', 'admin_state_up', 'availability_zone', 'flavor_id'
+    ) == {
+        'vip_subnet_id': 'sub1', 'vip_network_id': 'net1', 'vip_address': '10.0.0.77', 'admin_state_up': True,
+        'availability_zone': 'lb-az', 'flavor_id': 'small',
+    }  # fmt: skip
+    assert shown(listener, 'protocol', 'protocol_port', 'connection_limit', 'admin_state_up') == {
+        'protocol': 'TCP', 'protocol_port': 8000, 'connection_limit': 50, 'admin_state_up': True,
+    }  # fmt: skip
+    assert shown(pool, 'protocol', 'lb_algorithm', 'admin_state_up', 'session_persistence') == {
+        'protocol': 'TCP', 'lb_algorithm': 'SOURCE_IP', 'admin_state_up': False,
+        'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'},
+    }  # fmt: skip
+    assert shown(
+        monitor, 'type', 'delay', 'timeout', 'max_retries', 'http_method', 'url_path', 'expected_codes'
+    ) == {
+        'type': 'HTTP', 'delay': 9, 'timeout': 8, 'max_retries': 7, 'http_method': 'HEAD', 'url_path': '/up',
+        'expected_codes': '200-204',
+    }  # fmt: skip
+    assert len(made['member']) == 20
+    assert shown(made['member'][0], 'address', 'protocol_port', 'subnet_id', 'weight', 'tags') == {
+        'address': '10.0.0.1', 'protocol_port': 8080, 'subnet_id': 'sub1', 'weight': 1,
+        'tags': [*OURS, 'placement-worker:node=n1'],
+    }  # fmt: skip
+    assert (reply['status'], reply['reason']) == ('OK', 'Policy attached.')
+    assert reply['policy'] == {
+        'id': 'pol-loadbalance',
+        'data': {
+            'LoadBalancingPolicy': {
+                'version': 1.3,
+                'data': {
+                    'loadbalancer': lb['id'], 'listener': listener['id'], 'pool': pool['id'],
+                    'healthmonitor': monitor['id'],
+                },
+            }
+        },
+    }  # fmt: skip
+    assert reply['cluster'] == {'data': {'loadbalancers': {'pol-loadbalance': {'vip_address': '10.0.0.77'}}}}
+    assert data_of(patched(members, reply)) == {
+        member['name']: {'lb_member': member['id']} for member in made['member']
+    }
+
+
+def test_what_is_not_said_is_left_to_octavia(lab):
+    lab.attach(bind(balancing_policy(pool={'session_persistence': {'type': 'NONE'}})))
+
+    made = lab.settled()
+    assert made['healthmonitor'] == []
+    assert 'session_persistence' not in made['pool'][0]
+    assert not {'flavor_id', 'availability_zone', 'vip_network_id'} & made['loadbalancer'][0].keys()
+
+
+def test_data_of_others_in_binding_cluster_and_nodes_stay(lab):
+    policy = balancing_policy(data={'Other': 1})
+    members = [connected(1, data={'x': 1})]
+    data = {'loadbalancers': {'pol-other': {'vip_address': '10.0.0.9'}}, 'y': 2}
+
+    reply = lab.attach(bind(policy, members, data=data))
+
+    assert set(reply['policy']['data']) == {'Other', 'LoadBalancingPolicy'}
+    assert set(reply['cluster']['data']['loadbalancers']) == {'pol-other', 'pol-loadbalance'}
+    assert reply['cluster']['data']['y'] == 2
+    assert reply['nodes']['n1']['data']['x'] == 1
+
+
+def test_an_empty_cluster_gets_an_empty_pool_in_one_update(lab):
+    reply = lab.attach(bind(balancing_policy()))
+
+    assert (reply['status'], reply['nodes']) == ('OK', {})
+    assert [str(call) for call in lab.calls if call.writes] == ['create loadbalancer']
+
+
+def test_a_provider_that_makes_nothing_nested_is_asked_for_one_part_after_the_other(lab):
+    def refuse(call):
+        if call.name == 'create' and call.arguments[1].get('listeners'):
+            raise ApiError('not supported', 501)
+        return call.act()
+
+    nested = Lab()
+    nested.attach(bind(balancing_policy(health_monitor={}), [connected(1)]))
+    lab.around = refuse
+    reply = lab.attach(bind(balancing_policy(health_monitor={}), [connected(1)]))
+
+    assert reply['status'] == 'OK'
+    assert [str(call) for call in lab.calls if call.writes] == [
+        'create loadbalancer', 'create loadbalancer', 'create listener', 'create pool', 'create healthmonitor',
+        'update_members',
+    ]  # fmt: skip
+    for kind, made in nested.settled().items():
+        (alone,), (one,) = lab.settled()[kind], made
+        left_out = {'id', 'listener_id', 'pool_id', 'healthmonitor_id', 'created_at', 'loadbalancer_id'}
+        links = {'listeners', 'pools', 'loadbalancers'}
+        assert {k: v for k, v in alone.items() if k not in left_out | links} == {
+            k: v for k, v in one.items() if k not in left_out | links
+        }
+
+
+def test_attaching_again_finds_what_is_there_and_writes_nothing(lab):
+    members = [connected(1), connected(2)]
+    first = lab.attach(bind(balancing_policy(health_monitor={}), members))
+    before = lab.settled()
+    lab.calls.clear()
+
+    again = lab.attach(bind(balancing_policy(health_monitor={}), members))
+
+    assert again == first
+    assert lab.settled() == before
+    assert not any(call.writes for call in lab.calls)
+
+
+def test_what_an_earlier_attempt_left_in_error_is_removed_first(lab):
+    lab.attach(bind(balancing_policy(), [connected(1)]))
+    with lab.store.changing() as state:
+        (broken,) = state['R1']['loadbalancer'].values()
+        broken['provisioning_status'] = 'ERROR'
+
+    reply = lab.attach(bind(balancing_policy(), [connected(1)]))
+
+    (made,) = lab.settled()['loadbalancer']
+    assert (reply['status'], made['provisioning_status']) == ('OK', 'ACTIVE')
+    assert made['id'] != broken['id']
+
+
+def test_of_two_load_balancers_the_older_one_stays_then_that_with_the_lower_id(lab):
+    octavia = lab.octavia(None)
+    late = [octavia.create('loadbalancer', {'name': 'x', 'tags': OURS})['id'] for _ in range(3)]
+    with lab.store.changing() as state:
+        state['R1']['loadbalancer'][late[0]]['created_at'] = '2026-02-01T00:00:00'
+
+    reply = lab.attach(bind(balancing_policy()))
+
+    assert [one['id'] for one in lab.settled()['loadbalancer']] == [min(late[1:])]
+    assert reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer'] == min(late[1:])
+
+
+def test_the_load_balancer_of_another_cluster_or_policy_is_none_of_its_business(lab):
+    other = balancing_policy()
+    other['id'] = 'pol-other'
+    for asked in (bind(other, [connected(1)]), {**bind(balancing_policy(), [connected(1)], id='c2')}):
+        assert lab.attach(asked)['status'] == 'OK'
+
+    assert lab.attach(bind(balancing_policy(), [connected(1)]))['status'] == 'OK'
+    assert len(lab.settled()['loadbalancer']) == 3
+
+
+class TestExisting:
+    """A load balancer that is there already."""
+
+    @pytest.mark.parametrize('by', ['id', 'name'])
+    def test_it_is_used_and_marked_and_its_members_stay(self, lab, by):
+        lb, pool = lab.foreign('10.0.0.100')
+        monitor = lab.settled()['healthmonitor'][0]['id']
+        named = lb if by == 'id' else 'front'
+        before = lab.settled()
+
+        policy, members = lab.attached(
+            [connected(1), connected(2)], loadbalancer=named, pool={'id': pool}, health_monitor={'id': monitor}
+        )
+
+        assert policy['data']['LoadBalancingPolicy']['data'] == {
+            'loadbalancer': lb, 'listener': before['listener'][0]['id'], 'pool': pool, 'healthmonitor': monitor,
+            'preexisting': True,
+        }  # fmt: skip
+        assert [str(call) for call in lab.calls if call.writes] == ['update_members']
+        assert lab.settled()['member'][:1] == before['member']
+        assert lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2']
+        assert all(one['data']['lb_member'] for one in members)
+
+    def test_a_node_that_somebody_else_has_added_is_left_to_him(self, lab):
+        lb, pool = lab.foreign('10.0.0.1')
+
+        _, members = lab.attached([connected(1), connected(2)], loadbalancer=lb, pool={'id': pool})
+
+        assert data_of(members)['n1'] == {}
+        assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
+
+    @pytest.mark.parametrize(
+        ('properties', 'reason'),
+        [
+            ({'loadbalancer': 'none'}, 'The cloud has no load balancer none.'),
+            ({'pool': {'id': 'none'}}, 'Load balancer front has no pool none.'),
+            ({'health_monitor': {'id': 'none'}}, 'The cloud has no health monitor none.'),
+            ({'loadbalancer': 'twin'}, '2 load balancers have the name twin: name one by its id.'),
+            ({'loadbalancer': 'other'}, 'Load balancer other has no pool {pool}.'),
+            ({'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
+        ],
+    )
+    def test_what_is_not_there_is_named_and_nothing_is_written(self, lab, properties, reason):
+        _, pool = lab.foreign()
+        for name in ('twin', 'twin', 'other'):
+            lab.octavia(None).create('loadbalancer', {'name': name})
+        lab.calls.clear()
+        given = {'loadbalancer': 'front', **properties, 'pool': {'id': pool, **properties.get('pool', {})}}
+
+        reply = lab.attach(bind(balancing_policy(**given), [connected(1)]))
+
+        assert (reply['status'], reply['reason']) == ('ERROR', reason.format(pool=pool))
+        assert not any(call.writes for call in lab.calls)
+
+    def test_a_failure_takes_out_what_was_added(self, lab):
+        lb, pool = lab.foreign('10.0.0.100')
+        lab.batch_members = False
+
+        def refuse_the_second(call):
+            if call.name == 'create_member' and call.arguments[1]['address'] == '10.0.0.2':
+                raise ApiError('Quota has been met for resources: member', 403)
+            return call.act()
+
+        lab.around = refuse_the_second
+        policy = balancing_policy(loadbalancer=lb, pool={'id': pool})
+        reply = lab.attach(bind(policy, [connected(number) for number in (1, 2, 3)]))
+
+        assert reply == {
+            'status': 'ERROR',
+            'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: Octavia answers 403: Quota has been met for "
+            'resources: member)',
+            'policy': {'id': 'pol-loadbalance', 'data': {}},
+            'cluster': None,
+            'nodes': {},
+        }
+        assert lab.addresses() == ['10.0.0.100']
+
+
+@pytest.mark.parametrize(
+    ('members', 'properties', 'reason'),
+    [
+        (
+            [connected(1), node(2)],
+            {},
+            "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP version 4 on network "
+            'private, which subnet private-subnet is of)',
+        ),
+        (
+            [node(number) for number in range(1, 6)],
+            {},
+            "Failed in adding nodes into lb pool: ['n1', 'n2', 'n3', 'n4', 'n5'] (n1: The node has no address of IP "
+            'version 4 on network private, which subnet private-subnet is of; n2: The node has no address of IP '
+            'version 4 on network private, which subnet private-subnet is of; n3: The node has no address of IP '
+            'version 4 on network private, which subnet private-subnet is of)',
+        ),
+        (
+            [connected(1, data={'placement': {'region_name': 'R2'}})],
+            {},
+            "Failed in adding nodes into lb pool: ['n1'] (n1: The node is in region R2, the load balancer in R1)",
+        ),
+        (
+            [connected(1), {**connected(1), 'id': 'n2'}],
+            {},
+            "Failed in adding nodes into lb pool: ['n2'] (n2: Node n1 has the same address)",
+        ),
+        ([], {'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
+        ([], {'vip': {'subnet': 'none'}}, 'The cloud has no subnet none, which the VIP is to be of.'),
+        (
+            [],
+            {'vip': {'network': 'none'}, 'version': '1.2'},
+            'The cloud has no network none, which the VIP is to be of.',
+        ),
+    ],
+)
+def test_what_cannot_work_is_told_before_anything_is_made(lab, members, properties, reason):
+    reply = lab.attach(bind(balancing_policy(**properties), members))
+
+    assert (reply['status'], reply['reason']) == ('ERROR', reason)
+    assert lab.calls == []
+
+
+def test_a_profile_of_another_type_cannot_have_a_load_balancer(lab):
+    reply = lab.attach(bind(balancing_policy(), profile={'type': 'os.heat.stack-1.0'}))
+
+    assert (reply['status'], reply['reason']) == (
+        'ERROR', 'Policy not applicable on profile type: os.heat.stack-1.0',
+    )  # fmt: skip
+
+
+def test_a_load_balancer_is_made_in_the_region_of_the_profile(lab):
+    profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R2'}}}
+    asked_in = []
+    lab.octavia = lambda region, octavia=lab.octavia: asked_in.append(region) or octavia(region)
+    here, there = connected(1, data={'placement': {'region_name': 'R2'}}), connected(2)
+
+    assert lab.attach(bind(balancing_policy(), [here, there], profile=profile))['status'] == 'OK'
+    assert asked_in == ['R2']
+
+
+def test_an_attachment_whose_caller_stops_waiting_leaves_nothing(lab):
+    asked = bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(2))
+    lab.pending_s = 5
+
+    reply = lab.attach(asked)
+
+    assert reply['status'] == 'ERROR'
+    assert lab.is_empty()
+
+
+def test_an_attachment_that_is_too_late_writes_nothing(lab):
+    reply = lab.attach(bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(0)))
+
+    assert (reply['status'], reply['reason']) == ('ERROR', 'Request expired')
+    assert lab.calls == []
+
+
+def test_a_load_balancer_that_gets_ready_too_slowly_is_removed_again(lab):
+    def create_slowly(call):
+        answer = call.act()
+        if call.name == 'create':
+            with lab.store.changing() as state:
+                state['R1']['pending'][answer['id']]['until'] += 65
+        return answer
+
+    lab.around = create_slowly
+    reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))
+
+    assert reply['reason'].startswith('Load balancer ')
+    assert reply['reason'].endswith(' is still PENDING_CREATE after 60 s')
+    assert lab.is_empty()
+
+
+def test_what_cannot_be_removed_again_is_told(lab):
+    lab.pending_s = 10**6
+
+    reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))
+
+    assert 'is still PENDING_CREATE after 60 s; what was made for it could not be removed: Load bal' in reply['reason']
+    assert len(lab.settled()['loadbalancer']) == 1
