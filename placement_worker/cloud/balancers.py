@@ -117,8 +117,14 @@ def remove(driver: Driver, tags: Sequence[str], known: Sequence[str] = ()) -> No
     :raises ApiError: Octavia does not say which there are.
     """
     found = [shown['id'] for shown in _tagged(driver, 'loadbalancer', tags)]
+    failures = []
     for lb_id in dict.fromkeys([*known, *found]):
-        driver.delete_load_balancer(lb_id)
+        try:
+            driver.delete_load_balancer(lb_id)
+        except LoadBalancerFailed as exc:
+            failures.append(exc)
+    for failure in failures:
+        raise failure
 
 
 def _ranked(driver: Driver, tags: Sequence[str]) -> list[Resource]:

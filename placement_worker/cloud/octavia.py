@@ -143,27 +143,25 @@ class Driver:
         :raises ApiError: Octavia's last answer.
         """
 
-        def attempt() -> None:
+        def attempt() -> Resource | None:
             try:
                 self._ask(lambda: self.octavia.delete('loadbalancer', lb_id, cascade=True))
             except ApiError as exc:
                 if exc.status == 404:
-                    return
-                if not strategies.is_immutable(exc):
-                    raise
-                self._wait(self.driving.poll_initial_s)
-                if self.wait_settled(lb_id) is None:
-                    return
-                raise ApiError(str(exc), 503) from exc  # it may be deleted now
+                    return None
+                if strategies.is_immutable(exc) and self.wait_settled(lb_id) is None:  # else it may be deleted then
+                    return None
+                raise
             self.tally.updates += 1
-            left = self.wait_settled(lb_id)
-            if left is not None:
-                raise ApiError(f'it is in {left["provisioning_status"]} instead', 500)
+            return self.wait_settled(lb_id)
 
         try:
-            self._retrying()(attempt)
+            left = self._retrying(strategies.passes_or_settles, retry_if_result=bool)(attempt)
         except ApiError as exc:
             raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: {told(exc)}') from exc
+        if left is not None:
+            status = left['provisioning_status']
+            raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: it is in {status}')
 
     def _do(self, change: Callable[[], None], done: Callable[[], bool]) -> None:
         def attempt() -> None:
@@ -194,19 +192,25 @@ class Driver:
                 return
 
     def _ask(self, act: Callable[[], object]) -> None:
-        """Ask for a change, if somebody still waits for it."""
+        """Ask for a change, if somebody still waits for it and there is time to see it through."""
         if self.left_s() <= 0:
             raise RequestExpired('Request expired')
+        if not self._budget.left_s():
+            raise LoadBalancerFailed(f'The {self._budget.seconds:.0f} s for changes are up')
         self.tally.writes += 1
         self.counted(act)
 
-    def _retrying(self) -> tenacity.Retrying:
+    def _retrying(
+        self,
+        again_after: Callable[[BaseException], bool] = strategies.passes,
+        retry_if_result: Callable[[Any], bool] = lambda _: False,
+    ) -> tenacity.Retrying:
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(strategies.passes),
+            retry=tenacity.retry_if_exception(again_after) | tenacity.retry_if_result(retry_if_result),
             wait=self._waiting,
             stop=tenacity.stop_after_attempt(self.driving.max_attempts) | spent(self._budget),
             sleep=self._wait,
-            reraise=True,
+            retry_error_callback=_last,
         )
 
     def _wait(self, seconds: float) -> None:
@@ -225,6 +229,11 @@ class Driver:
 def told(exc: ApiError) -> str:
     """What Octavia answered, in words."""
     return f'Octavia answers {exc.status}: {exc}' if exc.status else f'Octavia gives no answer: {exc}'
+
+
+def _last(state: tenacity.RetryCallState) -> Any:
+    """What the last attempt came to: its result, or the exception that ended it."""
+    return state.outcome.result() if state.outcome else None
 
 
 def _is_pending(shown: Resource) -> bool:

@@ -77,6 +77,11 @@ def passes(exc: BaseException) -> bool:
     return isinstance(exc, ApiError) and (exc.status in UNKNOWN_OUTCOME or exc.status in BUSY)
 
 
+def passes_or_settles(exc: BaseException) -> bool:
+    """Whether the next attempt may go better, if what is pending is waited for before."""
+    return passes(exc) or (isinstance(exc, ApiError) and is_immutable(exc))
+
+
 def leaves_doubt(exc: ApiError) -> bool:
     """Whether what was asked for may have happened, by this call or an earlier one: look before trying again."""
     return exc.status in UNKNOWN_OUTCOME or (exc.status == 409 and not is_immutable(exc))

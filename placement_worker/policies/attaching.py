@@ -47,6 +47,26 @@ class Attached:
             return None
         return cls(data['loadbalancer'], data['pool'], bool(data.get('preexisting')))
 
+    @classmethod
+    def named(cls, properties: LoadBalancingProperties) -> 'Attached | None':
+        """What there is before attaching; None if the policy makes a load balancer of its own."""
+        name, pool_id = properties.loadbalancer, properties.pool.id
+        return None if name is None or pool_id is None else cls(name, pool_id, preexisting=True)
+
+    def opened(self, driver: Driver, tags: Sequence[str], subnet_id: str | None = None) -> Pool:
+        """The pool, to be driven.
+
+        :raises LoadBalancerFailed: Octavia does not tell which load balancer it is of.
+        """
+        lb_id = self.loadbalancer
+        if self.preexisting:  # Senlin has stored what the properties say, which may be a name
+            try:
+                shown = balancers.named(driver, lb_id)
+            except ApiError as exc:
+                raise LoadBalancerFailed(told(exc)) from exc
+            lb_id = shown['id'] if shown else lb_id
+        return Pool(driver, lb_id, self.pool, subnet_id, tags)
+
 
 @dataclass(frozen=True, slots=True)
 class Attaching:
@@ -86,7 +106,7 @@ class Attaching:
             nodes = self._fill(balancer)
             self._refuse_late()
         except (ApiError, Rejected) as exc:
-            raise self._undone(exc, lambda driver: self._take_out(driver, balancer)) from exc
+            raise self._undone(exc, lambda driver: self._pool(driver, balancer).clear()) from exc
         return self._bond(balancer, nodes, preexisting=True)
 
     def _fill(self, balancer: Balancer) -> Mapping[str, NodePatch]:
@@ -101,13 +121,6 @@ class Attaching:
     def _pool(self, driver: Driver, balancer: Balancer) -> Pool:
         return Pool(driver, balancer.load_balancer, balancer.pool, self.sought.subnet.id, self._tags)
 
-    def _take_out(self, driver: Driver, balancer: Balancer) -> None:
-        """Remove the members that we have added to a pool of somebody else's."""
-        pool = self._pool(driver, balancer)
-        ours = set().union(*pool.of_nodes(pool.members()).values())
-        for exc in pool.remove(sorted(ours), alone=False).values():
-            raise exc
-
     def _refuse_late(self) -> None:
         """What nobody waits for any more nobody would detach either."""
         if self.state.left_s() <= 0:
@@ -115,12 +128,12 @@ class Attaching:
 
     def _undone(self, exc: ApiError | Rejected, undo: Callable[[Driver], None]) -> Rejected:
         """The error to be raised when everything that was made is removed again."""
-        said = _cause(exc)
+        said = cause(exc)
         if self.driver.tally.writes:
             try:
                 undo(self.driver.undoing())
             except (ApiError, Rejected) as left:
-                return LoadBalancerFailed(f'{said}; what was made for it could not be removed: {_cause(left)}')
+                return LoadBalancerFailed(f'{said}; what was made for it could not be removed: {cause(left)}')
         return RequestExpired(said) if isinstance(exc, RequestExpired) else LoadBalancerFailed(said)
 
     def _existing(self) -> Balancer:
@@ -213,17 +226,13 @@ class Attaching:
         )
 
 
-def failure(failed: Mapping[str, str]) -> str:
-    """Senlin's text, and why: of the first few nodes."""
-    shown = '; '.join(f'{node_id}: {why}' for node_id, why in list(failed.items())[:REASONS_SHOWN])
-    return f'Failed in adding nodes into lb pool: {list(failed)} ({shown})'
-
-
-def _cause(exc: ApiError | Rejected) -> str:
+def cause(exc: ApiError | Rejected) -> str:
+    """What went wrong, and why: of the first few nodes."""
     if isinstance(exc, ApiError):
         return told(exc)
-    failed = exc.details.get('failed')
-    return failure(failed) if failed and not isinstance(exc, RequestExpired) else str(exc)
+    failed = {} if isinstance(exc, RequestExpired) else exc.details.get('failed', {})
+    shown = '; '.join(f'{node_id}: {why}' for node_id, why in list(failed.items())[:REASONS_SHOWN])
+    return f'{exc} ({shown})' if shown else str(exc)
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,19 +14,25 @@ from placement_worker import actions
 from placement_worker.cloud import Cloud, balancers
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving, told
-from placement_worker.cloud.pools import Pool
-from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec, LoadBalancerFailed, NotAttached
-from placement_worker.model import BindRequest, CheckRequest, Cluster, ClusterPatch, Node, NodePatch
+from placement_worker.errors import (
+    CloudUnavailable,
+    InvalidInput,
+    InvalidSpec,
+    LoadBalancerFailed,
+    NotAttached,
+    Rejected,
+)
+from placement_worker.model import Binding, BindRequest, CheckRequest, Cluster, ClusterPatch, Node, NodePatch
 from placement_worker.planning.inputs import DATA, candidates, decision, ids, successors
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing, membership
-from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching, failure
+from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching, cause
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
 from placement_worker.policies.load_balancing_properties import (
     LoadBalancingProperties,
     LoadBalancingPropertiesWithFlavor,
 )
-from placement_worker.policies.membership import MEMBER, Sought
+from placement_worker.policies.membership import MEMBER, NOT_ADDED, Sought
 
 RECREATED = 'RECREATE'
 """What a node's data say under `recovery` if it has another server now."""
@@ -89,7 +95,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             data = {**state.data, DELETION: chosen}
         nodes, strangers = _found(request, named)
         choosing.refuse_strangers(strangers, nodes, request.cluster)
-        pool, attached = self._pool(request, state)
+        attached, binding = _attached(state)
+        tags = balancers.tags_of(request.cluster.id, binding.id)
+        pool = attached.opened(self._driver(state, request.cluster, request.action.id), tags)
         alone = not attached.preexisting and request.action.action not in actions.OF_A_NODE
         outcome = membership.leave(pool, state, nodes, alone=alone, dry_run=request.dry_run)
         return replace(outcome, data=data)
@@ -105,8 +113,10 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if recovered and not _created_anew(state, nodes[0]):
             patch = membership.changed(state, nodes[0], ('recovery',))
             return replace(skipped('The node is in the pool, and was not created anew.'), nodes=patch)
-        pool, _ = self._pool(request, state)
-        sought = self._sought(state, request.cluster)
+        attached, binding = _attached(state)
+        sought, tags = self._sought(state, request.cluster), balancers.tags_of(request.cluster.id, binding.id)
+        driver = self._driver(state, request.cluster, request.action.id)
+        pool = attached.opened(driver, tags, sought.subnet.id)
         return membership.join(
             pool,
             state,
@@ -125,7 +135,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         sought = self._sought(state, request.cluster)
         members, homeless = sought.members(request.cluster.nodes, state)
         if homeless:
-            raise LoadBalancerFailed(failure(homeless))
+            raise LoadBalancerFailed(cause(LoadBalancerFailed(f'{NOT_ADDED}: {list(homeless)}', {'failed': homeless})))
         attaching = Attaching(
             self.properties,
             request,
@@ -141,17 +151,19 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
 
         :raises Rejected: something cannot be removed.
         """
-        attached, tags = Attached.of(request.policy), balancers.tags_of(request.cluster.id, request.policy.id)
+        attached = Attached.of(request.policy) or Attached.named(self.properties)
         driver = self._driver(state, request.cluster, request.policy.id)
-        nodes: dict[str, NodePatch] = {}
-        if attached is not None and attached.preexisting:
-            pool = Pool(driver, attached.loadbalancer, attached.pool, None, tags)
-            nodes |= membership.leave(pool, state, request.cluster.nodes, alone=False, dry_run=False).nodes
-        else:
-            try:
+        tags = balancers.tags_of(request.cluster.id, request.policy.id)
+        try:
+            if attached is not None and attached.preexisting:
+                pool = attached.opened(driver, tags)
+                membership.leave(pool, state, request.cluster.nodes, alone=False, dry_run=False)
+                pool.clear()
+            else:
                 balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
-            except ApiError as exc:
-                raise LoadBalancerFailed(told(exc)) from exc
+        except (ApiError, LoadBalancerFailed) as exc:
+            raise LoadBalancerFailed(cause(exc), nodes=exc.nodes if isinstance(exc, Rejected) else {}) from exc
+        nodes: dict[str, NodePatch] = {}
         for node in request.cluster.nodes:
             nodes |= membership.changed(state, node, (MEMBER,))
         data = {key: value for key, value in request.policy.data.items() if key != STORED}
@@ -176,15 +188,6 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if missing:
             raise InvalidSpec(f'The cloud has no {", no ".join(missing)}.')
 
-    def _pool(self, request: CheckRequest, state: State) -> tuple[Pool, Attached]:
-        attached = Attached.of(state.binding)
-        if attached is None or state.binding is None:
-            raise NotAttached('The binding holds no load balancer: attach the policy before it is checked.')
-        tags = balancers.tags_of(request.cluster.id, state.binding.id)
-        driver = self._driver(state, request.cluster, request.action.id)
-        subnet = self._sought(state, request.cluster).subnet if request.target == AFTER else None
-        return Pool(driver, attached.loadbalancer, attached.pool, subnet.id if subnet else None, tags), attached
-
     def _sought(self, state: State, cluster: Cluster) -> Sought:
         region, name = cluster.profile.region, self.properties.pool.subnet
         subnet = state.cloud.subnet(region, name)
@@ -195,6 +198,17 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     def _driver(self, state: State, cluster: Cluster, seed: str) -> Driver:
         octavia = state.cloud.octavia(cluster.profile.region)
         return Driver(octavia, state.driving, self.properties.lb_status_timeout, state.left_s, seed)
+
+
+def _attached(state: State) -> tuple[Attached, Binding]:
+    """What attaching stored, and where.
+
+    :raises NotAttached: nothing is there.
+    """
+    attached = Attached.of(state.binding)
+    if attached is None or state.binding is None:
+        raise NotAttached('The binding holds no load balancer: attach the policy before it is checked.')
+    return attached, state.binding
 
 
 def _leaving(request: CheckRequest, state: State) -> list[str] | None:

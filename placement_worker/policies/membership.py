@@ -12,6 +12,8 @@ from placement_worker.model import Node, NodePatch
 from placement_worker.planning.members import Member, address_of, doubled, key
 from placement_worker.policies.base import Outcome, State
 
+NOT_ADDED = 'Failed in adding nodes into lb pool'
+NOT_REMOVED = 'Failed in removing deleted node(s) from lb pool'
 MEMBER = 'lb_member'
 """The key of a node's data that holds the id of its member."""
 UPDATE_S = 1.0
@@ -135,7 +137,7 @@ def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_r
             patches |= _warned(state, node, 'Failed in removing node from lb pool.', ledger)
         else:
             patches |= changed(state, node, (MEMBER,))
-    return _outcome(pool, ledger, patches, 'Failed in removing deleted node(s) from lb pool')
+    return _outcome(pool, ledger, patches, NOT_REMOVED)
 
 
 def join(
@@ -182,7 +184,7 @@ def join(
             patches |= _warned(state, node, 'Failed in adding node into lb pool.', ledger, drop)
         else:
             patches |= changed(state, node, drop, **({MEMBER: member_id} if member_id else {}))
-    return _outcome(pool, ledger, patches, 'Failed in adding nodes into lb pool')
+    return _outcome(pool, ledger, patches, NOT_ADDED)
 
 
 def changed(state: State, node: Node, drop: Iterable[str] = (), **new: Any) -> dict[str, NodePatch]:
