@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from placement_worker.cloud import strategies
 from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
 from placement_worker.cloud.octavia import Driver, told
 from placement_worker.errors import Rejected, RequestExpired
@@ -18,6 +17,9 @@ SENT = (
 """What a batch says of a member: all that can be set, or Octavia would set it back to its default."""
 NODE = 'placement-worker:node='
 """Begins the tag that says which node a member is."""
+GONE = 404
+NOT_AT_ONCE = (400, 501)
+"""One bad member, or a provider or version of the API that cannot do it: what may be done one by one."""
 K = TypeVar('K')
 B = TypeVar('B')
 
@@ -116,17 +118,14 @@ class Pool:
         :returns: why members are still there: member id -> what happened.
         """
         doomed = list(dict.fromkeys(member_ids))
-        if self.driver.driving.batch_members and alone and len(doomed) > 1:
-            try:
-                self._write(lambda: self._keep_all_but(doomed), lambda: not self._present(doomed))
-            except ApiError as exc:
-                if exc.status != 400 and not strategies.is_unsupported(exc):
-                    return self._left(doomed, exc)
-            except Rejected as exc:
-                return self._left(doomed, exc)
-            else:
-                return {}
-        return self._one_by_one(dict.fromkeys(doomed), self._delete)
+        faults = self._remove(doomed, together=alone and len(doomed) > 1)
+        if not faults:
+            return {}
+        try:
+            there = {member['id'] for member in self.members()}
+        except ApiError as exc:
+            there = set() if exc.status == GONE else set(doomed)
+        return {member_id: fault for member_id, fault in faults.items() if member_id in there}
 
     def clear(self) -> None:
         """Remove all members that we have added; a pool that is gone has none.
@@ -137,7 +136,7 @@ class Pool:
         try:
             ours = self.of_nodes(self.members())
         except ApiError as exc:
-            if exc.status != 404:
+            if exc.status != GONE:
                 raise
             return
         for fault in self.remove(sorted(set().union(*ours.values())), alone=False).values():
@@ -154,26 +153,39 @@ class Pool:
     def _add(self, missing: Sequence[Member]) -> dict[Key, Exception]:
         """Add members, together or else one by one: address and port -> why that failed."""
         bodies = {member.key: self._body(member) for member in missing}
-        if self.driver.driving.batch_members:
-            try:
-                self._write(
-                    lambda: self._octavia.update_members(self.pool_id, list(bodies.values()), additive_only=True),
-                    lambda: bodies.keys() <= by_key(self.standing()).keys(),
-                )
-            except ApiError as exc:
-                if exc.status != 400 and not strategies.is_unsupported(exc):
-                    return dict.fromkeys(bodies, exc)
-            except Rejected as exc:
-                return dict.fromkeys(bodies, exc)
-            else:
-                return {}
-        return self._one_by_one(bodies, self._create)
+        faults = self._at_once(
+            bodies,
+            lambda: self._octavia.update_members(self.pool_id, list(bodies.values()), additive_only=True),
+            lambda: bodies.keys() <= by_key(self.standing()).keys(),
+        )
+        return self._one_by_one(bodies, self._create) if faults is None else faults
 
     def _create(self, wanted: Key, body: Resource) -> None:
         self._write(
             lambda: self._octavia.create_member(self.pool_id, body),
             lambda: wanted in by_key(self.standing()),
         )
+
+    def _remove(self, doomed: Sequence[str], *, together: bool) -> dict[str, Exception]:
+        """Remove members, together or else one by one: member id -> why that failed."""
+        faults = None
+        if together:
+            faults = self._at_once(doomed, lambda: self._keep_all_but(doomed), lambda: not self._present(doomed))
+        return self._one_by_one(dict.fromkeys(doomed), self._delete) if faults is None else faults
+
+    def _at_once(
+        self, names: Iterable[K], act: Callable[[], None], done: Callable[[], bool]
+    ) -> dict[K, Exception] | None:
+        """Change all in one update: why that failed for each, {} if it did not; None if that is not to be had."""
+        if not self.driver.driving.batch_members:
+            return None
+        try:
+            self._write(act, done)
+        except ApiError as exc:
+            return None if exc.status in NOT_AT_ONCE else dict.fromkeys(names, exc)
+        except Rejected as exc:
+            return dict.fromkeys(names, exc)
+        return {}
 
     def _keep_all_but(self, doomed: Sequence[str]) -> None:
         gone = set(doomed)
@@ -187,22 +199,14 @@ class Pool:
             try:
                 self._octavia.delete_member(self.pool_id, member_id)
             except ApiError as exc:
-                if exc.status != 404:
+                if exc.status != GONE:
                     raise
 
         self._write(act, lambda: not self._present([member_id]))
 
     def _present(self, member_ids: Sequence[str]) -> set[str]:
-        """Those of the members that are there."""
+        """Those of the members that are there, and not on their way out."""
         return {member['id'] for member in self.standing()}.intersection(member_ids)
-
-    def _left(self, doomed: Sequence[str], exc: Exception) -> dict[str, Exception]:
-        """Those of the members that are still there after a failure; all of them if nobody can tell."""
-        try:
-            there = self._present(doomed)
-        except ApiError:
-            there = set(doomed)
-        return {member_id: exc for member_id in doomed if member_id in there}
 
     def _one_by_one(self, items: Mapping[K, B], act: Callable[[K, B], None]) -> dict[K, Exception]:
         """Do something for each. What fails for one does not keep the next from it; a broken load balancer does."""

@@ -1,0 +1,275 @@
+"""What the load-balancing policy does to a small cluster, and what is right after it: for tests that disturb it."""
+
+import functools
+
+from placement_worker.cloud.lbaas import ApiError
+from tests.balancing import Lab, data_of, patched
+from tests.requests import balancing_policy, bind, connected, request
+
+TIMEOUT_S = 60
+"""The lb_status_timeout of all of them."""
+
+
+class Operation:
+    """An operation on a small cluster, and what is right after it."""
+
+    batch = True
+    foreign = ()
+
+    def __init__(self):
+        self.lab = Lab(batch_members=self.batch)
+        self.members = [connected(number) for number in range(1, 4)]
+        self.prepare()
+        self.lab.calls.clear()
+        self.began = self.lab.clock()
+
+    def prepare(self):
+        self.policy = balancing_policy(lb_status_timeout=TIMEOUT_S, health_monitor={})
+
+    def run(self):
+        """Returns status, reason and reply."""
+
+    def is_right(self, reply):
+        """Whether everything is as an OK says."""
+
+    def is_clean(self, reply):
+        """Whether nothing is left of a failure, or what is left is told."""
+
+    def is_right_though_it_vanished(self, status, reason, reply):
+        """Whether it has made the best of it that somebody deleted everything meanwhile."""
+        assert status == 'ERROR'
+        assert any(words in f'{reason} {reply}' for words in ('does not exist any more', 'not found', 'has no'))
+        assert self.lab.is_empty()
+
+
+class Attach(Operation):
+    """Make a load balancer and fill it."""
+
+    def run(self):
+        reply = self.lab.attach(bind(self.policy, self.members))
+        return reply['status'], reply['reason'], reply
+
+    def is_right(self, reply):
+        made = self.lab.settled()
+        assert [len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor')] == [1, 1, 1, 1]
+        assert {one['provisioning_status'] for kind in made.values() for one in kind} == {'ACTIVE'}
+        data = reply['policy']['data']['LoadBalancingPolicy']['data']
+        assert data == {
+            'loadbalancer': made['loadbalancer'][0]['id'], 'listener': made['listener'][0]['id'],
+            'pool': made['pool'][0]['id'], 'healthmonitor': made['healthmonitor'][0]['id'],
+        }  # fmt: skip
+        assert data_of(patched(self.members, reply)) == {m['name']: {'lb_member': m['id']} for m in made['member']}
+        assert self.lab.addresses() == ['10.0.0.1', '10.0.0.2', '10.0.0.3']
+
+    def is_right_though_it_vanished(self, status, reason, reply):
+        """It may vanish after the last look, too."""
+        assert status == 'OK'
+        if not self.lab.is_empty():
+            self.is_right(reply)
+
+    def is_clean(self, reply):
+        assert reply['policy']['data'] == {}
+        assert reply['cluster'] is None
+        assert reply['nodes'] == {}
+        assert self.lab.is_empty()
+
+
+class AttachPartByPart(Attach):
+    """Make a load balancer where nothing can be nested, and members one at a time."""
+
+    batch = False
+
+    def prepare(self):
+        super().prepare()
+        octavia = self.lab.octavia
+
+        def part_by_part(region):
+            simulator = octavia(region)
+            around = simulator._around
+
+            def refuse_nested(call):
+                if call.name == 'create' and call.arguments[1].get('listeners'):
+                    raise ApiError('not supported', 501)
+                return around(call)
+
+            simulator._around = refuse_nested
+            return simulator
+
+        self.lab.octavia = part_by_part
+
+
+class AttachToExisting(Operation):
+    """Add all nodes to a pool with a member of somebody else's."""
+
+    def prepare(self):
+        _, pool = self.lab.foreign('10.0.0.100')
+        self.policy = balancing_policy(lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool})
+
+    def run(self):
+        reply = self.lab.attach(bind(self.policy, self.members))
+        return reply['status'], reply['reason'], reply
+
+    def is_right(self, reply):
+        assert self.lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2', '10.0.0.3']
+        made = {m['name']: {'lb_member': m['id']} for m in self.lab.settled()['member'] if m['name'] != 'foreign'}
+        assert data_of(patched(self.members, reply)) == made
+
+    def is_clean(self, reply):
+        assert (reply['policy']['data'], reply['nodes']) == ({}, {})
+        assert self.lab.addresses() == ['10.0.0.100']
+
+
+class Attached(Operation):
+    """What all operations have in common that begin with a load balancer of three members."""
+
+    def prepare(self):
+        self.policy, self.members = self.lab.attached(self.members, lb_status_timeout=TIMEOUT_S, health_monitor={})
+
+
+class Detach(Attached):
+    """Delete the load balancer."""
+
+    def run(self):
+        reply = self.lab.detach(bind(self.policy, self.members))
+        return reply['status'], reply['reason'], reply
+
+    def is_right(self, reply):
+        assert self.lab.is_empty()
+        assert data_of(patched(self.members, reply)) == {'n1': {}, 'n2': {}, 'n3': {}}
+
+    def is_right_though_it_vanished(self, status, reason, reply):
+        assert status == 'OK'
+        assert self.lab.is_empty()
+
+    def is_clean(self, reply):
+        assert reply['policy']['data'] == self.policy['data']
+
+
+class DetachFromExisting(Detach):
+    """Take the nodes out of somebody else's pool."""
+
+    def prepare(self):
+        _, pool = self.lab.foreign('10.0.0.100')
+        self.policy, self.members = self.lab.attached(
+            self.members, lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool}
+        )
+
+    def is_right(self, reply):
+        assert self.lab.addresses() == ['10.0.0.100']
+
+    def is_clean(self, reply):
+        super().is_clean(reply)
+        assert '10.0.0.100' in self.lab.addresses()
+
+
+class Remove(Attached):
+    """Two of three nodes leave, in one update."""
+
+    action = 'CLUSTER_SCALE_IN'
+
+    def run(self):
+        data = {'deletion': {'count': 2, 'candidates': ['n1', 'n2']}}
+        reply = self.lab.check(request(self.action, [self.policy], self.members, data=data))
+        return reply['action']['data']['status'], reply['action']['data']['reason'], reply
+
+    def is_right_though_it_vanished(self, status, reason, reply):
+        """Nobody is in a pool that is gone."""
+        assert status == 'OK'
+        assert data_of(patched(self.members, reply)) == {'n1': {}, 'n2': {}, 'n3': self.members[2]['data']}
+
+    def is_right(self, reply):
+        assert self.lab.addresses() == ['10.0.0.3']
+        assert data_of(patched(self.members, reply)) == {'n1': {}, 'n2': {}, 'n3': self.members[2]['data']}
+
+    def is_clean(self, reply):
+        """Who is still there is marked, who is not has no member any more."""
+        details = reply['decisions'][0]['details']
+        there = {f'n{address[-1]}' for address in self.lab.addresses()}
+        for node_id in ('n1', 'n2'):
+            node = {one['id']: one for one in patched(self.members, reply)}[node_id]
+            if not details:  # not even the pool could be looked at
+                assert node_id in there
+            elif node_id in details['failed']:
+                assert node['status'] == 'WARNING'
+                assert node['status_reason'] == 'Failed in removing node from lb pool.'
+                assert node['data']['lb_member']
+            else:
+                assert (node_id in there, node['data']) == (False, {})
+        assert 'n3' in there
+
+
+class RemoveOneByOne(Remove):
+    """Two of three nodes leave, one after the other."""
+
+    batch = False
+
+
+class Add(Attached):
+    """Two nodes join."""
+
+    def run(self):
+        self.members = [*self.members, connected(4), connected(5)]
+        asked = request(
+            'CLUSTER_SCALE_OUT', [self.policy], self.members, target='AFTER',
+            data={'creation': {'count': 2, 'nodes': ['n4', 'n5']}},
+        )  # fmt: skip
+        reply = self.lab.check(asked)
+        return reply['action']['data']['status'], reply['action']['data']['reason'], reply
+
+    def is_right(self, reply):
+        made = {m['name']: {'lb_member': m['id']} for m in self.lab.settled()['member']}
+        assert sorted(made) == ['n1', 'n2', 'n3', 'n4', 'n5']
+        assert data_of(patched(self.members, reply)) == made
+
+    def is_clean(self, reply):
+        """Who knows of a member has it, who has failed is marked."""
+        details = reply['decisions'][0]['details']
+        made = {m['name']: m['id'] for m in self.lab.settled()['member']}
+        for node in patched(self.members, reply)[3:]:
+            if details and node['id'] in details['failed']:
+                assert (node['status'], node['status_reason']) == ('WARNING', 'Failed in adding node into lb pool.')
+            elif details:
+                assert node['data'] == {'lb_member': made[node['id']]}
+        assert {'n1', 'n2', 'n3'} <= set(made)
+
+
+class AddOneByOne(Add):
+    """Two nodes join, one after the other."""
+
+    batch = False
+
+
+class Replace(Attached):
+    """A node was created anew: its old member leaves, a new one joins."""
+
+    def run(self):
+        again = {**connected(9), 'id': 'n1', 'name': 'n1', 'data': {**self.members[0]['data'], 'recovery': 'RECREATE'}}
+        self.members = [again, *self.members[1:]]
+        reply = self.lab.check(request('NODE_RECOVER', [self.policy], self.members, target='AFTER', node=again))
+        return reply['action']['data']['status'], reply['action']['data']['reason'], reply
+
+    def is_right(self, reply):
+        made = {m['name']: {'lb_member': m['id']} for m in self.lab.settled()['member']}
+        assert self.lab.addresses() == ['10.0.0.2', '10.0.0.3', '10.0.0.9']
+        assert data_of(patched(self.members, reply)) == made
+
+    def is_clean(self, reply):
+        if reply['decisions'][0]['details']:
+            assert reply['nodes']['n1']['status'] == 'WARNING'
+            assert 'recovery' not in reply['nodes']['n1']['data']
+
+
+OPERATIONS = [
+    Attach, AttachPartByPart, AttachToExisting, Detach, DetachFromExisting, Remove, RemoveOneByOne, Add, AddOneByOne,
+    Replace,
+]  # fmt: skip
+
+
+@functools.cache
+def calls_of(operation):
+    """How many calls a good run makes; and that it is good."""
+    one = operation()
+    status, reason, reply = one.run()
+    assert status == 'OK', reason
+    one.is_right(reply)
+    return len(one.lab.calls)
