@@ -1,0 +1,49 @@
+"""Attaching and detaching our policies, by the worker."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_context import context as oslo_context
+from senlin.objects import cluster_policy as bindings
+
+from placement_worker.model import Binding, BindingPatch, BindReply, BindRequest
+from placement_worker.rpc.client import PolicyClient
+from placement_worker.senlin import connection, requests, results
+
+LOG = logging.getLogger(__name__)
+Call = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
+
+
+def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
+    """Attach a policy, as `Policy.attach` of Senlin.
+
+    :returns: whether that worked, and the data that the binding keeps; else why not.
+    """
+    reply = _bind(PolicyClient.policy_attach, requests.sent_binding(policy, enabled=enabled), cluster)
+    return (True, reply.policy.data) if reply.status == 'OK' else (False, reply.reason)
+
+
+def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
+    """Detach a policy, as `Policy.detach` of Senlin.
+
+    :returns: whether that worked, and what to tell.
+    """
+    bound = bindings.ClusterPolicy.get(oslo_context.get_current(), cluster.id, policy.id)
+    sent = requests.sent_binding(policy, data=bound.data if bound else None)
+    reply = _bind(PolicyClient.policy_detach, sent, cluster)
+    return reply.status == 'OK', reply.reason
+
+
+def _bind(call: Call, policy: Binding, cluster: Any) -> BindReply:
+    """Have the worker do it, and write down what became of the nodes and the cluster."""
+    context = oslo_context.get_current()
+    request = requests.bind_request(context, cluster.id, policy)
+    try:
+        reply = connection.ask(lambda client: call(client, request, connection.ids(context)), slow=True)
+    except connection.FAILURES as exc:
+        reply = BindReply('ERROR', str(exc), BindingPatch(policy.id, policy.data), None, {})
+    results.write_nodes(context, reply.nodes, cluster.nodes)
+    results.write_cluster(context, cluster.id, reply.cluster, cluster)
+    LOG.info('Policy %s of cluster %s: %s: %s', policy.name, cluster.id, reply.status, reply.reason)
+    return reply

@@ -1,0 +1,110 @@
+"""A policy check of Senlin's: our policies by the worker, all others where they are, in order of priority."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from senlin.engine import cluster as cluster_mod
+from senlin.objects import cluster_policy as bindings
+from senlin.policies import base
+
+from placement_worker.model import Binding, CheckReply, Phase
+from placement_worker.senlin import connection, requests, results
+
+LOG = logging.getLogger(__name__)
+LOAD_BALANCING = 'senlin.policy.loadbalance'
+OURS = frozenset(
+    {'senlin.policy.deletion', LOAD_BALANCING, 'senlin.policy.region_placement', 'senlin.policy.zone_placement'}
+)
+PLACEMENT = 'placement'
+
+
+def check(action: Any, cluster_id: str, target: Phase) -> None:
+    """Ask every enabled policy that handles this; stop at the first that fails, as `Action.policy_check` does.
+
+    Neighbours of ours go out as one call, so that regions and zones are planned together and nodes travel once.
+
+    :param action: Senlin's Action; its `data` hold the result.
+    """
+    action.data.update(status=base.CHECK_NONE, reason='')
+    waiting: list[Binding] = []
+    for bound in bindings.ClusterPolicy.get_all(
+        action.context, cluster_id, sort='priority', filters={'enabled': True}
+    ):
+        policy = base.Policy.load(action.context, bound.policy_id, project_safe=False)
+        action.inputs['last_op'] = bound.last_op
+        if not policy.need_check(target, action):
+            continue
+        if is_ours(policy):
+            waiting.append(requests.sent_binding(policy, priority=bound.priority, data=bound.data))
+            continue
+        if not _ask(action, cluster_id, target, waiting):
+            return
+        waiting = []
+        action.inputs['last_op'] = bound.last_op
+        if not _run_here(policy, action, cluster_id, target):
+            return
+    if _ask(action, cluster_id, target, waiting):
+        action.data.update(status=base.CHECK_OK, reason='Completed policy checking.')
+
+
+def is_ours(policy: Any) -> bool:
+    """Whether the worker decides for policies of this type."""
+    return policy.spec['type'] in OURS
+
+
+def _run_here(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
+    """Have a policy of somebody else's decide; what ours planned before stays.
+
+    :returns: whether it did not fail.
+    """
+    placement = action.data.get(PLACEMENT)
+    decide = policy.pre_op if target == 'BEFORE' else policy.post_op
+    decide(cluster_id, action)
+    if placement:
+        action.data[PLACEMENT] = results.merge_placement(placement, action.data.get(PLACEMENT))
+    if action.data['status'] != base.CHECK_ERROR:
+        return True
+    _fail(action, [policy.name], action.data['reason'])
+    return False
+
+
+def _ask(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]) -> bool:
+    """Have the worker decide for some policies, if there are any, and write its decisions down.
+
+    :returns: whether none failed.
+    """
+    if not policies:
+        return True
+    started = time.monotonic()
+    request = requests.check_request(action, cluster_id, target, policies)
+    slow = any(policy.spec.type == LOAD_BALANCING for policy in policies)
+    context = connection.ids(action.context)
+    try:
+        reply = connection.ask(lambda client: client.policy_check(request, context), slow=slow)
+    except connection.FAILURES as exc:
+        _fail(action, [policy.name for policy in policies], str(exc))
+    else:
+        _write(action, cluster_id, reply)
+    took_ms = 1000 * (time.monotonic() - started)
+    told = (action.action, action.id, target, cluster_id, action.data['status'], took_ms, action.data['reason'])
+    LOG.info('%s %s %s of cluster %s: %s in %.0f ms: %s', *told)
+    return bool(action.data['status'] != base.CHECK_ERROR)
+
+
+def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
+    entity = action.entity
+    of_cluster = isinstance(entity, cluster_mod.Cluster)
+    results.write_nodes(action.context, reply.nodes, entity.nodes if of_cluster else [entity])
+    results.write_cluster(action.context, cluster_id, reply.cluster, entity if of_cluster else None)
+    results.write_action(action, reply.action.data)
+    if reply.action.data['status'] == base.CHECK_ERROR:
+        failed = [decision.policy_name for decision in reply.decisions if decision.outcome == 'FAILED']
+        _fail(action, failed, reply.action.data['reason'])
+
+
+def _fail(action: Any, names: Sequence[str | None], reason: str) -> None:
+    """End the check, in Senlin's words."""
+    listed = ', '.join(f"'{name}'" for name in names)
+    action.data.update(status=base.CHECK_ERROR, reason=f'Failed policy {listed}: {reason}')

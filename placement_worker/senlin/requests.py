@@ -1,0 +1,141 @@
+"""Senlin's objects as the contract's: what is sent to the worker, and no more."""
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from senlin.common import consts
+from senlin.objects import cluster as clusters
+from senlin.objects import credential as credentials
+from senlin.objects import node as nodes
+from senlin.objects import profile as profiles
+
+from placement_worker.model import (
+    Action,
+    Binding,
+    BindRequest,
+    CheckRequest,
+    Cluster,
+    Credentials,
+    Node,
+    Phase,
+    Profile,
+    ProfileContext,
+    ProfileProperties,
+    Spec,
+)
+
+
+def check_request(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]) -> CheckRequest:
+    """What asks for a check.
+
+    :param action: Senlin's Action, with the data that other policies left.
+    """
+    cluster = sent_cluster(action.context, cluster_id)
+    return CheckRequest(
+        target=target,
+        action=Action(
+            id=action.id,
+            action=action.action,
+            inputs={key: value for key, value in action.inputs.items() if key != 'last_op'},  # of scaling, a datetime
+            data=action.data,
+            node=_sent_target(action, cluster),
+        ),
+        cluster=cluster,
+        policies=list(policies),
+        explain='none',
+        credentials=trust(action.context, cluster),
+    )
+
+
+def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
+    """What asks for attaching or detaching a policy."""
+    cluster = sent_cluster(context, cluster_id)
+    return BindRequest(cluster=cluster, policy=policy, credentials=trust(context, cluster))
+
+
+def sent_binding(
+    policy: Any, *, enabled: bool = True, priority: int | None = None, data: Mapping[str, Any] | None = None
+) -> Binding:
+    """A policy with what its binding says, as far as there is one.
+
+    :param policy: Senlin's Policy.
+    """
+    spec = policy.spec
+    return Binding(
+        id=policy.id,
+        name=policy.name,
+        enabled=enabled,
+        priority=priority,
+        data=dict(data or {}),
+        spec=Spec(type=spec['type'], version=spec['version'], properties=dict(spec.get('properties') or {})),
+    )
+
+
+def sent_cluster(context: Any, cluster_id: str) -> Cluster:
+    """The cluster with all its nodes, as the database has them now.
+
+    A `max_size` of 0 is no limit for the engine.
+    """
+    cluster = clusters.Cluster.get(context, cluster_id, project_safe=False)
+    members = nodes.Node.get_all_by_cluster(context, cluster_id, project_safe=False)
+    known = _profiles(context, {cluster.profile_id, *(member.profile_id for member in members)})
+    return Cluster(
+        id=cluster.id,
+        name=cluster.name,
+        user=cluster.user,
+        project=cluster.project,
+        min_size=cluster.min_size or 0,
+        max_size=cluster.max_size or consts.CLUSTER_DEFAULT_MAX_SIZE,
+        desired_capacity=cluster.desired_capacity or 0,
+        profile=known[cluster.profile_id],
+        data=cluster.data or {},
+        nodes=[_sent_node(member, cluster.profile_id, known) for member in members],
+    )
+
+
+def trust(context: Any, cluster: Cluster) -> Credentials:
+    """The Keystone trust of the cluster's owner; without one the worker decides whether it may act."""
+    credential = credentials.Credential.get(context, cluster.user, cluster.project)
+    return Credentials(trust_id=credential.cred['openstack']['trust'] if credential else None)
+
+
+def _sent_target(action: Any, cluster: Cluster) -> Node | None:
+    """The node that a NODE_* action is about; None for the actions of clusters."""
+    if not action.action.startswith('NODE_'):
+        return None
+    return next((node for node in cluster.nodes if node.id == action.target), None)
+
+
+def _sent_node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> Node:
+    created_at = node.profile_created_at  # a string, which `Node.to_dict` leaves out
+    return Node(
+        id=node.id,
+        name=node.name,
+        physical_id=node.physical_id,
+        index=-1 if node.index is None else node.index,
+        status=node.status or '',
+        tainted=bool(node.tainted),
+        created_at=node.created_at,
+        profile_id=node.profile_id,
+        profile_created_at=datetime.datetime.fromisoformat(created_at) if created_at else None,
+        profile=None if node.profile_id == cluster_profile_id else known.get(node.profile_id),
+        data=node.data or {},
+    )
+
+
+def _profiles(context: Any, profile_ids: Iterable[str]) -> dict[str, Profile]:
+    found = (profiles.Profile.get(context, profile_id, project_safe=False) for profile_id in profile_ids if profile_id)
+    return {profile.id: _sent_profile(profile) for profile in found if profile}
+
+
+def _sent_profile(profile: Any) -> Profile:
+    """Type, age, zone and region; a profile's other properties hold passwords and user data."""
+    properties = profile.spec.get('properties') or {}
+    region = (properties.get('context') or {}).get('region_name')
+    return Profile(
+        type=profile.type,
+        id=profile.id,
+        created_at=profile.created_at,
+        properties=ProfileProperties(properties.get('availability_zone'), ProfileContext(region) if region else None),
+    )

@@ -1,0 +1,92 @@
+"""Senlin in this process, as in its engine: with a database of its own, and a worker behind a broker."""
+
+import senlin.cmd  # noqa: F401, I001  eventlet patches the standard library, before anything else is imported
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+from senlin import objects
+from senlin.common import config
+from senlin.engine import environment
+
+from tests.functional.conftest import Worker, broker_url
+from tests.senlin import cloud, engine
+
+__all__ = ['broker_url']
+ROOT = Path(__file__).parents[2]
+WORKER = ROOT / '.venv' / 'bin' / 'placement-worker'
+"""The worker runs in an environment of its own, without Senlin; `tools/test` makes it."""
+TOPIC = f'test-senlin-{os.getpid()}'
+SENLIN_CONF = """
+[DEFAULT]
+transport_url = {url}
+cloud_backend = openstack_test
+host = test-engine
+debug = true
+log_file = {folder}/{program}.log
+max_nodes_per_cluster = 100
+
+[database]
+connection = sqlite:///{folder}/senlin.sqlite
+
+[placement_worker]
+transport_url = {url}
+topic = {topic}
+timeout_s = 20
+slow_timeout_s = 60
+"""
+
+
+@pytest.fixture(scope='session')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Senlin's configuration, database and log are, and the cloud that it sees."""
+    made = tmp_path_factory.mktemp('senlin')
+    for name in ('servers', 'deleted'):
+        (made / 'cloud' / name).mkdir(parents=True)
+    os.environ[cloud.FOLDER] = str(made / 'cloud')
+    return made
+
+
+@pytest.fixture(scope='session')
+def senlin_conf(folder: Path, broker_url: str) -> Path:
+    """Senlin's configuration, with its database made by its own program."""
+    file = folder / 'senlin.conf'
+    file.write_text(SENLIN_CONF.format(url=broker_url, folder=folder, program='senlin', topic=TOPIC))
+    manage = Path(sys.executable).with_name('senlin-manage')
+    subprocess.run([manage, '--config-file', file, 'db_sync'], check=True, capture_output=True)
+    return file
+
+
+@pytest.fixture(scope='session')
+def senlin_here(senlin_conf: Path) -> None:
+    """Senlin set up in this process, in the order of `senlin.cmd.engine`."""
+    config.parse_args(['senlin', '--config-file', str(senlin_conf)], 'senlin-engine')
+    objects.register_all()
+    environment.initialize()
+    engine.add_credential()
+
+
+@pytest.fixture(scope='session')
+def worker(senlin_here: None, broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker over the cloud that Senlin sees."""
+    assert WORKER.exists(), f'{WORKER} is missing: run tools/test first, which makes that environment'
+    running = Worker(
+        tmp_path_factory.mktemp('worker'), broker_url, cloud.inventory(), command=(str(WORKER),), topic=TOPIC
+    )
+    try:
+        running.wait_until_ready()
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture
+def own_policies(senlin_here: None) -> Iterator[None]:
+    """Senlin decides by itself, as without the section in its configuration."""
+    cfg.CONF.set_override('transport_url', None, 'placement_worker')
+    yield
+    cfg.CONF.clear_override('transport_url', 'placement_worker')

@@ -1,0 +1,111 @@
+"""What tests do with Senlin: fill its database as its conductor does, and have its actions check policies."""
+
+from senlin.common import consts
+from senlin.common.context import RequestContext
+from senlin.engine.actions.base import Action
+from senlin.engine.cluster import Cluster
+from senlin.engine.node import Node
+from senlin.objects import action as actions
+from senlin.objects import cluster as clusters
+from senlin.objects import cluster_policy as bindings
+from senlin.objects import credential as credentials
+from senlin.objects import node as nodes
+from senlin.policies.base import Policy
+from senlin.profiles.base import Profile
+
+USER, PROJECT, TRUST = 'u' * 32, 'p' * 32, 'trust-of-the-owner'
+SERVER = {'flavor': 'm1.tiny', 'image': 'cirros', 'networks': [], 'admin_pass': 'a-password', 'user_data': 'a-secret'}
+
+
+def context():
+    return RequestContext(user_id=USER, project_id=PROJECT, is_admin=False, request_id='req-of-a-user')
+
+
+def add_credential():
+    credentials.Credential.update_or_create(
+        context(), {'user': USER, 'project': PROJECT, 'cred': {'openstack': {'trust': TRUST}}}
+    )
+
+
+def add_profile(kind='os.nova.server', **properties):
+    return Profile.create(
+        context(), 'profile', {'type': kind, 'version': '1.0', 'properties': {**SERVER, **properties}}
+    )
+
+
+def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **sizes):
+    """A cluster with a created node in each of the zones; `places` names them by region and zone instead."""
+    profile = profile or add_profile()
+    placements = [{'zone': zone} for zone in zones] + list(places)
+    ours = context()
+    owner = {'user': USER, 'project': PROJECT, 'domain': ''}
+    cluster = Cluster('web', len(placements), profile.id, context=ours, status='ACTIVE', **owner, **sizes)
+    cluster.store(ours)
+    for placement in placements:
+        add_node(cluster, profile, placement, status)
+    return Cluster.load(ours, cluster.id)
+
+
+def add_node(cluster, profile, placement=None, status=consts.NS_ACTIVE):
+    """A node that the engine has created, or in status INIT one that it is to create."""
+    ours = context()
+    index = clusters.Cluster.get_next_index(ours, cluster.id)
+    more = {'index': index, 'user': USER, 'project': PROJECT, 'domain': '', 'data': {}}
+    if placement is not None:
+        more['data'] = {'placement': placement}
+    node = Node(f'web-{index}', profile.id, cluster.id, context=ours, **more)
+    node.store(ours)
+    if status != consts.NS_INIT:
+        node.do_create(ours)
+        node.set_status(ours, status)
+    return node
+
+
+def attach(cluster, name, spec, **binding):
+    """Attach a policy as the engine does, and say how that went."""
+    policy = Policy(name, spec, user=USER, project=PROJECT, domain='')
+    policy.store(context())
+    done, reason = cluster.attach_policy(context(), policy.id, binding)
+    if done:
+        cluster.store(context())
+    return policy, done, reason
+
+
+def bound(cluster, *policies):
+    """Attach policies, each of which has to work; by their names."""
+    made = {}
+    for name, spec in policies:
+        made[name], done, reason = attach(cluster, name, spec)
+        assert done, reason
+    return made
+
+
+def add_action(target, name, cause=consts.CAUSE_RPC, **inputs):
+    """An action that the engine has taken up."""
+    cluster_id = target.id if isinstance(target, Cluster) else target.cluster_id
+    action_id = Action.create(
+        context(), target.id, name, force=True, name='test', cluster_id=cluster_id, cause=cause, inputs=inputs
+    )
+    return Action.load(context(), action_id)
+
+
+def checked(action, target='BEFORE'):
+    """Check policies as the engine does, and read the action's data from the database."""
+    cluster_id = action.entity.id if isinstance(action.entity, Cluster) else action.entity.cluster_id
+    action.policy_check(cluster_id, target)
+    stored = actions.Action.get(context(), action.id).data
+    return {**stored, 'status': action.data['status'], 'reason': action.data['reason']}
+
+
+def check(target, name, phase='BEFORE', **inputs):
+    return checked(add_action(target, name, **inputs), phase)
+
+
+def node_of(node_id):
+    """The node as the database has it."""
+    return nodes.Node.get(context(), node_id)
+
+
+def data_of(cluster, policy):
+    """What a binding keeps, as the database has it."""
+    return bindings.ClusterPolicy.get(context(), cluster.id, policy.id).data
