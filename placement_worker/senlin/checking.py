@@ -62,8 +62,9 @@ def _run_here(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
     placement = action.data.get(PLACEMENT)
     decide = policy.pre_op if target == 'BEFORE' else policy.post_op
     decide(cluster_id, action)
-    if placement:
-        action.data[PLACEMENT] = results.merge_placement(placement, action.data.get(PLACEMENT))
+    merged = results.merge_placement(placement, action.data.get(PLACEMENT))
+    if merged != action.data.get(PLACEMENT):
+        results.write_action(action, {**action.data, PLACEMENT: merged})
     if action.data['status'] != base.CHECK_ERROR:
         return True
     _fail(action, [policy.name], action.data['reason'])

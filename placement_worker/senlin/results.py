@@ -58,7 +58,7 @@ def merge_placement(before: Any, after: Any) -> Any:
     :param before: `action.data['placement']` or None.
     :param after: the same after another policy has run.
     """
-    if not before or not after or before is after:
+    if not before or not after:
         return after
     entries = zip(chain(before['placements'], repeat({})), after['placements'], strict=False)
     return {**after, 'placements': [{**old, **new} for old, new in entries]}

@@ -64,6 +64,9 @@ class Compute(os_test.compute):
     def server_delete(self, server, ignore_missing=True):
         (folder() / 'servers' / server).rename(folder() / 'deleted' / server)
 
+    def server_group_find(self, name, ignore_missing=False):
+        return None
+
     def server_group_create(self, **_):
         return FakeResourceObject({'id': 'group-1'})
 

@@ -18,7 +18,8 @@ SERVER = {'flavor': 'm1.tiny', 'image': 'cirros', 'networks': [], 'admin_pass': 
 
 
 def context():
-    return RequestContext(user_id=USER, project_id=PROJECT, is_admin=False, request_id='req-of-a-user')
+    """What the request of a user carries, with an id of its own."""
+    return RequestContext(user_id=USER, project_id=PROJECT, is_admin=False)
 
 
 def add_credential():

@@ -1,17 +1,30 @@
-"""Senlin's own `Action.policy_check`, with the worker behind it."""
+"""Senlin's own `Action.policy_check`, with the worker behind it; results are read back from Senlin's database."""
+
+import collections
 
 import pytest
 from senlin.common import consts
+from senlin.objects import cluster_policy as bindings
 
 from tests.senlin import engine
+from tests.senlin.specs import affinity, deletion, regions, scaling, zones
 
 pytestmark = pytest.mark.usefixtures('worker')
 
 
-def zones(*names, **weighted):
-    places = [{'name': name} for name in names]
-    places += [{'name': name, 'weight': weight} for name, weight in weighted.items()]
-    return {'type': 'senlin.policy.zone_placement', 'version': '1.0', 'properties': {'zones': places}}
+def asked(worker, action):
+    """How often the worker was asked about an action, by the id of the user's request in its log."""
+    lines = worker.log.read_text().splitlines()
+    return sum(action.context.request_id in line and ' of cluster ' in line for line in lines)
+
+
+def set_priority(cluster, policy, priority):
+    bindings.ClusterPolicy.update(engine.context(), cluster.id, policy.id, {'priority': priority})
+
+
+def placements(data):
+    assert data['placement']['count'] == len(data['placement']['placements'])
+    return data['placement']['placements']
 
 
 def test_new_nodes_are_spread_over_zones():
@@ -22,4 +35,199 @@ def test_new_nodes_are_spread_over_zones():
 
     assert (data['status'], data['reason']) == ('OK', 'Completed policy checking.')
     assert data['creation'] == {'count': 3, 'zones': {'az1': 1, 'az2': 2}}
-    assert data['placement']['placements'] == [{'zone': 'az2'}, {'zone': 'az1'}, {'zone': 'az2'}]
+    assert placements(data) == [{'zone': 'az2'}, {'zone': 'az1'}, {'zone': 'az2'}]
+
+
+def test_new_nodes_are_spread_over_regions():
+    cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}] * 2)
+    engine.bound(cluster, ('regions', regions('RegionOne', 'RegionTwo', 'Nowhere')))
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
+
+    assert data['creation'] == {'count': 2, 'regions': {'RegionTwo': 2}}
+    assert [entry['region_name'] for entry in placements(data)] == ['RegionTwo', 'RegionTwo']
+
+
+def test_regions_zones_and_victims_are_decided_in_one_call(worker):
+    places = [
+        {'region_name': region, 'zone': zone} for region in ('RegionOne', 'RegionTwo') for zone in ('az1', 'az2')
+    ]
+    cluster = engine.add_cluster(places=[*places, places[0], places[0]])
+    policies = ('regions', regions('RegionOne', 'RegionTwo')), ('zones', zones('az1', 'az2')), ('victims', deletion())
+    engine.bound(cluster, *policies)
+    action = engine.add_action(cluster, consts.CLUSTER_SCALE_IN, count=2)
+
+    data = engine.checked(action)
+
+    assert data['deletion']['places'] == [{'region_name': 'RegionOne', 'zone': 'az1', 'count': 2}]
+    victims = [engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']]
+    assert victims == [places[0], places[0]]
+    assert asked(worker, action) == 1
+
+
+def test_a_cluster_that_is_resized_loses_the_nodes_of_the_zone_with_too_many():
+    cluster = engine.add_cluster('az1', 'az1', 'az1', 'az2')
+    engine.bound(cluster, ('zones', zones('az1', 'az2')), ('victims', deletion(grace_period=7)))
+
+    data = engine.check(cluster, consts.CLUSTER_RESIZE, adjustment_type='EXACT_CAPACITY', number=2)
+
+    assert (data['deletion']['count'], data['deletion']['grace_period']) == (2, 7)
+    assert data['deletion']['zones'] == {'az1': 2}
+    victims = [engine.node_of(node_id).data['placement']['zone'] for node_id in data['deletion']['candidates']]
+    assert victims == ['az1', 'az1']
+
+
+def test_nodes_of_the_oldest_profile_leave_first():
+    old, new = engine.add_profile(), engine.add_profile()
+    cluster = engine.add_cluster('az1', profile=new)
+    placement = {'zone': 'az1'}
+    oldest = engine.add_node(cluster, old, placement)
+    engine.add_node(cluster, new, placement)
+    engine.bound(cluster, ('victims', deletion(criteria='OLDEST_PROFILE_FIRST')))
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
+
+    assert data['deletion']['candidates'] == [oldest.id]
+
+
+def test_nodes_in_error_leave_before_healthy_ones():
+    cluster = engine.add_cluster('az1', 'az1')
+    broken = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_ERROR)
+    engine.bound(cluster, ('victims', deletion(criteria='OLDEST_FIRST')))
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
+
+    assert data['deletion']['candidates'] == [broken.id]
+
+
+def test_nodes_that_the_user_names_are_the_victims():
+    cluster = engine.add_cluster('az1', 'az1', 'az1')
+    engine.bound(cluster, ('victims', deletion(destroy_after_deletion=False)))
+    named = [cluster.nodes[2].id, cluster.nodes[0].id]
+
+    data = engine.check(cluster, consts.CLUSTER_DEL_NODES, candidates=named)
+
+    assert (data['deletion']['candidates'], data['deletion']['destroy_after_deletion']) == (named, False)
+
+
+def test_a_single_new_node_gets_its_zone_in_the_database_and_in_the_engine():
+    cluster = engine.add_cluster('az1', 'az1')
+    engine.bound(cluster, ('zones', zones('az1', 'az2')))
+    node = engine.add_node(cluster, engine.add_profile(), status=consts.NS_INIT)
+    action = engine.add_action(node, consts.NODE_CREATE)
+
+    engine.checked(action)
+
+    assert engine.node_of(node.id).data == {'placement': {'zone': 'az2'}}
+    assert action.entity.data == {'placement': {'zone': 'az2'}}
+
+
+def test_a_single_new_node_whose_profile_names_a_zone_stays_there():
+    cluster = engine.add_cluster('az1', 'az1')
+    engine.bound(cluster, ('zones', zones('az1', 'az2')))
+    node = engine.add_node(cluster, engine.add_profile(availability_zone='az1'), status=consts.NS_INIT)
+
+    data = engine.check(node, consts.NODE_CREATE)
+
+    assert data['status'] == 'OK'
+    assert engine.node_of(node.id).data == {}
+
+
+def test_a_single_node_that_is_deleted_is_its_own_victim():
+    cluster = engine.add_cluster('az1', 'az1')
+    engine.bound(cluster, ('victims', deletion()))
+
+    data = engine.check(cluster.nodes[1], consts.NODE_DELETE)
+
+    assert data['deletion']['candidates'] == [cluster.nodes[1].id]
+
+
+def test_the_count_of_a_scaling_policy_is_what_is_placed():
+    cluster = engine.add_cluster('az1', 'az2')
+    engine.bound(cluster, ('scaling', scaling('CLUSTER_SCALE_OUT', 4)), ('zones', zones('az1', 'az2')))
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT)
+
+    assert data['creation'] == {'count': 4, 'zones': {'az1': 2, 'az2': 2}}
+
+
+@pytest.mark.parametrize('affinity_priority', [250, 350])
+def test_nodes_get_their_server_group_and_their_zone_whoever_comes_first(affinity_priority):
+    cluster = engine.add_cluster('az1', 'az1')
+    policies = engine.bound(cluster, ('affinity', affinity()), ('zones', zones('az1', 'az2')))
+    set_priority(cluster, policies['affinity'], affinity_priority)
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
+
+    assert placements(data) == [{'servergroup': 'group-1', 'zone': 'az2'}] * 2
+
+
+def test_a_policy_of_somebody_else_between_ours_makes_two_calls(worker):
+    cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}])
+    policies = ('regions', regions('RegionOne')), ('affinity', affinity()), ('zones', zones('az1', 'az2'))
+    set_priority(cluster, engine.bound(cluster, *policies)['affinity'], 250)
+    grown = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=1)
+    shrunk = engine.add_action(cluster, consts.CLUSTER_SCALE_IN, count=1)
+
+    data = engine.checked(grown)
+    engine.checked(shrunk)
+
+    assert placements(data) == [{'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}]
+    assert (asked(worker, grown), asked(worker, shrunk)) == (2, 1)
+
+
+def test_a_policy_of_somebody_else_that_fails_stops_the_check_before_ours(worker):
+    cluster = engine.add_cluster('az1', max_size=1)
+    policies = ('scaling', scaling('CLUSTER_SCALE_OUT', 1)), ('zones', zones('az1'))
+    engine.bound(cluster, *policies)
+    action = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=-1)
+
+    data = engine.checked(action)
+
+    assert data['status'] == 'ERROR'
+    assert data['reason'] == "Failed policy 'scaling': Invalid count (-1) for action 'CLUSTER_SCALE_OUT'."
+    assert asked(worker, action) == 0
+
+
+def test_a_policy_that_cannot_decide_fails_the_check_with_its_name_and_reason():
+    cluster = engine.add_cluster('az1')
+    engine.bound(cluster, ('zones', zones('down')))
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=1)
+
+    assert data['status'] == 'ERROR'
+    assert data['reason'] == "Failed policy 'zones': No availability zone found available."
+
+
+def test_a_disabled_policy_is_left_out():
+    cluster = engine.add_cluster('az1')
+    engine.attach(cluster, 'zones', zones('down'), enabled=False)
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=1)
+
+    assert data['status'] == 'OK'
+
+
+@pytest.mark.parametrize('phase', ['BEFORE', 'AFTER'])
+def test_nobody_is_asked_about_what_no_policy_handles(worker, phase):
+    cluster = engine.add_cluster('az1')
+    engine.bound(cluster, ('zones', zones('az1')), ('victims', deletion()))
+    action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[])
+
+    data = engine.checked(action, phase)
+
+    assert (data['status'], asked(worker, action)) == ('OK', 0)
+
+
+def test_checks_of_several_greenthreads_get_their_own_answers():
+    import eventlet
+
+    clusters = [engine.add_cluster('az1') for _ in range(8)]
+    for cluster in clusters:
+        engine.bound(cluster, ('zones', zones('az1', 'az2')))
+    actions = [engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=n) for n, cluster in enumerate(clusters, 1)]
+
+    pool = eventlet.GreenPool()
+    counts = collections.Counter({data['creation']['count'] for data in pool.imap(engine.checked, actions)})
+
+    assert sorted(counts) == list(range(1, 9))

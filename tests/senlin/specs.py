@@ -1,0 +1,30 @@
+"""Specs of policies, as a user of Senlin writes them."""
+
+
+def spec(kind, version='1.0', **properties):
+    return {'type': f'senlin.policy.{kind}', 'version': version, 'properties': properties}
+
+
+def zones(*names, **weights):
+    return spec('zone_placement', zones=[*({'name': name} for name in names), *weighted(weights)])
+
+
+def regions(*names, **weights):
+    return spec('region_placement', regions=[*({'name': name} for name in names), *weighted(weights)])
+
+
+def deletion(**properties):
+    return spec('deletion', '1.1', **properties)
+
+
+def affinity():
+    return spec('affinity', servergroup={'name': 'group', 'policies': 'anti-affinity'})
+
+
+def scaling(event, number):
+    adjustment = {'type': 'CHANGE_IN_CAPACITY', 'number': number, 'min_step': 1, 'best_effort': True, 'cooldown': 0}
+    return spec('scaling', event=event, adjustment=adjustment)
+
+
+def weighted(weights):
+    return [{'name': name, 'weight': weight} for name, weight in weights.items()]
