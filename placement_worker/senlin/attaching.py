@@ -12,7 +12,7 @@ from placement_worker.rpc.client import PolicyClient
 from placement_worker.senlin import connection, requests, results
 
 LOG = logging.getLogger(__name__)
-Call = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
+Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
 
 
 def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
@@ -35,12 +35,12 @@ def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
     return reply.status == 'OK', reply.reason
 
 
-def _bind(call: Call, policy: Binding, cluster: Any) -> BindReply:
+def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
     """Have the worker do it, and write down what became of the nodes and the cluster."""
     context = oslo_context.get_current()
     request = requests.bind_request(context, cluster.id, policy)
     try:
-        reply = connection.ask(lambda client: call(client, request, connection.ids(context)), slow=True)
+        reply = connection.ask(method, request, context)
     except connection.FAILURES as exc:
         reply = BindReply('ERROR', str(exc), BindingPatch(policy.id, policy.data), None, {})
     results.write_nodes(context, reply.nodes, cluster.nodes)

@@ -10,13 +10,11 @@ from senlin.objects import cluster_policy as bindings
 from senlin.policies import base
 
 from placement_worker.model import Binding, CheckReply, Phase
+from placement_worker.rpc.client import PolicyClient
 from placement_worker.senlin import connection, requests, results
 
 LOG = logging.getLogger(__name__)
-LOAD_BALANCING = 'senlin.policy.loadbalance'
-OURS = frozenset(
-    {'senlin.policy.deletion', LOAD_BALANCING, 'senlin.policy.region_placement', 'senlin.policy.zone_placement'}
-)
+OURS = frozenset(f'senlin.policy.{name}' for name in ('deletion', 'loadbalance', 'region_placement', 'zone_placement'))
 PLACEMENT = 'placement'
 
 
@@ -80,10 +78,8 @@ def _ask(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding
         return True
     started = time.monotonic()
     request = requests.check_request(action, cluster_id, target, policies)
-    slow = any(policy.spec.type == LOAD_BALANCING for policy in policies)
-    context = connection.ids(action.context)
     try:
-        reply = connection.ask(lambda client: client.policy_check(request, context), slow=slow)
+        reply = connection.ask(PolicyClient.policy_check, request, action.context)
     except connection.FAILURES as exc:
         _fail(action, [policy.name for policy in policies], str(exc))
     else:

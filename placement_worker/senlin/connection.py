@@ -10,7 +10,8 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.model import BindRequest, CheckRequest
+from placement_worker.rpc.client import PolicyClient, may_wait
 
 LOG = logging.getLogger(__name__)
 GRACE_S = 2
@@ -22,6 +23,7 @@ KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
 FAILURES = (PlacementWorkerError, oslo_messaging.MessagingException)
 """What a call may raise that is no fault of the engine."""
 
+R = TypeVar('R', CheckRequest, BindRequest)
 T = TypeVar('T')
 
 
@@ -30,19 +32,19 @@ def is_configured() -> bool:
     return bool(cfg.CONF.placement_worker.transport_url)
 
 
-def ask(call: Callable[[PolicyClient], T], *, slow: bool) -> T:
+def ask(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, context: Any) -> T:
     """Call a worker from a greenthread of its own, and wait no longer than the configuration says.
 
     The client bounds its waiting for a reply; a broker that holds connections and says nothing keeps it for longer.
 
-    :param slow: whether a load balancer may have to be waited for.
+    :param method: of the client.
+    :param context: Senlin's; its ids travel along.
     :raises NoWorkerAnswered: no reply came in time.
     :raises PlacementWorkerError: the worker refused the request, or failed.
     """
     group = cfg.CONF.placement_worker
-    timeout_s = group.slow_timeout_s if slow else group.timeout_s
-    client = _client(group.transport_url, group.exchange, group.topic, timeout_s)
-    calling = eventlet.spawn(call, client)
+    timeout_s = group.slow_timeout_s if may_wait(request) else group.timeout_s
+    calling = eventlet.spawn(method, _client(**group), request, _ids(context))
     limit = eventlet.Timeout(timeout_s + GRACE_S)
     try:
         answer: T = calling.wait()
@@ -55,7 +57,7 @@ def ask(call: Callable[[PolicyClient], T], *, slow: bool) -> T:
     return answer
 
 
-def ids(context: Any) -> Mapping[str, str]:
+def _ids(context: Any) -> Mapping[str, str]:
     """Who asks, of Senlin's context; it holds passwords and trusts, too."""
     if context is None:
         return {}
@@ -64,9 +66,9 @@ def ids(context: Any) -> Mapping[str, str]:
 
 
 @functools.cache
-def _client(url: str, exchange: str, topic: str, timeout_s: int) -> PolicyClient:
-    """The client of this process."""
-    return PolicyClient(url, conf=_own_settings(), exchange=exchange, topic=topic, timeout_s=timeout_s)
+def _client(transport_url: str, **settings: Any) -> PolicyClient:
+    """The client of this process; its parameters are called as the options are."""
+    return PolicyClient(transport_url, conf=_own_settings(), **settings)
 
 
 def _own_settings() -> cfg.ConfigOpts:

@@ -4,7 +4,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker.rpc import EXCHANGE, TOPIC
+from placement_worker.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 
 GROUP = 'placement_worker'
 OPTIONS = [
@@ -16,7 +16,8 @@ OPTIONS = [
         'here, nor ours there. Without it Senlin decides by itself, as if the plug-in were not installed.',
     ),
     cfg.StrOpt('exchange', default=EXCHANGE, help="The workers' control_exchange."),
-    cfg.StrOpt('topic', default=TOPIC, help="The workers' topic."),
+    cfg.StrOpt('topic', default=TOPIC, help="The workers' [worker] topic."),
+    cfg.StrOpt('slow_topic', default=SLOW_TOPIC, help="The workers' [worker] slow_topic."),
     cfg.IntOpt(
         'timeout_s',
         default=60,

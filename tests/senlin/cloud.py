@@ -1,8 +1,8 @@
 """Stands in for Keystone, Nova and load balancers where Senlin asks for them.
 
-Completes Senlin's own stand-in (`cloud_backend = openstack_test`), which has one server and no zones. Everything else of
-Senlin is real: its `os.nova.server-1.0` creates and deletes servers here. What stands in the folder that the environment
-variable names is seen by all processes. An entry point in `senlin.endpoints` has it imported.
+Completes Senlin's own stand-in (`cloud_backend = openstack_test`), which has one server and no zones. Everything else
+of Senlin is real: its `os.nova.server-1.0` creates and deletes servers here. What stands in the folder that the
+environment variable names is seen by all processes. An entry point in `senlin.endpoints` has it imported.
 """
 
 import itertools

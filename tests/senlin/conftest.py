@@ -36,6 +36,7 @@ connection = sqlite:///{folder}/senlin.sqlite
 [placement_worker]
 transport_url = {url}
 topic = {topic}
+slow_topic = {topic}-slow
 timeout_s = 20
 slow_timeout_s = 60
 """

@@ -2,6 +2,7 @@
 
 import collections
 
+import eventlet
 import pytest
 from senlin.common import consts
 from senlin.objects import cluster_policy as bindings
@@ -220,8 +221,6 @@ def test_nobody_is_asked_about_what_no_policy_handles(worker, phase):
 
 
 def test_checks_of_several_greenthreads_get_their_own_answers():
-    import eventlet
-
     clusters = [engine.add_cluster('az1') for _ in range(8)]
     for cluster in clusters:
         engine.bound(cluster, ('zones', zones('az1', 'az2')))
