@@ -15,14 +15,16 @@ from senlin.drivers.sdk import FakeResourceObject
 from senlin.tests.drivers import os_test
 
 FOLDER = 'TEST_CLOUD'
+LOAD_BALANCERS = 'load-balancers.json'
 ZONES = {'az1': True, 'az2': True, 'az3': True, 'down': False}
 REGIONS = ['RegionOne', 'RegionTwo']
-SERVERS = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(100)]
+SERVERS = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(500)]
 """The ids that servers get, in this order, so that the worker's embedded cloud can know them."""
 
 
 def address(server_id):
-    return f'10.0.0.{SERVERS.index(server_id) + 10}'
+    block, host = divmod(SERVERS.index(server_id), 200)
+    return f'10.0.{block}.{host + 10}'
 
 
 def inventory():
@@ -31,7 +33,8 @@ def inventory():
         'zones': ZONES,
         'regions': REGIONS,
         'networks': {'private': {'id': 'net1'}},
-        'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
+        'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/16'}},
+        'load_balancer': {'state': str(folder() / LOAD_BALANCERS)},
         'servers': {one: {'addresses': {'private': [{'addr': address(one), 'version': 4}]}} for one in SERVERS},
     }
 
@@ -45,17 +48,30 @@ def requests():
     return {file.name: json.loads(file.read_text()) for file in (folder() / 'servers').iterdir()}
 
 
+def load_balancers():
+    """The names of the load balancers that the worker's embedded cloud has, by their ids."""
+    return {lb_id: shown['name'] for lb_id, shown in _state().get('loadbalancer', {}).items()}
+
+
+def members(pool_id):
+    """The addresses in one of its pools."""
+    return sorted(member['address'] for member in _state()['members'][pool_id].values())
+
+
+def _state():
+    file = folder() / LOAD_BALANCERS
+    return json.loads(file.read_text()).get(REGIONS[0], {}) if file.exists() else {}
+
+
 class Compute(os_test.compute):
     def validate_azs(self, zones):
         return [zone for zone in zones if ZONES.get(zone)]
 
     def server_create(self, **request):
-        for server_id in SERVERS:
-            with_id = folder() / 'servers' / server_id
-            if not (folder() / 'deleted' / server_id).exists() and not with_id.exists():
-                with_id.write_text(json.dumps(request))
-                return self.server_get(server_id)
-        raise AssertionError('more servers than this cloud has room for')
+        used = {file.name for part in ('servers', 'deleted') for file in (folder() / part).iterdir()}
+        server_id = next(server_id for server_id in SERVERS if server_id not in used)
+        (folder() / 'servers' / server_id).write_text(json.dumps(request))
+        return self.server_get(server_id)
 
     def server_get(self, server):
         request = json.loads((folder() / 'servers' / server).read_text())
@@ -88,6 +104,11 @@ class LoadBalancing(os_test.loadbalancing):
     numbers = itertools.count(1)
     added: list[str] = []
     removed: list[str] = []
+    deleted: list[str] = []
+
+    def lb_delete(self, **stored):
+        self.deleted.append(stored['loadbalancer'])
+        return True, 'LB deletion succeeded'
 
     def member_add(self, node, lb_id, pool_id, port, subnet):
         self.added.append(node.id)

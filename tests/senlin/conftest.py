@@ -1,16 +1,17 @@
 """Senlin in this process, as in its engine: with a database of its own, and a worker behind a broker."""
 
 import senlin.cmd  # noqa: F401, I001  eventlet patches the standard library, before anything else is imported
+import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 from senlin import objects
-from senlin.common import config
+from senlin.common import config, messaging
 from senlin.engine import environment
 
 from tests.functional.conftest import Worker, broker_url
@@ -31,7 +32,7 @@ log_file = {folder}/{program}.log
 max_nodes_per_cluster = 100
 
 [database]
-connection = sqlite:///{folder}/senlin.sqlite
+connection = sqlite:///{folder}/senlin.sqlite?timeout=60
 
 [placement_worker]
 transport_url = {url}
@@ -67,6 +68,7 @@ def senlin_here(senlin_conf: Path) -> None:
     """Senlin set up in this process, in the order of `senlin.cmd.engine`."""
     config.parse_args(['senlin', '--config-file', str(senlin_conf)], 'senlin-engine')
     objects.register_all()
+    messaging.setup()
     environment.initialize()
     engine.add_credential()
 
@@ -86,8 +88,13 @@ def worker(senlin_here: None, broker_url: str, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture
-def own_policies(senlin_here: None) -> Iterator[None]:
-    """Senlin decides by itself, as without the section in its configuration."""
-    cfg.CONF.set_override('transport_url', None, 'placement_worker')
-    yield
-    cfg.CONF.clear_override('transport_url', 'placement_worker')
+def by_itself(senlin_here: None) -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """A time in which Senlin decides by itself, as without the section in its configuration."""
+
+    @contextlib.contextmanager
+    def without_workers() -> Iterator[None]:
+        cfg.CONF.set_override('transport_url', None, 'placement_worker')
+        yield
+        cfg.CONF.clear_override('transport_url', 'placement_worker')
+
+    return without_workers

@@ -28,10 +28,14 @@ def add_credential():
     )
 
 
-def add_profile(kind='os.nova.server', **properties):
-    return Profile.create(
-        context(), 'profile', {'type': kind, 'version': '1.0', 'properties': {**SERVER, **properties}}
-    )
+def add_profile(**properties):
+    spec = {'type': 'os.nova.server', 'version': '1.0', 'properties': {**SERVER, **properties}}
+    return Profile.create(context(), 'server', spec)
+
+
+def add_stack_profile():
+    spec = {'type': 'os.heat.stack', 'version': '1.0', 'properties': {'template': {'Template': {}}}}
+    return Profile.create(context(), 'stack', spec)
 
 
 def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **sizes):

@@ -26,5 +26,11 @@ def scaling(event, number):
     return spec('scaling', event=event, adjustment=adjustment)
 
 
+def load_balancing(**properties):
+    pool = {'protocol': 'HTTP', 'protocol_port': 80, 'subnet': 'private-subnet'}
+    vip = {'subnet': 'private-subnet', 'protocol': 'HTTP', 'protocol_port': 80}
+    return spec('loadbalance', '1.1', pool=pool, vip=vip, **properties)
+
+
 def weighted(weights):
     return [{'name': name, 'weight': weight} for name, weight in weights.items()]

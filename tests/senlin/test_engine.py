@@ -1,0 +1,161 @@
+"""The engine's own process, `senlin-engine`, with the plug-in: actions from its dispatcher to the last node."""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import oslo_messaging
+import pytest
+from senlin.common import consts, messaging
+from senlin.engine import dispatcher
+from senlin.engine.actions.base import Action
+from senlin.engine.cluster import Cluster
+from senlin.objects import action as actions
+from senlin.objects import node as nodes
+from senlin.policies.base import Policy
+
+from tests.senlin import cloud, engine
+from tests.senlin.specs import deletion, load_balancing, zones
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 120
+ENDED = (consts.ACTION_SUCCEEDED, consts.ACTION_FAILED, consts.ACTION_CANCELLED)
+
+
+@pytest.fixture(scope='module')
+def engine_log(worker, senlin_conf, folder) -> Iterator[Path]:
+    """The engine, as an operator starts it, and its log."""
+    log = folder / 'engine.log'
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(HERE.parents[1]), str(HERE / 'plugin')])}
+    program = [Path(sys.executable).with_name('senlin-engine'), '--config-file', senlin_conf, '--log-file', log]
+    process = subprocess.Popen(program, env=environment, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(listening)
+        yield log
+    finally:
+        process.terminate()
+        process.wait(TIMEOUT_S)
+
+
+def listening():
+    client = messaging.get_rpc_client(consts.ENGINE_TOPIC, None)
+    try:
+        return client.prepare(timeout=2).call(engine.context(), 'listening')
+    except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
+        return False
+
+
+def wait_for(condition: Callable[[], object]) -> object:
+    deadline = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f'not within {TIMEOUT_S} s: {condition}')
+
+
+def ended(target, name, **inputs):
+    """Have the engine do something, as the conductor asks it to; the action at its end, as the database has it."""
+    more = {'name': 'test', 'cluster_id': target.id, 'cause': consts.CAUSE_RPC, 'status': Action.READY}
+    action_id = Action.create(engine.context(), target.id, name, inputs=inputs, **more)
+    dispatcher.start_action()
+
+    def last():
+        action = actions.Action.get(engine.context(), action_id)
+        return action if action.status in ENDED else None
+
+    return wait_for(last)
+
+
+def succeeded(target, name, **inputs):
+    action = ended(target, name, **inputs)
+    assert action.status == consts.ACTION_SUCCEEDED, action.status_reason
+    return action
+
+
+def policy(name, spec):
+    made = Policy(name, spec, user=engine.USER, project=engine.PROJECT, domain='')
+    made.store(engine.context())
+    return made
+
+
+def members(cluster):
+    return nodes.Node.get_all_by_cluster(engine.context(), cluster.id)
+
+
+def zones_of(cluster):
+    return Counter(node.data['placement']['zone'] for node in members(cluster))
+
+
+def pool(cluster, balancing):
+    stored = engine.data_of(cluster, balancing)['LoadBalancingPolicy']['data']
+    return cloud.members(stored['pool']), stored['loadbalancer']
+
+
+def test_a_cluster_grows_shrinks_and_goes_through_the_engines_own_dispatcher(engine_log):
+    cluster = engine.add_cluster('az1')
+    balancing = policy('lb', load_balancing())
+    for one in (
+        policy('zones', zones(az1=100, az2=200)),
+        policy('victims', deletion(criteria='OLDEST_FIRST')),
+        balancing,
+    ):
+        succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=one.id, enabled=True)
+
+    grown = succeeded(cluster, consts.CLUSTER_SCALE_OUT, count=5)
+
+    created = [engine.node_of(node_id) for node_id in grown.data['creation']['nodes']]
+    planned = [entry['zone'] for entry in grown.data['placement']['placements']]
+    asked = cloud.requests()
+    assert Counter(planned) == {'az1': 1, 'az2': 4}
+    assert [node.data['placement']['zone'] for node in created] == planned
+    assert [asked[node.physical_id]['availability_zone'] for node in created] == planned
+    assert zones_of(cluster) == {'az1': 2, 'az2': 4}
+    assert pool(cluster, balancing)[0] == sorted(cloud.address(node.physical_id) for node in members(cluster))
+
+    shrunk = succeeded(cluster, consts.CLUSTER_SCALE_IN, count=3)
+
+    assert zones_of(cluster) == {'az1': 1, 'az2': 2}
+    assert set(shrunk.data['deletion']['candidates']).isdisjoint(node.id for node in members(cluster))
+    left, lb_id = pool(cluster, balancing)
+    assert left == sorted(cloud.address(node.physical_id) for node in members(cluster))
+
+    succeeded(cluster, consts.CLUSTER_DELETE)
+
+    assert lb_id not in cloud.load_balancers()
+    assert not {node.physical_id for node in created} & cloud.requests().keys()
+
+
+def test_the_engine_says_at_start_who_decides(engine_log):
+    assert 'placement-worker decides for the policies of senlin.policy.deletion' in engine_log.read_text()
+
+
+def test_a_resize_follows_the_plan(engine_log):
+    cluster = engine.add_cluster('az1', 'az1', 'az1')
+    for one in policy('zones', zones('az1', 'az2')), policy('victims', deletion()):
+        succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=one.id, enabled=True)
+
+    succeeded(cluster, consts.CLUSTER_RESIZE, adjustment_type='EXACT_CAPACITY', number=6)
+    between = zones_of(cluster)
+    succeeded(cluster, consts.CLUSTER_RESIZE, adjustment_type='CHANGE_IN_PERCENTAGE', number=-50)
+
+    assert between == {'az1': 3, 'az2': 3}
+    assert sorted(zones_of(cluster).values()) == [1, 2]
+
+
+def test_an_action_whose_policies_cannot_decide_fails_with_their_reason_and_changes_nothing(engine_log):
+    cluster = engine.add_cluster('az1')
+    succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=policy('zones', zones('down')).id, enabled=True)
+
+    action = ended(cluster, consts.CLUSTER_SCALE_OUT, count=1)
+
+    assert action.status == consts.ACTION_FAILED
+    reason = "Policy check failure: Failed policy 'zones': No availability zone found available."
+    assert action.status_reason == reason
+    assert len(members(cluster)) == 1
+    assert Cluster.load(engine.context(), cluster.id).desired_capacity == 1
