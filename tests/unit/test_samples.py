@@ -16,17 +16,17 @@ def group(text, name):
     return text.split(f'\n[{name}]\n')[1].split('\n[')[0].strip()
 
 
-@pytest.fixture(scope='module')
-def generated(tmp_path_factory):
-    file = tmp_path_factory.mktemp('conf') / 'sample'
+def generate(config, file):
     program = Path(sys.executable).with_name('oslo-config-generator')
     subprocess.run(
-        [program, '--config-file', 'conf/oslo-config-generator.conf', '--output-file', file],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
+        [program, '--config-file', f'conf/{config}', '--output-file', file], cwd=ROOT, check=True, capture_output=True
     )
     return file.read_text()
+
+
+@pytest.fixture(scope='module')
+def generated(tmp_path_factory):
+    return generate('oslo-config-generator.conf', tmp_path_factory.mktemp('conf') / 'sample')
 
 
 @pytest.mark.parametrize('name', OURS)
@@ -35,6 +35,12 @@ def test_our_groups_of_the_sample_configuration_are_what_the_generator_writes(ge
     sample = (ROOT / 'conf' / 'placement-worker.conf.sample').read_text()
 
     assert group(sample, name) == group(generated, name)
+
+
+def test_the_sample_for_senlins_engine_is_what_the_generator_writes(tmp_path):
+    sample = (ROOT / 'conf' / 'senlin.conf.sample').read_text()
+
+    assert sample == generate('oslo-config-generator-senlin.conf', tmp_path / 'sample')
 
 
 def test_the_sample_configuration_shows_our_exchange(generated):
