@@ -1,12 +1,15 @@
 """What the cloud answered during one check: each question is asked once, and every policy sees the same."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from placement_worker.cloud import Cloud, Network, Subnet
 from placement_worker.cloud.lbaas import Octavia
 from placement_worker.model import Cluster, Node, ServerDetails
+
+Location = tuple[str | None, str | None]
+"""Region and zone; None where it is not known."""
 
 
 class Snapshot:
@@ -47,20 +50,54 @@ class Snapshot:
 
     def region_of(self, node: Node) -> str | None:
         """The region that the node was placed in."""
-        return _placed(node, 'region_name')
+        region, _ = _stated_place(node)
+        return region
 
     def zone_of(self, node: Node) -> str | None:
         """The zone that the node was placed in, else the one that it is said to be in, else what Nova says."""
-        stated = _stated_zone(node)
-        if stated or not node.physical_id:
-            return stated
+        _, zone = _stated_place(node)
+        if zone or not node.physical_id:
+            return zone
         server = self._unplaced_servers.get(node.physical_id)
         return (server.availability_zone or None) if server else None
+
+    def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
+        """How many of the nodes are in each region; as `region_of`, for many."""
+        return Counter(region for region, _ in self._stated_places(nodes))
+
+    def zones_in_regions(self, nodes: Sequence[Node], regions: Iterable[str]) -> dict[str, Counter[str | None]]:
+        """How many of the nodes are in each zone of these regions; as `region_of` and `zone_of`, for many."""
+        found: dict[str, Counter[str | None]] = {region: Counter() for region in regions}
+        counted = Counter(
+            (region, zone if zone or not node.physical_id else self.zone_of(node))
+            for node, (region, zone) in zip(nodes, self._stated_places(nodes), strict=True)
+            if region in found
+        )
+        for (region, zone), count in counted.items():
+            found[region][zone] = count
+        return found
+
+    def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
+        """How many of the nodes are in each zone; as `zone_of`, for many."""
+        return Counter(
+            zone if zone or not node.physical_id else self.zone_of(node)
+            for node, (_, zone) in zip(nodes, self._stated_places(nodes), strict=True)
+        )
+
+    def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
+        return self._stated if nodes is self._cluster.nodes else list(map(_stated_place, nodes))
+
+    @cached_property
+    def _stated(self) -> Sequence[Location]:
+        """Region and zone that the request says of each member: more than one policy asks for all of them."""
+        known: dict[Location, Location] = {}
+        return [known.setdefault(place, place) for place in map(_stated_place, self._cluster.nodes)]
 
     @cached_property
     def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
         """The servers of all nodes of the cluster whose zone the request does not say."""
-        return self.servers_of([node for node in self._cluster.nodes if not _stated_zone(node)])
+        stated = zip(self._cluster.nodes, self._stated, strict=True)
+        return self.servers_of([node for node, (_, zone) in stated if not zone])
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:
         """Zone and addresses of the servers of nodes, by `physical_id`; asked in bulk, region by region."""
@@ -74,12 +111,14 @@ class Snapshot:
         return found
 
 
-def _stated_zone(node: Node) -> str | None:
-    """The zone that the request itself says."""
-    return _placed(node, 'zone') or (node.details.availability_zone or None if node.details else None)
-
-
-def _placed(node: Node, key: str) -> str | None:
+def _stated_place(node: Node) -> Location:
+    """Region and zone that the request itself says."""
     placement = node.data.get('placement')
-    place = placement.get(key) if isinstance(placement, dict) else None
-    return place if isinstance(place, str) and place else None
+    if not isinstance(placement, dict):
+        placement = {}
+    region, zone = _name(placement.get('region_name')), _name(placement.get('zone'))
+    return region, zone or (node.details.availability_zone or None if node.details else None)
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

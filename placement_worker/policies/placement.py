@@ -1,7 +1,6 @@
 """What zone and region placement have in common: how a plan becomes action data, node data and details."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
@@ -48,18 +47,16 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
     return request.action.node.profile or request.cluster.profile
 
 
-def plan_for(size: Size, places: Sequence[Place], located: Iterable[str | None]) -> Plan:
+def plan_for(size: Size, places: Sequence[Place], located: Mapping[str | None, int]) -> Plan:
     """Plan the size over the places.
 
-    :param located: the place of each node that is there now; None where it is unknown.
+    :param located: place -> number of nodes that are there now; None for those whose place is unknown.
     :raises NoFeasiblePlan: more nodes than can be placed or removed.
     """
-    current = Counter(located)
-    unplaced = current.pop(None, 0)
-    known = {name: count for name, count in current.items() if name is not None}
+    known = {name: count for name, count in located.items() if name is not None}
     if size.kind == CREATION:
         return grow(places, known, size.count)
-    return shrink(places, known, unplaced, size.count)
+    return shrink(places, known, located.get(None, 0), size.count)
 
 
 def planned_regions(data: Mapping[str, Any], size: Size) -> dict[str, int] | None:

@@ -58,7 +58,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         size = state.size(request)
         if not size.count:
             return skipped(placement.NOTHING_TO_DO)
-        located = [state.cloud.region_of(node) for node in sizing.members(request.action, request.cluster)]
+        located = state.cloud.regions_of(sizing.members(request.action, request.cluster))
         plan = placement.plan_for(size, self._places(state), located)
         data = placement.decided(state.data, size, regions=plan.counts)
         details = {'regions': [placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}

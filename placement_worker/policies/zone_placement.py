@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from placement_worker.cloud import Cloud
 from placement_worker.errors import NoUsablePlace
-from placement_worker.model import CheckRequest, Node
+from placement_worker.model import CheckRequest
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal_in_groups
 from placement_worker.planning.placement import NO_CAP, Place, Plan, Row
@@ -78,10 +78,10 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         nodes = sizing.members(request.action, request.cluster)
         regions = placement.planned_regions(state.data, size)
         if regions is not None:
-            shares = self._plan_in_regions(regions, size, nodes, state)
+            shares = self._plan_in_regions(regions, size, state.cloud.zones_in_regions(nodes, regions), state)
             return self._applied(request, state, size, shares, regions=regions, places=_places(shares))
         region = (profile or request.cluster.profile).region
-        plan = self._plan(region, size, nodes, state)
+        plan = self._plan(region, size, state.cloud.zones_of(nodes), state)
         if plan is None:
             raise NoUsablePlace('No availability zone found available.')
         return self._applied(request, state, size, [Share(None, size, len(nodes), plan)])
@@ -95,19 +95,16 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         placement.refuse_unusable('availability zone', missing)
 
     def _plan_in_regions(
-        self, regions: Mapping[str, int], size: Size, nodes: Sequence[Node], state: State
+        self, regions: Mapping[str, int], size: Size, held: Mapping[str, Counter[str | None]], state: State
     ) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes."""
-        members: dict[str | None, list[Node]] = {name: [] for name in regions}
-        for node in nodes:
-            members.setdefault(state.cloud.region_of(node), []).append(node)
         shares = [(name, Size(size.kind, count)) for name, count in sorted(regions.items()) if count]
         return [
-            Share(name, share, len(members[name]), self._plan(name, share, members[name], state))
+            Share(name, share, held[name].total(), self._plan(name, share, held[name], state))
             for name, share in shares
         ]
 
-    def _plan(self, region: str | None, size: Size, nodes: Sequence[Node], state: State) -> Plan | None:
+    def _plan(self, region: str | None, size: Size, located: Mapping[str | None, int], state: State) -> Plan | None:
         """Plan among the zones of one region; None if none of the listed ones is usable there."""
         known = state.cloud.zones(region)
         places = [
@@ -116,7 +113,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         ]
         if not any(place.available if size.kind == CREATION else place.known for place in places):
             return None
-        return placement.plan_for(size, places, map(state.cloud.zone_of, nodes))
+        return placement.plan_for(size, places, located)
 
     def _applied(
         self, request: CheckRequest, state: State, size: Size, shares: Sequence[Share], **by_region: Any

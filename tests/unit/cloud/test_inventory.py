@@ -1,5 +1,7 @@
 """The embedded cloud, and what a check sees of it."""
 
+from collections import Counter
+
 import pytest
 
 from placement_worker import codec
@@ -95,6 +97,34 @@ def test_each_question_is_asked_once_a_check_and_servers_in_bulk():
         ('zones', None),
         'regions',
     ]
+
+
+def test_nodes_are_counted_by_region_and_by_zone_as_one_by_one():
+    cloud = Counting()
+    members = [
+        node(1, 'a', 'R1'),
+        node(2, 'b', 'R1'),
+        node(3, 'a', 'R2'),
+        node(4, physical_id='s4'),
+        node(5, 'a', 'R1'),
+    ]
+    cluster = codec.decode({'id': 'c', 'profile': {'type': 't'}, 'nodes': members}, Cluster)
+    snapshot = Snapshot(cloud, cluster)
+
+    for some in (cluster.nodes, cluster.nodes[:3]):
+        assert snapshot.regions_of(some) == Counter(map(snapshot.region_of, some))
+        assert snapshot.zones_of(some) == Counter(map(snapshot.zone_of, some))
+        assert snapshot.zones_in_regions(some, ['R2', 'R9']) == {'R2': {'a': 1}, 'R9': {}}
+    assert snapshot.zones_in_regions(cluster.nodes, ['R1']) == {'R1': {'a': 2, 'b': 1}}
+
+
+def test_counting_in_some_regions_does_not_ask_about_servers_elsewhere():
+    cloud = Counting()
+    members = [node(1, 'a', 'R1'), node(2, None, 'R2', physical_id='s2')]
+    cluster = codec.decode({'id': 'c', 'profile': {'type': 't'}, 'nodes': members}, Cluster)
+
+    assert Snapshot(cloud, cluster).zones_in_regions(cluster.nodes, ['R1']) == {'R1': {'a': 1}}
+    assert not cloud.asked
 
 
 def test_a_cloud_is_not_asked_about_servers_that_nobody_wonders_about():
