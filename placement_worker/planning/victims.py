@@ -5,9 +5,11 @@
 
 import datetime
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal
 
 from placement_worker.errors import NoFeasiblePlan
@@ -20,7 +22,7 @@ NOWHERE: Location = ()
 
 _UNHEALTHY, _NEVER_CREATED, _SOUND = range(3)
 _FAILING = frozenset({'ERROR', 'WARNING'})
-_OLDEST = float('-inf')
+_OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _CRITERION = {
     'RANDOM': 'random',
     'OLDEST_FIRST': 'oldest',
@@ -44,13 +46,11 @@ def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
 
     :param seed: of the random order: the same seed and node ids give the same order.
     """
-    rank = _rank(criteria, seed)
-
-    def key(node: Node) -> tuple[Any, ...]:
-        group = _group(node)
-        return (group, rank(node) if group == _SOUND else None, node.index, node.id)
-
-    return sorted(nodes, key=key)
+    groups: tuple[list[Node], ...] = ([], [], [])
+    for node in sorted(nodes, key=attrgetter('index', 'id')):
+        groups[_group(node)].append(node)
+    groups[_SOUND].sort(key=_rank(criteria, seed), reverse=criteria == 'YOUNGEST_FIRST')  # equals stay as they are
+    return [*chain(*groups)]
 
 
 def choose(
@@ -67,18 +67,26 @@ def choose(
     """
     if quotas is None:
         return Choice(ordered[:count], ordered[count:])
-    by_place: dict[Location, list[Node]] = defaultdict(list)
-    for node in ordered:
-        by_place[place_of(node)].append(node)
     asked = {NOWHERE: max(0, count - sum(quotas.values())), **quotas}
-    victims: list[Node] = []
-    for place in sorted(asked):
-        held = by_place[place]
-        if asked[place] > len(held):
-            raise NoFeasiblePlan(f'{asked[place]} nodes are to leave {_named(place)}, which holds {len(held)}.')
-        victims += held[: asked[place]]
-    gone = {node.id for node in victims}
-    return Choice(victims, [node for node in ordered if node.id not in gone])
+    leaving: dict[Location, list[Node]] = {place: [] for place in sorted(asked)}
+    spared: list[Node] = []
+    rest = iter(ordered)
+    for _ in range(sum(asked.values())):
+        for node in rest:
+            place = place_of(node)
+            if len(leaving.get(place, ())) < asked.get(place, 0):
+                leaving[place].append(node)
+                break
+            spared.append(node)
+        else:
+            raise _too_few(asked, leaving)
+    return Choice([*chain(*leaving.values())], [*spared, *rest])
+
+
+def _too_few(asked: Mapping[Location, int], held: Mapping[Location, Sequence[Node]]) -> NoFeasiblePlan:
+    """Name the first place that holds fewer nodes than are to leave it."""
+    place = next(place for place, nodes in held.items() if asked[place] > len(nodes))
+    return NoFeasiblePlan(f'{asked[place]} nodes are to leave {_named(place)}, which holds {len(held[place])}.')
 
 
 def reason(node: Node, criteria: Criteria) -> str:
@@ -101,9 +109,9 @@ def _group(node: Node) -> int:
     return _NEVER_CREATED if node.created_at is None else _SOUND
 
 
-def _seconds(moment: datetime.datetime | None) -> float:
-    """Since 1970; a time without a zone is UTC, and a missing one is the oldest."""
-    return _OLDEST if moment is None else in_utc(moment).timestamp()
+def _in_order(moment: datetime.datetime | None) -> datetime.datetime:
+    """A time that compares with others; a missing one is the oldest."""
+    return _OLDEST if moment is None else in_utc(moment)
 
 
 def _rank(criteria: Criteria, seed: str) -> Callable[[Node], Any]:
@@ -111,9 +119,8 @@ def _rank(criteria: Criteria, seed: str) -> Callable[[Node], Any]:
     if criteria == 'RANDOM':
         return _lots(seed)
     if criteria == 'OLDEST_PROFILE_FIRST':
-        return lambda node: _seconds(node.profile_created_at)
-    sign = -1 if criteria == 'YOUNGEST_FIRST' else 1
-    return lambda node: sign * _seconds(node.created_at)
+        return lambda node: _in_order(node.profile_created_at)
+    return lambda node: _in_order(node.created_at)
 
 
 def _lots(seed: str) -> Callable[[Node], bytes]:

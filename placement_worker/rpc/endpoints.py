@@ -267,6 +267,8 @@ def _validate_nodes(cluster: Cluster) -> None:
 
     :raises InvalidRequest: naming the first that does not.
     """
+    if len({node.id for node in cluster.nodes}) == len(cluster.nodes):
+        return
     seen: set[str] = set()
     for i, node in enumerate(cluster.nodes):
         if node.id in seen:
