@@ -50,8 +50,8 @@ def decode_json(
     error: type[errors.Refused] = errors.InvalidRequest,
 ) -> T:
     """Build an object of the contract from JSON; see `decode`."""
-    try:
-        data = encoded.encode() if isinstance(encoded, str) else encoded
+    try:  # ASCII, which is as long in bytes as in characters, need not be copied
+        data = encoded.encode() if isinstance(encoded, str) and not encoded.isascii() else encoded
     except UnicodeEncodeError as exc:
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc
     if max_bytes is not None and len(data) > max_bytes:
@@ -103,7 +103,7 @@ def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
             yield from _unknown(item, kind.item_type, f'{path}[{i}]')
 
 
-def _explained(message: str, encoded: bytes, kind: type, at: str) -> str:
+def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
     """Add what msgspec leaves out: what would have been right, and what stood there instead."""
     what, _, path = message.rpartition(' - at `')
     if what and path.endswith('`') and path.startswith('$'):
@@ -119,7 +119,7 @@ def _explained(message: str, encoded: bytes, kind: type, at: str) -> str:
         return f'{message} - at `{at}`'
 
 
-def _completed(what: str, encoded: bytes, expected: inspect.Type, path: str) -> str:
+def _completed(what: str, encoded: bytes | str, expected: inspect.Type, path: str) -> str:
     if what.startswith('Object'):
         if 'unknown field' in what and isinstance(expected, inspect.StructType):
             what += f', expected {_one_of(field.encode_name for field in expected.fields)}'
