@@ -38,7 +38,7 @@ class Check(Command):
         for path in args.files:
             for number, document in enumerate(documents.read(path), start=1):
                 try:
-                    request = _request(document, args.explain)
+                    request = decoded(document, args.explain)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
                     yield self.complain(f'{path}, document {number}: {exc}')
@@ -61,7 +61,7 @@ def _check_line(caller: Caller, line: bytes, explain: str | None) -> tuple[int, 
         document = codec.plain(line)
         if isinstance(document, dict) and 'request' in document:
             caller, document = _with_cloud(caller, document)
-        reply = caller.policy_check(_request(document, explain))
+        reply = caller.policy_check(decoded(document, explain))
     except errors.PlacementWorkerError as exc:
         return INVALID, errors.error_object(exc)
     return _status(reply), reply
@@ -81,7 +81,7 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
     return caller.with_cloud(document.get('cloud', {})), document['request']
 
 
-def _request(document: object, explain: str | None) -> CheckRequest:
+def decoded(document: object, explain: str | None) -> CheckRequest:
     """One request of a file, with how it is to be explained.
 
     :raises InvalidRequest: it does not fit the contract.

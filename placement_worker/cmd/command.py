@@ -2,8 +2,11 @@
 
 import argparse
 import contextlib
+import functools
+import textwrap
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, NoReturn
 
 from cliff import command
 
@@ -12,29 +15,76 @@ from placement_worker.cmd import answering
 from placement_worker.rpc.caller import Caller
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
+HELP_WIDTH = 79
 
 
-class Command(command.Command):
-    """A command that a worker answers."""
+class LocalCommand(command.Command):
+    """A command that runs in this process alone.
 
-    epilog: ClassVar[str | None] = None
+    :cvar examples: command lines that `--help` shows.
+    :cvar epilog: what the exit status means.
+    :cvar failed: the exit status for wrong arguments and whatever else keeps it from being run.
+    """
+
+    examples: ClassVar[Sequence[str]] = ()
+    epilog: ClassVar[str] = ''
+    failed: ClassVar[int] = INVALID
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The command's own arguments, and those that choose who answers."""
+        """The command's own arguments, with examples of their use."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.error = functools.partial(self._refuse, prog_name)  # type: ignore[method-assign]
         self.add_arguments(parser)
-        self.add_who_answers(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def get_epilog(self) -> str:
+        """What stands below the arguments; cliff would look through all distributions for the one it is from."""
+        shown = ['Examples:', *(f'  {example}' for example in self.examples), ''] if self.examples else []
+        return '\n'.join([*shown, textwrap.fill(self.epilog, HELP_WIDTH)])
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
         """Run it; what goes wrong is told in one line."""
         try:
-            with self.answering(parsed_args) as caller:
-                return self.run_with(caller, parsed_args)
+            return int(super().run(parsed_args))
+        except BrokenPipeError:
+            raise  # whoever reads has seen enough
         except OSError as exc:
             return self.complain(errors.told(exc))
         except (errors.PlacementWorkerError, documents.Malformed) as exc:
             return self.complain(str(exc))
+
+    @abstractmethod
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+
+    def say(self, text: str) -> None:
+        """Print at once: somebody may wait for this line before writing the next."""
+        print(text, file=self.app.stdout, flush=True)
+
+    def complain(self, message: str) -> int:
+        """Say in one line what is wrong."""
+        print(f'{self.app.NAME} {self.cmd_name}: {message}', file=self.app.stderr)
+        return self.failed
+
+    def _refuse(self, prog_name: str, message: str) -> NoReturn:
+        """Wrong arguments: one line like for any other fault, and the exit status that the command has for them."""
+        raise SystemExit(self.complain(f'{message}; {prog_name} --help shows how'))
+
+
+class Command(LocalCommand):
+    """A command that a worker answers."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The command's own arguments, and those that choose who answers."""
+        parser = super().get_parser(prog_name)
+        self.add_who_answers(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Have it answered."""
+        with self.answering(parsed_args) as caller:
+            return self.run_with(caller, parsed_args)
 
     def add_who_answers(self, parser: argparse.ArgumentParser) -> None:
         """The arguments that choose who answers."""
@@ -45,22 +95,5 @@ class Command(command.Command):
         return answering.by(args)
 
     @abstractmethod
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
-
-    @abstractmethod
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Do it, and return the exit status."""
-
-    def say(self, text: str) -> None:
-        """Print at once: somebody may wait for this line before writing the next."""
-        print(text, file=self.app.stdout, flush=True)
-
-    def get_epilog(self) -> str:
-        """What stands below the arguments; cliff would look through all distributions for the one it is from."""
-        return self.epilog or ''
-
-    def complain(self, message: str) -> int:
-        """Say in one line what is wrong."""
-        print(f'{self.app.NAME} {self.cmd_name}: {message}', file=self.app.stderr)
-        return INVALID

@@ -1,0 +1,160 @@
+"""What the policies' decisions would change, read from a reply: what `placement-policy plan` shows."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field, structs
+
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.model import CheckReply, CheckRequest, Cluster, Decision
+from placement_worker.planning import sizing
+from placement_worker.planning.sizing import CREATION, DELETION
+
+LOAD_BALANCING = 'senlin.policy.loadbalance-'
+
+
+class PlaceChange(Struct, frozen=True):
+    """The nodes of one zone, one region, or one zone of a region (`RegionOne/az1`) before and after the action."""
+
+    name: str
+    before: int
+    after: int
+    note: str = ''
+
+
+class Victim(Struct, frozen=True):
+    """A node that is to be deleted; empty strings where the reply does not say."""
+
+    id: str
+    place: str = ''
+    reason: str = ''
+    status: str = ''
+
+
+class PoolChange(Struct, frozen=True):
+    """What a load-balancing policy would do: its `details`, as spec.md 5 lists them."""
+
+    policy: str
+    details: dict[str, Any]
+
+    @property
+    def touched(self) -> bool:
+        """Whether members would be added or removed."""
+        return bool(self.details.get('added') or self.details.get('removed'))
+
+
+class Changes(Struct, frozen=True):
+    """The difference that one action would make.
+
+    `places`: what it counts (`zones`, `regions`, `nodes`) -> a row a place. `patched`: nodes whose data would change.
+    """
+
+    action: str
+    action_id: str
+    target: str
+    cluster: str
+    status: str
+    reason: str
+    size: int
+    created: int = 0
+    deleted: int = 0
+    places: dict[str, list[PlaceChange]] = field(default_factory=dict)
+    victims: list[Victim] = field(default_factory=list)
+    pools: list[PoolChange] = field(default_factory=list)
+    patched: list[str] = field(default_factory=list)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything would change."""
+        return bool(self.created or self.deleted or self.patched or any(pool.touched for pool in self.pools))
+
+
+def of(request: CheckRequest, reply: CheckReply) -> Changes:
+    """Compare the cluster of the request with what its reply would lead to.
+
+    :param reply: of the request with `dry_run`; where it explains in full, victims come with reasons.
+    """
+    data = reply.action.data
+    about = Changes(
+        action=request.action.action,
+        action_id=request.action.id,
+        target=request.target,
+        cluster=request.cluster.name or request.cluster.id,
+        status=data['status'],
+        reason=data['reason'],
+        size=len(sizing.members(request.action, request.cluster)),
+    )
+    if about.status != 'OK':
+        return about
+    victims = list(_victims(request, reply))
+    return structs.replace(
+        about,
+        created=_count(data, CREATION),
+        deleted=_count(data, DELETION),
+        places=dict(_planned(reply.decisions)) or _emptied(request.cluster, victims),
+        victims=victims,
+        pools=list(_pools(reply.decisions)),
+        patched=sorted(reply.nodes),
+    )
+
+
+def _count(data: Mapping[str, Any], kind: str) -> int:
+    """How many nodes were decided to be created or deleted; who decided it may have left out the count."""
+    decided = data.get(kind)
+    count = decided.get('count', 1) if isinstance(decided, dict) else 0
+    return count if isinstance(count, int) else 0
+
+
+def _planned(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[PlaceChange]]]:
+    """The rows of each placement policy; the nodes that leave from no known place stand last."""
+    for decision in decisions:
+        for key in ('regions', 'zones'):
+            rows = decision.details.get(key)
+            if decision.outcome == 'APPLIED' and isinstance(rows, list):
+                changes = [
+                    PlaceChange(_named(row.get('region_name'), row['name']), row['current'], row['final'], row['note'])
+                    for row in rows
+                ]
+                unplaced = decision.details.get('unplaced', 0)
+                yield key, changes + [PlaceChange('(no known place)', unplaced, 0)] * bool(unplaced)
+
+
+def _emptied(cluster: Cluster, victims: Sequence[Victim]) -> dict[str, list[PlaceChange]]:
+    """Where nobody planned by place: how many nodes of each place go; {} if none does."""
+    if not victims:
+        return {}
+    stated = Snapshot(Inventory(), cluster)
+    place_of = {node.id: _named(stated.region_of(node), stated.zone_of(node)) for node in cluster.nodes}
+    before = Counter(place_of.values())
+    gone = Counter(place_of[victim.id] for victim in victims if victim.id in place_of)
+    return {'nodes': [PlaceChange(name, before[name], before[name] - gone[name]) for name in sorted(before)]}
+
+
+def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
+    decided = reply.action.data.get(DELETION)
+    chosen = decided.get('candidates') if isinstance(decided, dict) else None
+    ranked = {
+        row['id']: row
+        for decision in reply.decisions
+        for row in decision.details.get('victims', ())
+        if isinstance(row, dict)
+    }
+    nodes = {node.id: node for node in request.cluster.nodes}
+    stated = Snapshot(Inventory(), request.cluster)
+    for node_id in chosen or ():
+        node, row = nodes.get(node_id), ranked.get(node_id, {})
+        place = _named(stated.region_of(node), stated.zone_of(node)) if node else ''
+        reason = row.get('reason', 'named by the action')
+        yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
+
+
+def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
+    for decision in decisions:
+        if decision.policy_type.startswith(LOAD_BALANCING) and decision.outcome == 'APPLIED':
+            yield PoolChange(decision.policy_name or decision.policy_id, decision.details)
+
+
+def _named(region: str | None, zone: str | None) -> str:
+    return '/'.join(filter(None, (region, zone))) or '(no known place)'

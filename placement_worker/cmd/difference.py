@@ -1,0 +1,112 @@
+"""Draw changes as a difference: what comes stands behind a plus, what goes behind a minus."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange, Victim
+from placement_worker.cmd.colours import PLAIN, Paint, Style
+
+_OWN_LINES = ('pool', 'added', 'removed', 'updates', 'estimated_s')
+
+
+def shown(changes: Changes, paint: Paint = PLAIN) -> list[str]:
+    """The lines of one plan, an empty one at the end."""
+    return [*_lines(changes, paint), '']
+
+
+def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
+    title = f'{changes.action} of cluster {changes.cluster}, {changes.target}'
+    if changes.status != 'OK':
+        yield paint(f'{title}: {changes.status}', 'bold')
+        yield f'{paint("!", "red")} {changes.reason}'
+        return
+    after = changes.size + changes.created - changes.deleted
+    yield paint(f'{title}: {_nodes(changes.size)}' + (f' -> {after}' if after != changes.size else ''), 'bold')
+    for key, rows in changes.places.items():
+        yield ''
+        yield from _places(key, rows, paint)
+    if changes.victims:
+        yield ''
+        yield 'To be deleted, in this order:'
+        yield from _victims(changes.victims, paint)
+    for pool in changes.pools:
+        yield ''
+        yield from _pool(pool, paint)
+    yield ''
+    yield _summary(changes, paint)
+
+
+def _places(key: str, rows: Sequence[PlaceChange], paint: Paint) -> Iterator[str]:
+    width = max(len(row.name) for row in rows)
+    digits = max(len(str(number)) for row in rows for number in (row.before, row.after))
+    yield f'{key.capitalize()}:'
+    for row in rows:
+        sign, style = _sign(row.after - row.before)
+        change = f'{row.after - row.before:+d}' if sign != ' ' else ''
+        line = f'{sign} {row.name:<{width}}  {row.before:>{digits}} -> {row.after:>{digits}}  {change:<6} {row.note}'
+        yield f'  {paint(line.rstrip(), style)}'
+
+
+def _sign(difference: int) -> tuple[str, Style]:
+    if difference > 0:
+        return '+', 'green'
+    return ('-', 'red') if difference else (' ', 'dim')
+
+
+def _victims(victims: Sequence[Victim], paint: Paint) -> Iterator[str]:
+    widths = [max(len(text) for text in column) for column in zip(*map(_cells, victims), strict=True)]
+    for victim in victims:
+        cells = (f'{text:<{width}}' for text, width in zip(_cells(victim), widths, strict=True))
+        yield f'  {paint(("- " + "  ".join(cells)).rstrip(), "red")}'
+
+
+def _cells(victim: Victim) -> tuple[str, ...]:
+    return victim.id, victim.place, victim.reason, victim.status
+
+
+def _pool(pool: PoolChange, paint: Paint) -> Iterator[str]:
+    """Members that come and go, what that costs, and whatever else the policy tells."""
+    details = pool.details
+    name = details.get('pool')
+    yield f'Pool{f" {name}" if name else ""} ({pool.policy}):'
+    yield from (f'  {paint(f"- {member}", "red")}' for member in _members(details.get('removed')))
+    yield from (f'  {paint(f"+ {member}", "green")}' for member in _members(details.get('added')))
+    for key, value in details.items():
+        if key not in _OWN_LINES and value not in (None, [], {}, 0, ''):
+            yield f'    {key.replace("_", " ")}: {_told(value)}'
+    updates = details.get('updates')
+    if updates is not None:
+        seconds = details.get('estimated_s')
+        about = f', about {seconds:g} s' if isinstance(seconds, (int, float)) else ''
+        yield f'    {_updates(updates)}{about}'
+
+
+def _members(members: Any) -> Sequence[str]:
+    """Node ids; a mapping has them as keys, a number stands for itself."""
+    if isinstance(members, (list, tuple, Mapping)):
+        return [str(member) for member in members]
+    return [_nodes(members)] if isinstance(members, int) and members else []
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ', '.join(f'{key}: {what}' for key, what in value.items())
+    return ', '.join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _summary(changes: Changes, paint: Paint) -> str:
+    if not changes.any:
+        return paint('Nothing changes: ', 'bold') + changes.reason
+    counts = [f'{_nodes(changes.created)} to create'] * bool(changes.created)
+    counts += [f'{_nodes(changes.deleted)} to delete'] * bool(changes.deleted)
+    counts += [_updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')]
+    counts = counts or [f'the data of {_nodes(len(changes.patched))} to change']
+    return paint('Plan: ', 'bold') + ', '.join(counts) + '. Nothing was done.'
+
+
+def _updates(count: object) -> str:
+    return f'{count} load-balancer update{"" if count == 1 else "s"}'
+
+
+def _nodes(count: int) -> str:
+    return '1 node' if count == 1 else f'{count} nodes'

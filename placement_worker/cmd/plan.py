@@ -1,0 +1,59 @@
+"""placement-policy plan."""
+
+import argparse
+
+import msgspec
+
+from placement_worker import documents, errors
+from placement_worker.cmd import changes, rendering
+from placement_worker.cmd.check import decoded
+from placement_worker.cmd.colours import Paint
+from placement_worker.cmd.command import Command
+from placement_worker.cmd.difference import shown
+from placement_worker.rpc.caller import Caller
+
+UNCHANGED, FAILED, CHANGED = 0, 1, 2
+_GRAVITY = (UNCHANGED, CHANGED, FAILED)
+
+
+class Plan(Command):
+    """Show what policy checks would change, and change nothing."""
+
+    failed = FAILED
+    examples = (
+        'placement-policy plan examples/scale-in.yaml    # who would die, and why',
+        'placement-policy plan --cloud cloud.yaml request.yaml -f json',
+        'placement-policy plan --config-file /etc/placement-worker/placement-worker.conf request.yaml',
+    )
+    epilog = (
+        'Exit status: 0 nothing changes, 2 something does, 1 a check ended in ERROR, or a request was invalid, or no '
+        'worker answered (that of check is another one).'
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Of this command."""
+        parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
+        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+
+    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        """Show the changes of every request; an invalid one does not stop the others."""
+        statuses = [
+            self._plan(caller, document, f'{path}, document {number}', args.format)
+            for path in args.files
+            for number, document in enumerate(documents.read(path), start=1)
+        ]
+        return max(statuses, key=_GRAVITY.index)
+
+    def _plan(self, caller: Caller, document: object, where: str, form: str) -> int:
+        try:
+            request = msgspec.structs.replace(decoded(document, 'full'), dry_run=True)
+            found = changes.of(request, caller.policy_check(request))
+        except errors.Refused as exc:
+            return self.complain(f'{where}: {exc}')
+        if form == 'table':
+            self.say('\n'.join(shown(found, Paint.of(self.app.stdout))))
+        else:
+            self.say(rendering.document(found, form))
+        if found.status != 'OK':
+            return FAILED
+        return CHANGED if found.any else UNCHANGED

@@ -1,0 +1,31 @@
+"""placement-policy, run inside the tests' process."""
+
+import json
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement_worker.cmd.cli import PlacementPolicy
+
+
+@pytest.fixture
+def program(capsys, monkeypatch, tmp_path):
+    """Run the program in a folder of its own, over files given as keywords; returns exit status, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # the program adds its own, to this test's streams
+
+    def run(*arguments, **files):
+        for name, content in files.items():
+            Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
+        app = PlacementPolicy()
+        app.stdout, app.stderr = sys.stdout, sys.stderr
+        try:
+            status = app.run(list(arguments))
+        except SystemExit as ended:  # argparse's way
+            status = ended.code
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
