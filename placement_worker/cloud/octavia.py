@@ -9,7 +9,8 @@ told, and raises `LoadBalancerFailed` (a `Rejected`) with a reason that names wh
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from placement_worker.cloud import strategies
 from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
 from placement_worker.cloud.strategies import Budget, as_told, growing, spent
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
+from placement_worker.observing import Nobody, Observer
 
 T = TypeVar('T')
 
@@ -28,7 +30,8 @@ class Driving:
     """How Octavia is driven.
 
     `batch_members`: whether members are changed together; `poll_initial_s`, `poll_max_s`: the waits between looks at
-    a load balancer; `max_attempts`: of one call that Octavia does not answer as it should.
+    a load balancer; `max_attempts`: of one call that Octavia does not answer as it should; `observer`: hears of
+    changes, of what is tried again, and of waits for others.
     """
 
     batch_members: bool = True
@@ -37,6 +40,7 @@ class Driving:
     max_attempts: int = 10
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    observer: Observer = field(default_factory=Nobody)
 
 
 @dataclass(slots=True)
@@ -149,10 +153,12 @@ class Driver:
             except ApiError as exc:
                 if exc.status == 404:
                     return None
-                if strategies.is_immutable(exc) and self.wait_settled(lb_id) is None:  # else it may be deleted then
-                    return None
+                if strategies.is_immutable(exc):
+                    with self._conflict():
+                        if self.wait_settled(lb_id) is None:
+                            return None
                 raise
-            self.tally.updates += 1
+            self._updated()
             return self.wait_settled(lb_id)
 
         try:
@@ -172,7 +178,7 @@ class Driver:
                     raise
 
         self._retrying()(attempt)
-        self.tally.updates += 1
+        self._updated()
 
     def _accepted(self, lb_id: str, act: Callable[[], object]) -> None:
         """Have a change accepted; wait while another one is pending."""
@@ -182,8 +188,9 @@ class Driver:
             except ApiError as exc:
                 if not strategies.is_immutable(exc):
                     raise
-                self._wait(min(self.driving.poll_initial_s, self._budget.left_s()))
-                self.wait_active(lb_id)
+                with self._conflict():
+                    self._wait(min(self.driving.poll_initial_s, self._budget.left_s()))
+                    self.wait_active(lb_id)
                 if not self._budget.left_s():
                     raise LoadBalancerFailed(
                         f'Load balancer {lb_id} took no change within {self._budget.seconds:.0f} s: {exc}'
@@ -200,6 +207,19 @@ class Driver:
         self.tally.writes += 1
         self.counted(act)
 
+    def _updated(self) -> None:
+        self.tally.updates += 1
+        self.driving.observer.load_balancer_updated()
+
+    @contextmanager
+    def _conflict(self) -> Iterator[None]:
+        """What is waited here is waited for another change to end."""
+        before = self.tally.waited_s
+        try:
+            yield
+        finally:
+            self.driving.observer.load_balancer_conflicted(self.tally.waited_s - before)
+
     def _retrying(
         self,
         again_after: Callable[[BaseException], bool] = strategies.passes,
@@ -210,6 +230,7 @@ class Driver:
             wait=self._waiting,
             stop=tenacity.stop_after_attempt(self.driving.max_attempts) | spent(self._budget),
             sleep=self._wait,
+            before_sleep=lambda _: self.driving.observer.load_balancer_retried(),
             retry_error_callback=_last,
         )
 

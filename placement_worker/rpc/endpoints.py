@@ -34,6 +34,7 @@ from placement_worker.model import (
     ValidateRequest,
     in_utc,
 )
+from placement_worker.observing import Nobody, Observer
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.outbox import Outbox, Silent
@@ -64,6 +65,7 @@ class Endpoints:
         clouds: Clouds,
         registry: Registry,
         outbox: Outbox | None = None,
+        observer: Observer | None = None,
         *,
         limits: Callable[[], Limits] = Limits,
         driving: Callable[[], Driving] = Driving,
@@ -73,6 +75,7 @@ class Endpoints:
         """Wire the worker.
 
         :param outbox: what is sent besides the reply to a call; None for nothing.
+        :param observer: hears of what is decided; None for nobody.
         :param limits: those in force; asked at each request.
         :param driving: how load balancers are driven; asked at each request.
         :param now: the time of day, which requests expire by.
@@ -81,6 +84,7 @@ class Endpoints:
         self._clouds = clouds
         self._registry = registry
         self._outbox = outbox or Silent()
+        self._observer = observer or Nobody()
         self._limits = limits
         self._driving = driving
         self._now = now
@@ -93,7 +97,7 @@ class Endpoints:
         :param request_id: of the caller's context, for notifications and for `reply_to`.
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        with self._outbox.errors_of('policy_check', request_id), _refusals_logged('policy_check'):
+        with self._outbox.errors_of('policy_check', request_id), self._errors_of('policy_check'):
             asked = self._decode(request, CheckRequest)
             try:
                 reply = self._check(asked, request_id)
@@ -167,7 +171,7 @@ class Endpoints:
             if binding.enabled
         ]
         self._outbox.started('policy_check', request, request_id)
-        reply = self._decide(request, bound)
+        reply = self._decide(request, bound, request_id)
         self._outbox.ended('policy_check', request, reply, request_id)
         return reply
 
@@ -177,7 +181,7 @@ class Endpoints:
             return codec.decode_json(request, kind, max_bytes=max_bytes)
         return codec.decode(request, kind, max_bytes=max_bytes)
 
-    def _decide(self, request: CheckRequest, bound: list[chain.Bound]) -> CheckReply:
+    def _decide(self, request: CheckRequest, bound: list[chain.Bound], request_id: str | None) -> CheckReply:
         started = self._clock()
         try:
             state = self._state(request, request.action.data)
@@ -186,7 +190,11 @@ class Endpoints:
             reply = CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
         else:
             reply = chain.run(bound, request, state, self._clock)
-        self._log(f'{request.target} {request.action.action}', request.cluster, reply.action.data['status'], started)
+        phase, action, status = request.target, request.action.action, reply.action.data['status']
+        elapsed_s = self._log(f'{phase} {action}', request.cluster, status, started)
+        self._observer.check_ended(phase, action, status, elapsed_s, request_id)
+        for decision in reply.decisions:
+            self._observer.policy_consulted(decision.policy_type, decision.outcome, decision.elapsed_ms / 1000)
         return reply
 
     def _bind(
@@ -196,7 +204,7 @@ class Endpoints:
         request: object,
         request_id: str | None,
     ) -> Any:
-        with self._outbox.errors_of(method, request_id), _refusals_logged(method):
+        with self._outbox.errors_of(method, request_id), self._errors_of(method):
             asked = self._decode(request, BindRequest)
             _validate_nodes(asked.cluster)
             policy = self._registry.policy(asked.policy.spec, '$.policy.spec')
@@ -206,7 +214,8 @@ class Endpoints:
                 reply = act(policy, asked, self._state(asked, {}))
             except Rejected as exc:
                 reply = binding.failed(asked, exc)
-            self._log(f'{method} of {policy.name}', asked.cluster, reply.status, started)
+            elapsed_s = self._log(f'{method} of {policy.name}', asked.cluster, reply.status, started)
+            self._observer.binding_ended(method, asked.policy.spec.type_name, reply.status, elapsed_s, request_id)
             self._outbox.ended(method, asked, reply, request_id)
             return codec.encode(reply, like=request)
 
@@ -231,19 +240,25 @@ class Endpoints:
         expires_at = request.expires_at
         return math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
 
-    def _log(self, what: str, cluster: Cluster, status: str, started: float) -> None:
-        """One line for each thing decided."""
-        LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster.id[:80], status, (self._clock() - started) * 1000)
+    def _log(self, what: str, cluster: Cluster, status: str, started: float) -> float:
+        """One line for each thing decided; returns how long it took, in seconds."""
+        elapsed_s = self._clock() - started
+        LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster.id[:80], status, elapsed_s * 1000)
+        return elapsed_s
 
+    @contextlib.contextmanager
+    def _errors_of(self, method: str) -> Iterator[None]:
+        """Tell of the error that ends the block, if one does; it goes on.
 
-@contextlib.contextmanager
-def _refusals_logged(method: str) -> Iterator[None]:
-    """Whoever cast a request and wants no reply can only find out here."""
-    try:
-        yield
-    except Refused as exc:
-        LOG.info('%s refused: %s: %s', method, type(exc).__name__, exc)
-        raise
+        Whoever cast a request and wants no reply can only find out from the log.
+        """
+        try:
+            yield
+        except Exception as exc:
+            self._observer.request_failed(method, error_object(exc)['error']['type'])
+            if isinstance(exc, Refused):
+                LOG.info('%s refused: %s: %s', method, type(exc).__name__, exc)
+            raise
 
 
 def _validate(request: CheckRequest) -> None:

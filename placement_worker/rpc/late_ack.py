@@ -27,6 +27,7 @@ from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.errors import RequestParked
 from placement_worker.liveness import Pulse
+from placement_worker.observing import Traffic, Unheard
 from placement_worker.rpc.parking import RETRIED, Diversion
 
 LOG = logging.getLogger(__name__)
@@ -45,15 +46,18 @@ class LateAckServer(rpc_server.RPCServer):
         executor: str | None = None,
         diversion: Diversion | None = None,
         forward: Callable[[Any, str], None] | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
         """Wire the server; `functools.partial` gives `get_rpc_server` what it does not know of.
 
         :param diversion: where requests go that come again and again; None: nowhere.
         :param forward: publishes a message to a queue, confirmed.
+        :param traffic: hears of the requests; None: nobody does.
         """
         super().__init__(transport, target, dispatcher, executor)
         self._diversion = diversion
         self._forward = forward
+        self._traffic = traffic or Unheard()
 
     def _create_listener(self) -> Any:
         driver = self.transport._driver
@@ -65,7 +69,7 @@ class LateAckServer(rpc_server.RPCServer):
             )
             return super()._create_listener()
         connection = driver._get_connection(driver_common.PURPOSE_LISTEN)
-        listener = LateAckListener(driver, connection)
+        listener = LateAckListener(driver, connection, traffic=self._traffic)
         for topic in (self._target.topic, f'{self._target.topic}.{self._target.server}'):
             connection.declare_topic_consumer(
                 exchange_name=driver._get_exchange(self._target),
@@ -102,6 +106,7 @@ class LateAckServer(rpc_server.RPCServer):
         )
         try:
             forward(request.delivery._raw_message, diversion.queue)
+            self._traffic.put_aside(diversion.parks)
             if diversion.parks:
                 told = f'The workers that took the request died or gave it up; it is parked in {diversion.queue}.'
                 request.reply(failure=(RequestParked, RequestParked(told), None))
@@ -139,8 +144,9 @@ def pulse(server: Any) -> Pulse | None:
 class InWork:
     """Since when requests are in work: a thread has begun them, and their reply is not out."""
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(self, monotonic: Callable[[], float], traffic: Traffic) -> None:
         self._monotonic = monotonic
+        self._traffic = traffic
         self._lock = threading.Lock()
         self._begun: dict[object, float] = {}
 
@@ -148,11 +154,13 @@ class InWork:
         """A thread begins."""
         with self._lock:
             self._begun[key] = self._monotonic()
+        self._traffic.begun()
 
     def remove(self, key: object) -> None:
         """The reply is out, or cannot be sent."""
         with self._lock:
             self._begun.pop(key, None)
+        self._traffic.ended()
 
     def oldest(self) -> float | None:
         """When the one that is in work for longest was begun; the clock is monotonic, so it is the first."""
@@ -223,11 +231,18 @@ class LateAckListener(base.PollStyleListener):
     All but `do` and `in_work` belongs to the polling thread; others may read `polled_at`.
     """
 
-    def __init__(self, driver: Any, connection: Any, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        driver: Any,
+        connection: Any,
+        monotonic: Callable[[], float] = time.monotonic,
+        traffic: Traffic | None = None,
+    ) -> None:
         super().__init__(driver.prefetch_size)
         self.driver = driver
         self.obsolete_reply_queues = amqpdriver.ObsoleteReplyQueuesCache()
-        self.in_work = InWork(monotonic)
+        self._traffic = traffic or Unheard()
+        self.in_work = InWork(monotonic, self._traffic)
         self.polled_at = monotonic()
         self._monotonic = monotonic
         self._connection = connection
@@ -247,6 +262,7 @@ class LateAckListener(base.PollStyleListener):
             unique_id += delivery._raw_message.headers.get(RETRIED, '')
         if redelivered:
             LOG.info('Request %s is delivered again', unique_id)
+            self._traffic.redelivered()
         if unique_id is not None and self._is_known(unique_id, delivery):
             return
         key = object() if unique_id is None else unique_id

@@ -250,6 +250,36 @@ def test_one_that_was_given_back_is_not_in_work(listener):
     assert listener.in_work.oldest() is None
 
 
+class Heard:
+    def __init__(self):
+        self.words = []
+
+    def begun(self):
+        self.words.append('begun')
+
+    def ended(self):
+        self.words.append('ended')
+
+    def redelivered(self):
+        self.words.append('redelivered')
+
+
+def test_an_observer_hears_of_work_and_of_what_comes_again_and_not_of_what_only_waits(connection):
+    heard = Heard()
+    listener = LateAckListener(Driver(), connection, traffic=heard)
+    deliver(listener, Delivery('u1', redelivered=True), Delivery('u2'), Delivery('u3'))
+    (first,), (second,), (third,) = listener.poll(), listener.poll(), listener.poll()
+    assert heard.words == ['redelivered']
+
+    first.begin()
+    second.begin()
+    first.finish()
+    second.leave()
+    assert third.give_back()
+
+    assert heard.words == ['redelivered', 'begun', 'begun', 'ended', 'ended']
+
+
 def test_the_time_of_the_last_poll_is_known(connection):
     clock = Clock()
     listener = LateAckListener(Driver(), connection, clock)
