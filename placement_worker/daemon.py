@@ -21,10 +21,11 @@ from cotyledon.types import WorkerId
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, errors, liveness, report
-from placement_worker.cloud import Clouds
+from placement_worker import config, errors, liveness, metrics, report
+from placement_worker.cloud import Clouds, observed
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
+from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, server, transport
 from placement_worker.rpc.endpoints import Endpoints, Limits
@@ -44,24 +45,35 @@ class Worker(cotyledon.Service):
     name = PROGRAM
 
     def __init__(
-        self, worker_id: WorkerId, conf: cfg.ConfigOpts, clouds: Clouds, registry: Registry, board: liveness.Board
+        self,
+        worker_id: WorkerId,
+        conf: cfg.ConfigOpts,
+        clouds: Clouds,
+        registry: Registry,
+        board: liveness.Board,
+        sharing: metrics.Sharing,
     ) -> None:
         """Connect after the fork: connections cannot be shared between processes."""
         super().__init__(worker_id)
         self._conf = conf
         self._board = board
         board.begin(worker_id, os.getpid())
+        observer = sharing.begin(worker_id)
         queues = server.queues(conf)
         self._transports = [_connect(conf, queue.threads) for queue in queues]
         endpoints = Endpoints(
-            clouds,
+            observed.Clouds(clouds, observer),
             registry,
             Publisher(conf, self._transports[0]),
+            observer,
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
-            driving=lambda: _driving(conf.load_balancer),
+            driving=lambda: _driving(conf.load_balancer, observer),
         )
         self._servers = [
-            (server.create(conf, connection, queue.topic, endpoints, _server_class(conf, queue)), queue.threads)
+            (
+                server.create(conf, connection, queue.topic, endpoints, _server_class(conf, queue, observer)),
+                queue.threads,
+            )
             for connection, queue in zip(self._transports, queues, strict=True)
         ]
 
@@ -91,8 +103,10 @@ class Worker(cotyledon.Service):
         self._board.publish(self.worker_id, [late_ack.pulse(one) for one, _ in self._servers], time.monotonic())
 
 
-def _driving(options: Any) -> Driving:
-    return Driving(options.batch_members, options.poll_initial_s, options.poll_max_s, options.max_attempts)
+def _driving(options: Any, observer: Observer) -> Driving:
+    return Driving(
+        options.batch_members, options.poll_initial_s, options.poll_max_s, options.max_attempts, observer=observer
+    )
 
 
 def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
@@ -100,7 +114,7 @@ def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
     return transport.connect(conf, transport.address(conf, rabbit_qos_prefetch_count=threads))
 
 
-def _server_class(conf: cfg.ConfigOpts, queue: server.Queue) -> Callable[..., Any]:
+def _server_class(conf: cfg.ConfigOpts, queue: server.Queue, observer: Observer) -> Callable[..., Any]:
     """The server for a queue, which knows where to put what it cannot finish."""
     address = transport.address(conf)
 
@@ -108,7 +122,9 @@ def _server_class(conf: cfg.ConfigOpts, queue: server.Queue) -> Callable[..., An
         with transport.open_connection(conf, address) as connection:
             parking.forward(connection, message, to)
 
-    return functools.partial(LateAckServer, diversion=queue.diversion, forward=forward)
+    return functools.partial(
+        LateAckServer, diversion=queue.diversion, forward=forward, traffic=observer.traffic(queue.topic)
+    )
 
 
 def _stop(one: Any) -> None:
@@ -127,6 +143,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         report.setup(conf, PROGRAM)
         over = clouds(conf)
         _declare(conf)
+        sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     except OSError as exc:
         return _complain(errors.told(exc))
     except (cfg.Error, errors.PlacementWorkerError, UnicodeDecodeError) as exc:
@@ -146,9 +163,9 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     board = liveness.Board(multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic())
     watch = _watch(conf, board)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
-    manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), board))
+    manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), board, sharing))
     oslo_config_glue.setup(manager, conf, reload_method='mutate')
-    manager.register_hooks(on_terminate=watch.stopping)
+    manager.register_hooks(on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number))
     gc.collect()
     gc.freeze()  # what is there now is shared with the processes until somebody writes to it
     watch.start()
@@ -157,6 +174,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     finally:
         watch.close()
         shutil.rmtree(scratch, ignore_errors=True)
+        sharing.close()
     return 0
 
 

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_reports import opts as report_options
 
 from placement_worker import rpc
-from placement_worker.config import cloud, load_balancer, worker
+from placement_worker.config import cloud, load_balancer, metrics, worker
 from placement_worker.errors import ConfigurationError
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than RabbitMQ does
@@ -79,7 +79,12 @@ def _check_order(*order: tuple[str, float]) -> None:
 
 def own_opts() -> list[tuple[str, list[Any]]]:
     """Our own options by group."""
-    return [('worker', worker.OPTIONS), ('cloud', cloud.OPTIONS), ('load_balancer', load_balancer.OPTIONS)]
+    return [
+        ('worker', worker.OPTIONS),
+        ('cloud', cloud.OPTIONS),
+        ('load_balancer', load_balancer.OPTIONS),
+        ('metrics', metrics.OPTIONS),
+    ]
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:

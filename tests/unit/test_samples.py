@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = ('worker', 'cloud')
+OURS = ('worker', 'cloud', 'metrics')
 
 
 def group(text, name):

@@ -1,0 +1,280 @@
+"""What Prometheus finds at a real worker on a real RabbitMQ, and what joins it with the log."""
+
+import os
+import socket
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from prometheus_client.openmetrics import parser
+from prometheus_client.parser import text_string_to_metric_families
+
+from placement_worker.errors import InvalidRequest, RequestParked
+from tests.broker import Broker, free_ports
+from tests.functional.conftest import Worker
+from tests.functional.engine import slow
+from tests.functional.test_delivery import PYTHONPATH, _wait_for
+from tests.requests import deletion_policy, node, nodes, request, zone_policy
+
+CLOUD = {
+    'zones': {'a': True, 'b': True},
+    'regions': ['R1'],
+    'networks': {'private': {'id': 'net1'}},
+    'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
+    'servers': {'server-9': {'addresses': {'private': [{'addr': '10.0.0.9', 'version': 4}]}}},
+    'load_balancer': {'fail': [{'call': 'create', 'status': 503}, {'call': 'update_members', 'status': 409}]},
+}
+BALANCING = {
+    'id': 'pol-lb',
+    'spec': {
+        'type': 'senlin.policy.loadbalance',
+        'version': '1.1',
+        'properties': {'pool': {'subnet': 'private-subnet'}, 'vip': {'subnet': 'private-subnet'}},
+    },
+}
+OPENMETRICS = 'application/openmetrics-text; version=1.0.0'
+
+
+def got(port, path, accept):
+    with closing(HTTPConnection('127.0.0.1', port, timeout=20)) as connection:
+        connection.request('GET', path, headers={'Accept': accept})
+        return connection.getresponse().read().decode()
+
+
+class Scraped:
+    """A worker whose metrics are looked at."""
+
+    def __init__(self, worker, port):
+        self.worker, self.port = worker, port
+
+    def text(self, accept='text/plain'):
+        return got(self.port, '/metrics', accept)
+
+    def samples(self):
+        families = parser.text_string_to_metric_families(self.text(OPENMETRICS))
+        return [sample for family in families for sample in family.samples]
+
+    def value(self, name, **labels):
+        """The sum of all samples of a name that have these labels; None if there are none."""
+        found = [
+            sample.value
+            for sample in self.samples()
+            if sample.name == f'placement_worker_{name}' and labels.items() <= sample.labels.items()
+        ]
+        return sum(found) if found else None
+
+    def exemplars(self, name):
+        return {
+            sample.exemplar.labels['request_id']
+            for sample in self.samples()
+            if sample.name == name and sample.exemplar
+        }
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Where processes write, with what somebody left there."""
+    folder = tmp_path_factory.mktemp('metrics')
+    (folder / 'counter_7.db').write_bytes(b'left by a worker that was killed')
+    (folder / 'notes').touch()
+    return folder
+
+
+@pytest.fixture(scope='module')
+def scraped(start_worker, folder):
+    (port,) = free_ports(1)
+    settings = f'[metrics]\nport = {port}\nfolder = {folder}'
+    worker = start_worker(CLOUD, settings, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=1)
+    return Scraped(worker, port)
+
+
+@pytest.fixture
+def client(scraped):
+    topic = scraped.worker.topic
+    with closing(scraped.worker.client(timeout_s=120, slow_topic=f'{topic}-slow')) as client:
+        yield client
+
+
+def check(*policies, members=(), action='CLUSTER_SCALE_OUT', **more):
+    return request(action, policies, members, inputs={'count': 2}, **more)
+
+
+def test_before_anything_is_asked_what_alerts_look_at_is_there_and_zero(scraped):
+    topic = scraped.worker.topic
+
+    assert scraped.value('requests_in_work', topic=topic) == 0
+    assert scraped.value('requests_in_work', topic=f'{topic}-slow') == 0
+    assert scraped.value('requests_redelivered_total', topic=topic) == 0
+    assert scraped.value('requests_put_aside_total', to='suspects') == 0
+    assert scraped.value('requests_put_aside_total', to='parked') == 0
+
+
+def test_checks_policies_and_cloud_calls_of_all_processes_are_counted_and_measured(scraped, client):
+    unplaced = [node(1, physical_id='server-1')]
+    for _ in range(20):
+        assert client.policy_check(check(zone_policy('a', 'b'), members=unplaced)).action.data['status'] == 'OK'
+    assert client.policy_check(check(zone_policy('nowhere'))).action.data['status'] == 'ERROR'
+    client.policy_check(check(deletion_policy()))
+
+    scaled = {'phase': 'BEFORE', 'action': 'CLUSTER_SCALE_OUT'}
+    zones = 'senlin.policy.zone_placement-1.0'
+    assert scraped.value('check_duration_seconds_count', outcome='OK', **scaled) == 21
+    assert scraped.value('check_duration_seconds_count', outcome='ERROR', **scaled) == 1
+    assert 0 < scraped.value('check_duration_seconds_sum', outcome='OK', **scaled) < 60
+    assert scraped.value('policy_duration_seconds_count', policy=zones, outcome='APPLIED') == 20
+    assert scraped.value('policy_duration_seconds_count', policy=zones, outcome='FAILED') == 1
+    assert scraped.value('policy_duration_seconds_count', outcome='SKIPPED') == 1
+    asked = {'service': 'compute', 'outcome': 'OK'}
+    assert scraped.value('cloud_call_duration_seconds_count', operation='zones', **asked) == 21
+    assert scraped.value('cloud_call_duration_seconds_count', operation='servers', **asked) == 20
+
+
+def test_bindings_and_errors_are_counted(scraped, client):
+    bind = {'cluster': check()['cluster'], 'policy': zone_policy('a')}
+    assert client.policy_attach(bind).status == 'OK'
+    assert client.policy_detach(bind).status == 'OK'
+    with pytest.raises(InvalidRequest):
+        client.policy_check(check(members=[*nodes(a=1), *nodes(a=1)]))
+
+    assert scraped.value('binding_duration_seconds_count', method='policy_attach', outcome='OK') == 1
+    assert scraped.value('binding_duration_seconds_count', method='policy_detach', outcome='OK') == 1
+    assert scraped.value('request_errors_total', method='policy_check', error='InvalidRequest') == 1
+
+
+def test_changes_of_load_balancers_what_is_tried_again_and_waits_for_others_are_counted(scraped, client):
+    cluster = check(members=[node(9, physical_id='server-9')])['cluster']
+
+    assert client.policy_attach({'cluster': cluster, 'policy': BALANCING}).status == 'OK'
+
+    assert scraped.value('load_balancer_updates_total') == 2
+    assert scraped.value('load_balancer_retries_total') == 1
+    assert scraped.value('load_balancer_conflict_wait_seconds_count') == 1
+    assert scraped.value('load_balancer_conflict_wait_seconds_sum') >= 0.5
+    called = {'service': 'load-balancer'}
+    for outcome in ('OK', '503'):
+        assert (
+            scraped.value('cloud_call_duration_seconds_count', operation='create_loadbalancer', outcome=outcome) == 1
+        )
+    assert scraped.value('cloud_call_duration_seconds_count', operation='update_members', outcome='409', **called) == 1
+
+
+def test_a_request_id_leads_from_a_measurement_to_the_log(scraped, client):
+    request_id = f'req-{uuid.uuid4()}'
+    client.policy_check(check(zone_policy('a')), {'request_id': request_id})
+
+    _wait_for(lambda: request_id in scraped.exemplars('placement_worker_check_duration_seconds_bucket'))
+    assert ' # ' not in scraped.text()
+    lines = [line for line in scraped.worker.log.read_text().splitlines() if request_id in line]
+    assert any('BEFORE CLUSTER_SCALE_OUT of cluster' in line for line in lines)
+
+
+def test_requests_in_work_rise_and_fall(scraped, client):
+    topic = scraped.worker.topic
+    with ThreadPoolExecutor(3) as callers:
+        calls = [callers.submit(client.policy_check, slow(3)) for _ in range(3)]
+        _wait_for(lambda: scraped.value('requests_in_work', topic=topic) == 3)
+        assert scraped.value('requests_in_work') == 3
+        assert all(call.result() for call in calls)
+
+    _wait_for(lambda: scraped.value('requests_in_work') == 0)
+
+
+@pytest.mark.long
+def test_deaths_lose_no_count_and_leave_nothing_in_work(scraped, client):
+    topic, before = scraped.worker.topic, scraped.value('check_duration_seconds_count', outcome='OK') or 0
+
+    with pytest.raises(RequestParked):
+        client.policy_check(slow(0, kills=True))
+    answered = Counter(client.policy_check(check(zone_policy('a'))).action.data['status'] for _ in range(20))
+
+    assert answered == {'OK': 20}
+    assert scraped.value('check_duration_seconds_count', outcome='OK') == before + 20
+    _wait_for(lambda: scraped.value('requests_in_work') == 0)
+    assert scraped.value('requests_redelivered_total', topic=topic) >= 2
+    assert scraped.value('requests_put_aside_total', to='suspects') >= 1
+    assert scraped.value('requests_put_aside_total', to='parked') >= 1
+
+
+@pytest.mark.long
+def test_the_folder_holds_the_files_of_as_many_processes_as_run_whatever_died(scraped, folder):
+    """After the deaths above."""
+    expected = {f'{kind}_{number}.db' for kind in ('counter', 'histogram', 'gauge_livesum') for number in (0, 1)}
+
+    _wait_for(lambda: {path.name for path in folder.glob('*.db')} == expected)
+    assert (folder / 'notes').exists()
+
+
+def test_only_the_parent_holds_the_port(scraped):
+    def sockets(pid):
+        return {os.readlink(file) for file in Path(f'/proc/{pid}/fd').iterdir()}
+
+    rows = [line.split() for line in Path('/proc/net/tcp').read_text().splitlines()]
+    (inode,) = [row[9] for row in rows if row[1] == f'0100007F:{scraped.port:04X}' and row[3] == '0A']
+
+    assert f'socket:[{inode}]' in sockets(scraped.worker.process.pid)
+    assert [pid for pid in scraped.worker.children() if f'socket:[{inode}]' in sockets(pid)] == []
+
+
+def test_a_port_that_is_taken_is_told_in_a_line(scraped, tmp_path, broker_url):
+    settings = f'[metrics]\nport = {scraped.port}'
+    other = Worker(tmp_path, broker_url, CLOUD, settings, environment={**os.environ, 'TMPDIR': str(tmp_path)})
+
+    assert other.process.wait(30) == 2
+    assert other.stderr.read_text() == (
+        f'placement-worker: [metrics] address 127.0.0.1 and port {scraped.port} cannot be used: Address already in '
+        'use\n'
+    )
+    assert list(tmp_path.glob('placement-worker-metrics-*')) == []
+
+
+def test_a_temporary_folder_is_gone_with_the_worker_and_so_is_the_port(start_worker, tmp_path):
+    (port,) = free_ports(1)
+    worker = start_worker(CLOUD, f'[metrics]\nport = {port}', environment={**os.environ, 'TMPDIR': str(tmp_path)})
+    assert len(list(tmp_path.glob('placement-worker-metrics-*/*.db'))) == 3
+
+    assert worker.stop() == 0
+
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(('127.0.0.1', port))
+
+
+@pytest.fixture(scope='module')
+def watched_broker():
+    """A RabbitMQ that Prometheus can ask, and the port where."""
+    broker, (port,) = Broker(), free_ports(1)
+    (broker.folder / 'plugins').write_text('[rabbitmq_prometheus].')
+    with (broker.folder / 'rabbitmq.conf').open('a') as configuration:
+        configuration.write(f'prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = {port}\n')
+    try:
+        yield broker.start(), port
+    finally:
+        broker.close()
+
+
+@pytest.mark.long
+def test_rabbitmq_tells_of_queues_without_consumers_what_the_alert_rules_ask_for(start_worker, watched_broker):
+    broker, port = watched_broker
+    worker = start_worker(CLOUD, url=broker.url)
+
+    def told(what):
+        asked = '/metrics/detailed?family=queue_coarse_metrics&family=queue_consumer_count'
+        text = got(port, asked, 'text/plain')
+        samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+        return {
+            one.labels['queue']: one.value
+            for one in samples
+            if one.name == f'rabbitmq_detailed_queue_{what}' and one.labels['vhost'] == '/'
+        }
+
+    _wait_for(lambda: told('consumers').get(worker.topic) == 1, timeout_s=60)
+    _wait_for(lambda: told('consumers').get(f'{worker.topic}-parked') == 0, timeout_s=60)
+    worker.stop()
+    with closing(worker.client()) as client:
+        client.cast_check(check(zone_policy('a')))
+
+    _wait_for(lambda: (told('messages_ready')[worker.topic], told('consumers')[worker.topic]) == (1, 0), timeout_s=60)
