@@ -1,0 +1,273 @@
+"""The dashboard and the alert rules in conf/: well-formed, and of metrics that there are."""
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import promql_parser
+import pytest
+import yaml
+from msgspec import Struct
+from prometheus_client import CollectorRegistry
+
+from placement_worker.metrics.counting import Metrics
+from tests.unit.metrics.test_counting import TOLD
+
+CONF = Path(__file__).parents[2] / 'conf'
+MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'monitoring.rst'
+TARGET = {'job', 'instance'}
+"""Labels that Prometheus adds to what it finds."""
+OTHERS = {
+    'up': set(),
+    'rabbitmq_detailed_queue_messages_ready': {'vhost', 'queue'},
+    'rabbitmq_detailed_queue_consumers': {'vhost', 'queue'},
+}
+"""What others expose; tests/functional/test_metrics.py asks a RabbitMQ for its part."""
+GRAFANA = {'$__rate_interval': '5m', '$instance': '.*', '$queues': 'placement-worker'}
+
+
+class Exact(Struct, forbid_unknown_fields=True, rename='camel'):
+    """An object of a dashboard, with no key that is not spelled so."""
+
+
+class Source(Exact):
+    type: Literal['prometheus']
+    uid: Literal['${datasource}']
+
+
+class Position(Exact):
+    x: int
+    y: int
+    w: int
+    h: int
+
+
+class Target(Exact):
+    ref_id: str
+    datasource: Source
+    editor_mode: Literal['code']
+    expr: str
+    legend_format: str
+    range: bool
+    instant: bool
+    exemplar: bool = False
+
+
+class Step(Exact):
+    color: str
+    value: float | None
+
+
+class Thresholds(Exact):
+    mode: Literal['absolute']
+    steps: list[Step]
+
+
+class Defaults(Exact):
+    unit: Literal['short', 's', 'reqps', 'ops', 'percentunit']
+    min: int = 0
+    custom: dict[str, Any] = {}
+    thresholds: Thresholds | None = None
+
+
+class FieldConfig(Exact):
+    defaults: Defaults
+    overrides: list[Any]
+
+
+class Panel(Exact):
+    id: int
+    type: Literal['row', 'stat', 'timeseries']
+    title: str
+    grid_pos: Position
+    datasource: Source | None = None
+    description: str = ''
+    field_config: FieldConfig | None = None
+    options: dict[str, Any] = {}
+    targets: list[Target] = []
+    collapsed: bool = False
+    panels: list[Any] = []
+
+
+class Variable(Exact):
+    name: str
+    label: str
+    type: Literal['datasource', 'query', 'textbox']
+    query: str | dict[str, str]
+    hide: int
+    datasource: Source | None = None
+    refresh: int = 0
+    multi: bool = False
+    include_all: bool = False
+    all_value: str | None = None
+    sort: int = 0
+    current: dict[str, str] = {}
+    options: list[Any] = []
+
+
+class Variables(Exact):
+    list: list[Variable]
+
+
+class Dashboard(Exact):
+    """As Grafana imports it; those of its keys that we use."""
+
+    uid: str
+    title: str
+    tags: list[str]
+    schema_version: int
+    version: int
+    editable: bool
+    graph_tooltip: int
+    timezone: str
+    refresh: str
+    time: dict[str, str]
+    annotations: dict[str, list[Any]]
+    links: list[Any]
+    templating: Variables
+    panels: list[Panel]
+
+
+class Rule(Struct, forbid_unknown_fields=True):
+    alert: str
+    expr: str
+    labels: dict[Literal['severity'], Literal['warning', 'critical']]
+    annotations: dict[Literal['summary', 'description'], str]
+    for_: str = msgspec.field(name='for', default='0m')
+
+
+class Group(Struct, forbid_unknown_fields=True):
+    name: str
+    rules: list[Rule]
+
+
+class Rules(Struct, forbid_unknown_fields=True):
+    groups: list[Group]
+
+
+DASHBOARD = msgspec.json.decode((CONF / 'grafana-dashboard.json').read_bytes(), type=Dashboard)
+RULES = msgspec.convert(yaml.safe_load((CONF / 'prometheus-alerts.yaml').read_text()), Rules).groups[0].rules
+QUERIES = [(panel.title, target.expr) for panel in DASHBOARD.panels for target in panel.targets]
+EXPRESSIONS = [*QUERIES, *((rule.alert, rule.expr) for rule in RULES)]
+
+
+def exposed():
+    """Everything that a worker shows when all has happened once: name -> labels."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    for tell, _ in TOLD:
+        tell(metrics)
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    return {sample.name: set(sample.labels) for sample in samples if not sample.name.endswith('_created')}
+
+
+def parsed(expression):
+    for variable, value in GRAFANA.items():
+        expression = expression.replace(variable, value)
+    return promql_parser.parse(expression)
+
+
+def nodes(expression):
+    """All parts of a query."""
+    found = [expression]
+    for name in ('lhs', 'rhs', 'expr', 'param', 'vector_selector'):
+        part = getattr(expression, name, None)
+        if part is not None:
+            found += nodes(part)
+    for part in getattr(expression, 'args', ()):
+        found += nodes(part)
+    return found
+
+
+def selectors(expression):
+    return [one for one in nodes(parsed(expression)) if isinstance(one, promql_parser.VectorSelector)]
+
+
+@pytest.mark.parametrize(('title', 'expression'), EXPRESSIONS)
+def test_each_query_is_promql_and_asks_for_metrics_and_labels_that_there_are(title, expression):
+    there = {**exposed(), **OTHERS}
+
+    asked = selectors(expression)
+    labels = [there[one.name] | TARGET for one in asked]
+    grouped = {
+        label
+        for one in nodes(parsed(expression))
+        if getattr(one, 'modifier', None)
+        for label in labels_of(one.modifier)
+    }
+
+    assert asked
+    for one, known in zip(asked, labels, strict=True):
+        assert {matcher.name for matcher in one.matchers.matchers} <= known
+    assert grouped <= set.union(*labels)
+
+
+def labels_of(modifier):
+    return getattr(modifier, 'labels', None) or ()
+
+
+def test_each_metric_of_the_worker_is_on_the_dashboard():
+    asked = {one.name for _, expression in QUERIES for one in selectors(expression)}
+    families = {re.sub('_(bucket|sum|count)$', '', name) for name in exposed()}
+
+    assert families <= {re.sub('_(bucket|sum|count)$', '', name) for name in asked}
+
+
+def test_each_metric_and_each_alert_is_in_the_manual():
+    manual = MANUAL.read_text()
+    families = {re.sub('_(bucket|sum|count)$', '', name) for name in exposed()}
+
+    assert [name for name in (*families, *(rule.alert for rule in RULES)) if f'``{name}``' not in manual] == []
+
+
+def test_no_panel_lies_on_another_or_beside_the_grid():
+    squares = [
+        (place.x + right, place.y + down)
+        for place in (panel.grid_pos for panel in DASHBOARD.panels)
+        for right, down in itertools.product(range(place.w), range(place.h))
+    ]
+
+    assert len(squares) == len(set(squares))
+    assert {x for x, _ in squares} == set(range(24))
+
+
+def test_panels_and_the_queries_of_each_have_ids_of_their_own():
+    ids = [panel.id for panel in DASHBOARD.panels]
+
+    assert len(ids) == len(set(ids))
+    for panel in DASHBOARD.panels:
+        assert [target.ref_id for target in panel.targets] == list('ABCDEFGH'[: len(panel.targets)])
+        assert (panel.type == 'row') == (panel.targets == [])
+
+
+def test_each_variable_of_a_query_is_one_of_the_dashboard():
+    used = {name for _, expression in QUERIES for name in re.findall(r'\$\{?(\w+)', expression)}
+
+    assert used - {'__rate_interval'} <= {variable.name for variable in DASHBOARD.templating.list}
+
+
+def test_a_queue_with_requests_and_without_consumers_is_alerted_of_the_parked_one_left_out():
+    """tests/promtool/alerts.yaml has what the rules say, and when."""
+    (rule,) = (rule for rule in RULES if rule.alert == 'PlacementWorkerQueueWithoutConsumers')
+    waiting, consumers = selectors(rule.expr)
+
+    (matcher,) = waiting.matchers.matchers
+    assert rule.labels['severity'] == 'critical'
+    assert (waiting.name, consumers.name) == tuple(OTHERS)[1:]
+    for queue, alerted in {
+        'placement-worker': True,
+        'placement-worker-slow': True,
+        'placement-worker-suspects': True,
+        'placement-worker-parked': False,
+        'placement-worker.host': False,
+    }.items():
+        assert bool(re.fullmatch(matcher.value, queue)) == alerted
+
+
+def test_rules_have_names_of_their_own_and_say_what_to_do():
+    names = [rule.alert for rule in RULES]
+
+    assert len(names) == len(set(names))
+    assert all(set(rule.annotations) == {'summary', 'description'} for rule in RULES)
