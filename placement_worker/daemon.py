@@ -27,7 +27,7 @@ from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import bodies, durability, late_ack, parking, server, transport
+from placement_worker.rpc import bodies, durability, late_ack, parking, server, tracing, transport
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.late_ack import LateAckServer
 from placement_worker.rpc.publisher import Publisher
@@ -141,6 +141,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     try:
         _configure(conf, arguments)
         report.setup(conf, PROGRAM)
+        tracing.prepare(conf)
         over = clouds(conf)
         _declare(conf)
         sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)

@@ -429,6 +429,11 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
             '[DEFAULT]\ntransport_url = WRONG\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
             'The broker at 127.0.0.1:',
         ),
+        (
+            '[oslo_messaging_tracing]\ntracing_enabled = true\notlp_protocol = grpc\n',
+            '[oslo_messaging_tracing] tracing_enabled needs opentelemetry.exporter.otlp.proto.grpc, which is not '
+            'installed: ',
+        ),
         ('hello', 'Failed to parse '),
         ('\xff\xfe', 'Failed to parse '),
         ('[worker]\nworkers = 0\n', 'Value for option workers from '),

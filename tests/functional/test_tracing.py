@@ -1,0 +1,66 @@
+"""OpenTelemetry, as oslo.messaging has it, passes through us: one trace from the engine to the worker."""
+
+import os
+import subprocess
+import sys
+import uuid
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+ROOT = Path(__file__).parents[2]
+CLOUD = {'zones': {'a': True}}
+TIMEOUT_S = 30
+
+
+@pytest.fixture
+def spans():
+    """What a collector on loopback is sent, and its URL."""
+    received = Queue()
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers['Content-Length']))
+            for of_resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                for of_scope in of_resource.scope_spans:
+                    for span in of_scope.spans:
+                        received.put(span)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with closing(HTTPServer(('127.0.0.1', 0), Collector)) as server:
+        server.close = server.server_close
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield received, f'http://127.0.0.1:{server.server_address[1]}'
+        server.shutdown()
+        thread.join()
+
+
+def test_the_trace_of_the_engine_goes_on_in_the_worker_with_the_request_id_on_it(start_worker, broker_url, spans):
+    received, endpoint = spans
+    worker = start_worker(
+        CLOUD,
+        f'[oslo_messaging_tracing]\ntracing_enabled = true\notel_exporter_otlp_endpoint = {endpoint}',
+        environment={**os.environ, 'OTEL_BSP_SCHEDULE_DELAY': '100'},
+    )
+    request_id = f'req-{uuid.uuid4()}'
+
+    engine = [sys.executable, '-m', 'tests.functional.traced_engine', broker_url, worker.topic, request_id]
+    trace_id = subprocess.run(engine, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+    span = received.get(timeout=TIMEOUT_S)
+    while span.name != 'policy_check receive':  # the fixture has asked whether the worker is ready
+        span = received.get(timeout=TIMEOUT_S)
+    told = {attribute.key: attribute.value.string_value for attribute in span.attributes}
+    assert span.trace_id.hex() == trace_id
+    assert told['openstack.request_id'] == request_id
+    assert request_id in worker.log.read_text()

@@ -1,0 +1,22 @@
+"""An engine that traces what it does, and calls a worker: URL, topic and request id come as arguments.
+
+It prints the id of its trace, when the worker has answered.
+"""
+
+import sys
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from oslo_config import cfg
+
+from placement_worker.rpc.client import PolicyClient
+from tests.requests import request, zone_policy
+
+url, topic, request_id = sys.argv[1:]
+trace.set_tracer_provider(TracerProvider())
+client = PolicyClient(url, topic=topic)
+cfg.CONF.set_override('tracing_enabled', True, 'oslo_messaging_tracing')
+with trace.get_tracer('engine').start_as_current_span('scale out') as span:
+    client.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a')]), {'request_id': request_id})
+client.close()
+print(trace.format_trace_id(span.get_span_context().trace_id))
