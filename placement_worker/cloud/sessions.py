@@ -12,7 +12,7 @@ from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import BaseIdentityPlugin
 
-from placement_worker.cloud import faults, transport
+from placement_worker.cloud import correlation, faults, transport
 from placement_worker.cloud.flights import Flights
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.retrying import Patience
@@ -82,6 +82,11 @@ class Session(keystone.Session):
         left_s = transport.left_s(self._shared.patience.budget_s)
         ask = partial(self._shared.patience.ask, self._service, self._log_in)
         return self._shared.flights.share(('token', self.trust_id), ask, wait_s=left_s)
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        """As in keystoneauth1; and the service is told the id of the request that it is asked for."""
+        kwargs['global_request_id'] = kwargs.get('global_request_id') or correlation.current()
+        return super().request(*args, **kwargs)
 
     def get_auth_headers(self, auth: Any = None, **kwargs: Any) -> dict[str, str] | None:
         """As in keystoneauth1.

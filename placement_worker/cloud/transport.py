@@ -5,6 +5,7 @@ ever. Here whatever is still open at the deadline is shut down.
 """
 
 import contextlib
+import logging
 import socket
 import threading
 import time
@@ -18,6 +19,7 @@ from keystoneauth1.session import TCPKeepAliveAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+LOG = logging.getLogger(__name__)
 CONNECTIONS = 32
 """Kept open to one host: at least as many as threads of a process ask at once."""
 _deadline: ContextVar[float | None] = ContextVar('deadline', default=None)
@@ -64,9 +66,21 @@ def session() -> requests.Session:
     """Connections that keep to the deadline; several threads and owners may share them, as no cookie is kept."""
     shared = requests.Session()
     shared.cookies.set_policy(cookiejar.DefaultCookiePolicy(allowed_domains=[]))
+    shared.hooks['response'].append(_log)
     for scheme in ('http://', 'https://'):
         shared.mount(scheme, _Adapter(pool_maxsize=CONNECTIONS))
     return shared
+
+
+def _log(answer: requests.Response, **_: object) -> None:
+    """The id under which the service has it in its log, beside ours, which the formatter of the log adds."""
+    LOG.debug(
+        '%s %s: HTTP %d, request id %s',
+        answer.request.method,
+        (answer.url or '').partition('?')[0],
+        answer.status_code,
+        answer.headers.get('X-OpenStack-Request-ID'),
+    )
 
 
 class _Reading:

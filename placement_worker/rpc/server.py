@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
+from placement_worker.cloud import correlation
 from placement_worker.errors import PlacementWorkerError, WorkerFailed
 from placement_worker.rpc import VERSION, parking
 from placement_worker.rpc.endpoints import Endpoints
@@ -25,8 +26,12 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):
 
     def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
         """Make it the current context of this thread, which is where the log finds it."""
-        request_id, user_id, project_id = (_id(context.get(key)) for key in ('request_id', 'user_id', 'project_id'))
-        return RequestContext(request_id=request_id, user_id=user_id, project_id=project_id)
+        return RequestContext(
+            request_id=_id(context.get('request_id')),
+            global_request_id=_id(context.get('global_request_id')),
+            user_id=_id(context.get('user_id')),
+            project_id=_id(context.get('project_id')),
+        )
 
 
 def _id(value: object) -> str | None:
@@ -45,7 +50,8 @@ def _exposed(method: Callable[..., Any]) -> Any:
     @functools.wraps(method)
     def call(self: Any, context: RequestContext, request: object) -> Any:
         try:
-            return method(self, context, request)
+            with correlation.under(context.global_id):
+                return method(self, context, request)
         except PlacementWorkerError:
             raise
         except Exception as exc:

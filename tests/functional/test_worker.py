@@ -136,11 +136,12 @@ def test_slow_requests_have_a_topic_of_their_own(worker):
 
 def test_the_log_joins_request_id_user_and_project_with_the_outcome(client, worker):
     context = {'request_id': 'request-17', 'user_id': 'user-17', 'project_id': 'project-17'}
+    context['global_request_id'] = 'global-17'
 
     client.policy_check(GOOD, context)
 
     (line,) = [line for line in worker.log.read_text().splitlines() if 'request-17' in line and ' INFO ' in line]
-    assert 'user-17 project-17' in line
+    assert '[global-17 request-17 user-17 project-17' in line
     assert "BEFORE CLUSTER_SCALE_IN of cluster 'c1': OK in " in line
 
 

@@ -65,6 +65,10 @@ class Cloud:
         """The Nova of that region."""
         return self.services[NOVAS[region]]
 
+    def log(self, service: str) -> str:
+        """What a service has logged until now."""
+        return (self._processes.folder / f'{service}.log').read_text()
+
     def session(self, user: str, project: str | None = None, auth_url: str | None = None) -> Session:
         """A session of that user, in the project of the same name unless told."""
         auth = v3.Password(

@@ -1,0 +1,37 @@
+"""The id that a caller gives its request is found in the logs of the services that were asked for it."""
+
+import uuid
+from collections.abc import Callable
+
+from keystoneauth1.identity import v3
+
+from placement_worker.cloud import correlation
+from placement_worker.cloud.openstack import OpenStackClouds
+from placement_worker.cloud.sessions import Access
+from placement_worker.model import Credentials
+from tests.integration import seeding
+from tests.integration.cloud import Cloud
+
+
+def clouds(openstack: Cloud) -> OpenStackClouds:
+    """As the worker has them, with the service user of the harness."""
+
+    def log_in(trust_id: str | None) -> v3.Password:
+        user = {'username': 'placement-worker', 'password': seeding.PASSWORD, 'user_domain_id': 'default'}
+        return v3.Password(openstack.auth_url, trust_id=trust_id, **user)
+
+    return OpenStackClouds(Access(log_in, 'RegionOne', ['public'], {}))
+
+
+def test_octavia_logs_the_id_of_the_request_that_it_is_asked_for(openstack: Cloud, trust: Callable[..., str]) -> None:
+    request_id = f'req-{uuid.uuid4()}'
+    project = openstack.session('demo').get_project_id()
+    cloud = clouds(openstack).acting_for(Credentials(trust_id=trust()), project)
+    octavia, subnet = cloud.octavia(None), openstack.subnets['private-subnet']
+    lines = openstack.log('octavia').splitlines()
+
+    with correlation.under(request_id):
+        octavia.create('loadbalancer', {'name': 'correlated', 'vip_subnet_id': subnet})
+
+    news = openstack.log('octavia').splitlines()[len(lines) :]
+    assert [line for line in news if request_id in line]
