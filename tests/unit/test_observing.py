@@ -253,4 +253,4 @@ def test_of_a_wait_for_another_change_they_hear_how_long_it_took(observer):
     driven.write(lb_id, lambda: api.create_member(pool_id, MEMBER), lambda: False)
     assert observer.heard == [('conflicted', 0.5), 'updated']
     driven.delete_load_balancer(lb_id)
-    assert observer.heard[2:] == [('conflicted', 0.5), 'retried', 'updated']
+    assert observer.heard[2:] == [('conflicted', 0.0), 'retried', 'updated']  # nothing was pending any more
