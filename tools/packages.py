@@ -4,6 +4,7 @@ Needs the packages `build` and `twine`; `tox -e packages` has them.
 """
 
 import configparser
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,6 +15,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = 'placement_worker'
+LEFT_OVERS = ('*.egg-info', '.*_cache', '.*venv', '.git', '.hypothesis', '.tox', '__pycache__', 'build', 'dist')
+"""Of other work in this folder; setuptools packs whatever an earlier egg-info lists."""
 FOR_PACKAGERS = (
     'Containerfile',
     'LICENSE',
@@ -33,8 +36,9 @@ FOR_PACKAGERS = (
 def main() -> None:
     """Do it all; what is wrong is an exception that says so, or the failing command's own words."""
     with tempfile.TemporaryDirectory(prefix='placement-worker-packages-') as folder:
-        built = Path(folder) / 'dist'
-        run(sys.executable, '-m', 'build', '--outdir', built, REPOSITORY)
+        clean, built = Path(folder) / 'clean', Path(folder) / 'dist'
+        shutil.copytree(REPOSITORY, clean, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OVERS))
+        run(sys.executable, '-m', 'build', '--outdir', built, clean)
         (sdist,), (wheel,) = built.glob('*.tar.gz'), built.glob('*.whl')
         run(sys.executable, '-m', 'twine', 'check', '--strict', sdist, wheel)
         check_sdist(sdist)
