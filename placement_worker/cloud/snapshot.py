@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 
 from placement_worker.cloud import Cloud, Network, Subnet
 from placement_worker.cloud.lbaas import Octavia
@@ -13,12 +12,18 @@ Location = tuple[str | None, str | None]
 
 
 class Snapshot:
-    """The cloud of one check; also the one place that says in which zone and region a node is."""
+    """The cloud of one check; also the one place that says in which zone and region a node is.
+
+    Answers are not kept by `functools.cached_property`: until Python 3.12 all checks would wait for one of them.
+    """
 
     def __init__(self, cloud: Cloud, cluster: Cluster) -> None:
         self._cloud = cloud
         self._cluster = cluster
         self._zones: dict[str | None, Mapping[str, bool]] = {}
+        self._regions: Collection[str] | None = None
+        self._places: Sequence[Location] | None = None
+        self._servers: Mapping[str, ServerDetails] | None = None
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `Cloud.zones`."""
@@ -26,10 +31,12 @@ class Snapshot:
             self._zones[region] = self._cloud.zones(region)
         return self._zones[region]
 
-    @cached_property
+    @property
     def regions(self) -> Collection[str]:
         """As `Cloud.regions`."""
-        return self._cloud.regions()
+        if self._regions is None:
+            self._regions = self._cloud.regions()
+        return self._regions
 
     @property
     def home_region(self) -> str | None:
@@ -87,17 +94,21 @@ class Snapshot:
     def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
         return self._stated if nodes is self._cluster.nodes else list(map(_stated_place, nodes))
 
-    @cached_property
+    @property
     def _stated(self) -> Sequence[Location]:
         """Region and zone that the request says of each member: more than one policy asks for all of them."""
-        known: dict[Location, Location] = {}
-        return [known.setdefault(place, place) for place in map(_stated_place, self._cluster.nodes)]
+        if self._places is None:
+            known: dict[Location, Location] = {}
+            self._places = [known.setdefault(place, place) for place in map(_stated_place, self._cluster.nodes)]
+        return self._places
 
-    @cached_property
+    @property
     def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
         """The servers of all nodes of the cluster whose zone the request does not say."""
-        stated = zip(self._cluster.nodes, self._stated, strict=True)
-        return self.servers_of([node for node, (_, zone) in stated if not zone])
+        if self._servers is None:
+            stated = zip(self._cluster.nodes, self._stated, strict=True)
+            self._servers = self.servers_of([node for node, (_, zone) in stated if not zone])
+        return self._servers
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:
         """Zone and addresses of the servers of nodes, by `physical_id`; asked in bulk, region by region."""
