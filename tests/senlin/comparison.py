@@ -1,0 +1,252 @@
+"""Requests decided by Senlin's own policies and by the worker, for doc/source/comparison-senlin.rst."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from senlin.common import consts
+
+from tests.senlin import engine
+from tests.senlin.specs import affinity, deletion, load_balancing, regions, zones
+
+THREE = zones('az1', 'az2', 'az3')
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster with policies and what is asked of it; `why` the answers differ, or that they do not.
+
+    :ivar nodes: where the nodes are, by zone or by the whole placement.
+    :ivar show: says in a few words what the data of the action come to.
+    """
+
+    request: str
+    policies: Mapping[str, Any]
+    action: str
+    why: str
+    nodes: Sequence[Any] = ()
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    show: Callable[[Any, Any, Mapping[str, Any]], str] | None = None
+
+
+def told(cluster, node, data):
+    """What the engine reads: it creates nodes from `placement` and from nothing else."""
+    if node is not None:
+        return f'the node is created in {engine.node_of(node.id).data.get("placement", {}).get("zone", "any zone")}'
+    entries = data.get('placement', {}).get('placements')
+    if entries is None:
+        return 'the engine creates nodes anywhere: the plan is not where it looks'
+    groups = [f' (group {entry["servergroup"]})' if 'servergroup' in entry else '' for entry in entries]
+    places = [entry.get('zone', 'any zone') for entry in entries]
+    return 'the engine creates nodes in ' + ', then '.join(map(''.join, zip(places, groups, strict=True)))
+
+
+def by_region(cluster, node, data):
+    """Where the victims are."""
+    victims = [engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']]
+    return f'delete {len(victims)}: ' + _listed(
+        Counter(placement.get('region_name', 'no known region') for placement in victims)
+    )
+
+
+def out_of_pool(cluster, node, data):
+    """How many nodes are no members any more."""
+    kept = sum('lb_member' in engine.node_of(node.id).data for node in cluster.nodes)
+    return f'{len(cluster.nodes) - kept} of {len(cluster.nodes)} nodes leave the pool'
+
+
+CASES = [
+    Case(
+        'Create 3 nodes in zones of weight 100 and 200',
+        {'zones': zones(az1=100, az2=200)},
+        consts.CLUSTER_SCALE_OUT,
+        'Whole shares: both are exact.',
+        inputs={'count': 3},
+    ),
+    Case(
+        'Create 4 nodes in 3 equal zones',
+        {'zones': THREE},
+        consts.CLUSTER_SCALE_OUT,
+        'Senlin fills zone after zone up to the share rounded up, and stops when nothing is left. The worker takes '
+        'the plan that is closest to the shares.',
+        inputs={'count': 4},
+    ),
+    Case(
+        'The same, and what the engine is told',
+        {'zones': THREE},
+        consts.CLUSTER_SCALE_OUT,
+        "The engine creates nodes from the action's ``placement`` alone; Senlin's policy writes its plan elsewhere.",
+        inputs={'count': 4},
+        show=told,
+    ),
+    Case(
+        'Create a single node, with 2 nodes in az1 and none in az2',
+        {'zones': zones('az1', 'az2')},
+        consts.NODE_CREATE,
+        "Senlin's policy looks at a node that has no zone yet in a way that fails. Its plan would not reach the node "
+        'either.',
+        nodes=['az1', 'az1'],
+        show=told,
+    ),
+    Case(
+        'Create 2 nodes in a server group and in 2 zones',
+        {'group': affinity(), 'zones': zones('az1', 'az2')},
+        consts.CLUSTER_SCALE_OUT,
+        'With the plug-in a node has both.',
+        inputs={'count': 2},
+        show=told,
+    ),
+    Case(
+        'Create 4 nodes in 2 equal regions, the first of which takes 1',
+        {
+            'regions': {
+                **regions(),
+                'properties': {'regions': [{'name': 'RegionOne', 'cap': 1}, {'name': 'RegionTwo'}]},
+            }
+        },
+        consts.CLUSTER_SCALE_OUT,
+        'Senlin does not give to one region what another cannot take.',
+        inputs={'count': 4},
+    ),
+    Case(
+        'Create 3 nodes in 2 regions with 2 zones each, with one node there',
+        {'regions': regions('RegionOne', 'RegionTwo'), 'zones': zones('az1', 'az2')},
+        consts.CLUSTER_SCALE_OUT,
+        "Senlin's two plans do not know of each other.",
+        nodes=[{'region_name': 'RegionOne', 'zone': 'az1'}],
+        inputs={'count': 3},
+    ),
+    Case(
+        'Delete 2 nodes; az1 has 3 and az2 has 1',
+        {'zones': zones('az1', 'az2'), 'victims': deletion()},
+        consts.CLUSTER_SCALE_IN,
+        'Both even out.',
+        nodes=['az1', 'az1', 'az1', 'az2'],
+        inputs={'count': 2},
+    ),
+    Case(
+        'Delete 1 node of a cluster that has one in a zone that is down',
+        {'zones': zones('az1', 'down'), 'victims': deletion()},
+        consts.CLUSTER_SCALE_IN,
+        'Senlin counts nodes of usable zones only, and stumbles over all others. For the worker a zone that is down '
+        'keeps its share: an outage of the control plane is no reason to delete healthy nodes.',
+        nodes=['az1', 'az1', 'az1', 'down'],
+        inputs={'count': 1},
+    ),
+    Case(
+        'Delete 1 node of a cluster that has one in a zone that the policy does not list',
+        {'zones': zones('az1', 'az2'), 'victims': deletion()},
+        consts.CLUSTER_SCALE_IN,
+        'For the worker it is the first to go.',
+        nodes=['az1', 'az2', 'az3'],
+        inputs={'count': 1},
+    ),
+    Case(
+        'Delete 2 of 3 nodes, of which 2 are in no known region',
+        {'regions': regions('RegionOne', 'RegionTwo'), 'victims': deletion()},
+        consts.CLUSTER_SCALE_IN,
+        "Senlin's plan takes 2 nodes from a region that has 1. For the worker nodes of no region are the first to go.",
+        nodes=[{'region_name': 'RegionOne'}, {}, {}],
+        inputs={'count': 2},
+        show=by_region,
+    ),
+    Case(
+        'Change the size of 4 nodes by 0 %, in steps of at least 2',
+        {'victims': deletion()},
+        consts.CLUSTER_RESIZE,
+        'For Senlin no change is a change downwards.',
+        nodes=['az1'] * 4,
+        inputs={'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 0, 'min_step': 2},
+    ),
+    Case(
+        'Resize a cluster to 2 nodes that has none, though 3 are desired',
+        {'zones': zones('az1', 'az2')},
+        consts.CLUSTER_RESIZE,
+        'Where there are no nodes Senlin counts from the desired capacity.',
+        inputs={'adjustment_type': 'EXACT_CAPACITY', 'number': 2},
+        sizes={'desired_capacity': 3},
+    ),
+    Case(
+        'Delete 3 of 5 nodes with a load balancer and no deletion policy',
+        {'lb': load_balancing()},
+        consts.CLUSTER_SCALE_IN,
+        'Senlin overlooks the count of the request; the engine then deletes that 1 node only.',
+        nodes=['az1'] * 5,
+        inputs={'count': 3},
+        show=out_of_pool,
+    ),
+    Case(
+        'Delete 1 of 2 nodes with a load balancer and a min_size of 2',
+        {'lb': load_balancing()},
+        consts.CLUSTER_SCALE_IN,
+        'The engine refuses the action afterwards, so the nodes have to keep their traffic.',
+        nodes=['az1'] * 2,
+        inputs={'count': 1},
+        sizes={'min_size': 2},
+        show=out_of_pool,
+    ),
+]
+
+
+def decide(case: Case) -> str:
+    """What comes of a case, by whoever decides now."""
+    placements = [{'zone': node} if isinstance(node, str) else node for node in case.nodes]
+    sizes = dict(case.sizes)
+    desired = sizes.pop('desired_capacity', None)
+    cluster = engine.add_cluster(places=placements, **sizes)
+    engine.bound(cluster, *case.policies.items())
+    if desired is not None:
+        cluster.set_status(engine.context(), 'ACTIVE', desired_capacity=desired)
+    node = None
+    if case.action == consts.NODE_CREATE:
+        node = engine.add_node(cluster, engine.add_profile(), status=consts.NS_INIT)
+    action = engine.add_action(node or cluster, case.action, **case.inputs)
+    try:
+        action.policy_check(cluster.id, 'BEFORE')
+    except Exception as exc:  # what Senlin's engine makes a failed action of
+        return f'the action fails: {type(exc).__name__}: {exc}'
+    if action.data['status'] == 'ERROR':
+        return f'the action fails: {action.data["reason"].partition(": ")[2]}'
+    return (case.show or shown)(cluster, node, action.data)
+
+
+def shown(cluster, node, data):
+    """How many nodes go where, or leave where."""
+    for kind, verb in (('deletion', 'delete'), ('creation', 'create')):
+        plan = data.get(kind)
+        if plan and plan['count']:
+            return f'{verb} {plan["count"]}' + _places(cluster, plan)
+    return 'nothing to do'
+
+
+def _places(cluster, plan):
+    if 'candidates' in plan:
+        counts = Counter(_place(engine.node_of(node_id)) for node_id in plan['candidates'])
+        return ': ' + _listed(counts)
+    if 'places' in plan:
+        counts = {f'{entry["region_name"]}/{entry["zone"]}': entry['count'] for entry in plan['places']}
+        return ': ' + _listed(counts)
+    return ''.join(f': {_listed(plan[kind])}' for kind in ('regions', 'zones') if kind in plan)
+
+
+def _place(node):
+    return node.data['placement']['zone']
+
+
+def _listed(counts):
+    return ', '.join(f'{name} {count}' for name, count in sorted(counts.items()))
+
+
+def table(rows: Sequence[tuple[Case, str, str]]) -> str:
+    """The rows as a table for Sphinx."""
+    head = ['.. list-table::', '   :header-rows: 1', '   :widths: 24 24 24 28', '']
+    lines = [*head, *_row('Request', 'Senlin 16', 'placement-worker', 'Why')]
+    for case, senlin, ours in rows:
+        lines += _row(case.request, senlin, 'the same' if ours == senlin else ours, case.why)
+    return '\n'.join(lines) + '\n'
+
+
+def _row(first, *others):
+    return [f'   * - {first}', *(f'     - {other}' for other in others)]
