@@ -297,7 +297,7 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
         ('', {'liveness_request_age_s': 600}, 'Order of time-outs', '[worker] liveness_request_age_s (600 s)'),
         ('', {'workers': 0}, 'Configuration', 'Value for option workers from '),
         ('', {'slow_topic': 't', 'topic': 't'}, 'Configuration', 'topic and slow_topic have to differ'),
-        ('[cloud]\nbackend = openstack\n', {}, 'Configuration', 'backend = openstack is not there yet'),
+        ('[cloud]\nbackend = openstack\n', {}, 'Configuration', '[service_auth] auth_type is not set'),
     ],
 )
 def test_the_upgrade_check_names_what_is_wrong_in_the_configuration(

@@ -413,7 +413,7 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
 @pytest.mark.parametrize(
     ('config', 'message'),
     [
-        ('', '[cloud] backend = openstack is not there yet: set it to inventory'),
+        ('', '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user'),
         ('[cloud]\nbackend = inventory\n', '[cloud] backend = inventory needs inventory_file'),
         ('[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n', 'The cloud cannot be read: '),
         ('[cloud]\nbackend = aws\n', 'Value for option backend from '),
