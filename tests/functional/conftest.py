@@ -54,7 +54,10 @@ def amqp(url: str) -> kombu.Connection:
 
 
 class Worker:
-    """A placement-worker process with topics of its own, its configuration and its log."""
+    """A placement-worker process with topics of its own, its configuration and its log.
+
+    `cloud` describes the embedded one; a string is configuration that names another one.
+    """
 
     def __init__(
         self,
@@ -73,10 +76,12 @@ class Worker:
         self.stderr = folder / 'stderr'
         self.config = folder / 'worker.conf'
         (folder / 'cloud.yaml').write_text(yaml.safe_dump(cloud))
+        embedded = f'[cloud]\nbackend = inventory\ninventory_file = {folder / "cloud.yaml"}'
+        described = cloud if isinstance(cloud, str) else embedded
         given = {'workers': 1, 'host': 'testhost', 'topic': self.topic, 'slow_topic': f'{self.topic}-slow', **options}
         self.config.write_text(
             f'[DEFAULT]\ntransport_url = {url}\ndebug = true\nlog_file = {self.log}\n{settings}\n'
-            f'[cloud]\nbackend = inventory\ninventory_file = {folder / "cloud.yaml"}\n'
+            f'{described}\n'
             '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
         )
         self.process = self.start()

@@ -1,5 +1,6 @@
 """The worker's endpoints over the running cloud, acting by trusts of plain users."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.integration.cloud import Cloud
 TEXT = """
 [cloud]
 backend = openstack
-lookup_budget_s = 20
+{options}
 [service_auth]
 auth_type = password
 auth_url = {auth_url}
@@ -29,16 +30,31 @@ region_name = RegionOne
 """
 
 
+def configuration(openstack: Cloud, auth_url: str | None = None, **options: object) -> str:
+    """A worker's configuration for the cloud.
+
+    :param auth_url: of a proxy before Keystone.
+    :param options: of [cloud].
+    """
+    lines = '\n'.join(f'{name} = {value}' for name, value in {'lookup_budget_s': 20, **options}.items())
+    return TEXT.format(auth_url=auth_url or openstack.auth_url, password=seeding.PASSWORD, options=lines)
+
+
 def endpoints(
-    openstack: Cloud, folder: Path, driving: Callable[[], Driving] = lambda: Driving(poll_initial_s=0.1, poll_max_s=1)
+    openstack: Cloud,
+    folder: Path,
+    driving: Callable[[], Driving] = lambda: Driving(poll_initial_s=0.1, poll_max_s=1),
+    *,
+    clock: Callable[[], float] = time.perf_counter,
+    **settings: Any,
 ) -> Endpoints:
-    """What a worker with this configuration would answer with."""
+    """What a worker with this configuration would answer with; see `configuration`."""
     path = folder / 'placement-worker.conf'
-    path.write_text(TEXT.format(auth_url=openstack.auth_url, password=seeding.PASSWORD))
+    path.write_text(configuration(openstack, **settings))
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf([], default_config_files=[str(path)])
-    return Endpoints(daemon.clouds(conf), Registry.installed(), driving=driving)
+    return Endpoints(daemon.clouds(conf), Registry.installed(), driving=driving, clock=clock)
 
 
 def project_of(openstack: Cloud, user: str = 'demo') -> str:

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,12 @@ def proxy(openstack: Cloud) -> Iterator[Callable[..., Proxy]]:
             return made
 
         yield stand_before
+
+
+@pytest.fixture
+def make_endpoints(openstack: Cloud, tmp_path: Path) -> Callable[..., Endpoints]:
+    """A worker's endpoints that nobody has used yet; see `acting.endpoints`."""
+    return partial(acting.endpoints, openstack, tmp_path)
 
 
 @pytest.fixture

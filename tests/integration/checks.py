@@ -1,0 +1,52 @@
+"""Checks of a plain user's cluster, and what came of them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tests.integration import acting
+from tests.integration.cloud import Cloud
+from tests.integration.service import Request, matching
+from tests.requests import request, zone_policy
+
+Json = dict[str, Any]
+TOKENS, ZONES, REGIONS, SERVERS = '/auth/tokens', '/os-availability-zone', '/v3/regions', '/servers/detail'
+ZONES_ONE = ('az1', 'az2', 'az3')
+
+
+def scale_out(
+    openstack: Cloud,
+    trust_id: str | None,
+    policies: Sequence[Json] = (),
+    members: Iterable[Json] = (),
+    count: int = 6,
+    **more: Any,
+) -> Json:
+    """A request that asks Nova for the zones of RegionOne, unless other policies are given."""
+    asked = request(
+        'CLUSTER_SCALE_OUT', policies or [zone_policy(*ZONES_ONE)], list(members), inputs={'count': count}, **more
+    )
+    asked['cluster']['project'] = acting.project_of(openstack)
+    return {**asked, 'credentials': {'trust_id': trust_id}}
+
+
+def decided(reply: Json) -> Json:
+    """The data of a check that ended well."""
+    data = reply['action']['data']
+    assert data['status'] == 'OK', data['reason']
+    return dict(data)
+
+
+def refused(reply: Json) -> str:
+    """The reason of one that did not."""
+    data = reply['action']['data']
+    assert data['status'] == 'ERROR'
+    reason = str(data['reason'])
+    assert 'Traceback' not in reason
+    assert '\n' not in reason
+    return reason
+
+
+def ours(seen: Iterable[Request], target: str = '') -> list[str]:
+    """What the worker asked, e.g. 'GET /v3/regions'; the services ask Keystone about its tokens besides."""
+    found = matching(seen, target=target)
+    return [f'{one.method} {one.target}' for one in found if one.agent.startswith('placement-worker')]

@@ -1,0 +1,134 @@
+"""Whatever goes wrong between a worker and real Keystone and Nova: an answer in time, or a reason that helps."""
+
+import logging
+import time
+from collections.abc import Callable
+
+import pytest
+
+from placement_worker.rpc.endpoints import Endpoints
+from tests.integration import faults, seeding
+from tests.integration.checks import TOKENS, ZONES, decided, ours, refused, scale_out
+from tests.integration.cloud import Cloud
+from tests.integration.proxy import Fault, Proxy
+
+Make = Callable[..., Endpoints]
+Trust = Callable[..., str]
+Put = Callable[..., Proxy]
+ALWAYS = float('inf')
+BUDGET_S = 2
+SLACK_S = 5  # of a loaded machine
+FAULTS: dict[str, tuple[Fault, str]] = {
+    'reset': (faults.reset, 'Connection reset by peer'),
+    'the reply is lost': (faults.reply_lost, 'Connection reset by peer'),
+    'garbage': (faults.garbage, 'answered what makes no sense'),
+    '429': (faults.answered(429), 'HTTP 429 Too Many Requests'),
+    '500': (faults.answered(500), 'HTTP 500 Internal Server Error'),
+    '503': (faults.answered(503), 'HTTP 503 Service Unavailable'),
+}
+SLOW: dict[str, Fault] = {'hanging': faults.hanging, 'slow': faults.slow(60)}
+SERVICES = {'identity': (TOKENS, 'Identity'), 'compute': (ZONES, 'Compute')}
+each_service = pytest.mark.parametrize(('service', 'target', 'name'), [(s, *rest) for s, rest in SERVICES.items()])
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """All that is logged, at every level, by whatever library."""
+    caplog.set_level(logging.DEBUG)
+    for name in list(logging.root.manager.loggerDict):
+        caplog.set_level(logging.DEBUG, name)
+    return caplog
+
+
+@each_service
+@pytest.mark.parametrize(('fault', 'cause'), FAULTS.values(), ids=FAULTS)
+def test_a_passing_fault_is_waited_out_and_a_lasting_one_told(
+    openstack: Cloud,
+    make_endpoints: Make,
+    trust: Trust,
+    proxy: Put,
+    logged: pytest.LogCaptureFixture,
+    service: str,
+    target: str,
+    name: str,
+    fault: Fault,
+    cause: str,
+) -> None:
+    between, trust_id = proxy(service), trust()
+    auth_url = between.url if service == 'identity' else None
+    passing, lasting = (make_endpoints(auth_url=auth_url) for _ in range(2))
+
+    logged.clear()  # making the trust was logged too
+    rule = between.inject(fault, target=target, times=2)
+    decided(passing.policy_check(scale_out(openstack, trust_id)))
+    assert rule.hits == 2
+    rule = between.inject(fault, target=target, times=ALWAYS)
+    reason = refused(lasting.policy_check(scale_out(openstack, trust_id)))
+
+    assert reason.startswith(f'{name} service unavailable after 4 attempts in ')
+    assert cause in reason
+    assert rule.hits == 4
+    for secret in (trust_id, seeding.PASSWORD, 'gAAAA'):
+        assert secret not in reason + logged.text
+
+
+@each_service
+@pytest.mark.parametrize('fault', SLOW.values(), ids=SLOW)
+def test_a_service_that_is_slow_costs_no_more_than_the_budget(
+    openstack: Cloud,
+    make_endpoints: Make,
+    trust: Trust,
+    proxy: Put,
+    service: str,
+    target: str,
+    name: str,
+    fault: Fault,
+) -> None:
+    between, asked = proxy(service), scale_out(openstack, trust())
+    endpoints = make_endpoints(auth_url=between.url if service == 'identity' else None, lookup_budget_s=BUDGET_S)
+    between.inject(fault, target=target, times=ALWAYS)
+    started = time.monotonic()
+
+    reason = refused(endpoints.policy_check(asked))
+
+    assert time.monotonic() - started < BUDGET_S + SLACK_S
+    assert reason.startswith(f'{name} service unavailable after 1 attempt in ')
+    assert 'gave no answer in time' in reason
+
+
+def test_a_service_that_asks_to_wait_is_given_the_time(
+    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
+) -> None:
+    between, asked = proxy('compute'), scale_out(openstack, trust())
+    between.inject(faults.answered(429, Retry_After='1'), target=ZONES)
+    started = time.monotonic()
+
+    decided(make_endpoints().policy_check(asked))
+
+    assert time.monotonic() - started >= 1
+
+
+@pytest.mark.parametrize(('status', 'advice'), [(403, 'check that the roles'), (404, 'check that the endpoint')])
+def test_what_does_not_pass_is_not_asked_again(
+    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put, status: int, advice: str
+) -> None:
+    between, asked = proxy('compute'), scale_out(openstack, trust())
+    between.inject(faults.answered(status), target=ZONES, times=ALWAYS)
+
+    reason = refused(make_endpoints().policy_check(asked))
+
+    assert reason.startswith(f'Compute service refused the request: HTTP {status} ')
+    assert advice in reason
+    assert len(ours(between.requests, ZONES)) == 1
+
+
+def test_a_token_that_nova_refuses_is_replaced_once(
+    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
+) -> None:
+    between, endpoints, asked = proxy('compute'), make_endpoints(), scale_out(openstack, trust())
+    decided(endpoints.policy_check(asked))
+    between.inject(faults.answered(401), target=ZONES)
+    with openstack.services['keystone'].watch() as keystone:
+        decided(endpoints.policy_check(asked))
+
+    assert ours(keystone) == ['POST /v3/auth/tokens']

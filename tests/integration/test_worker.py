@@ -1,0 +1,64 @@
+"""A worker of two processes over RabbitMQ and real OpenStack services: what an engine sees of it."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.broker import Broker
+from tests.functional.conftest import Worker
+from tests.integration import acting, seeding
+from tests.integration.checks import TOKENS, ZONES, ours, scale_out
+from tests.integration.cloud import Cloud
+
+PROCESSES = 2
+CALLERS = 16
+CALLS = 50
+
+
+@pytest.fixture(scope='module')
+def worker(openstack: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    broker = Broker()
+    try:
+        folder, url = tmp_path_factory.mktemp('worker'), broker.start().url
+        made = Worker(folder, url, acting.configuration(openstack), workers=PROCESSES)
+        made.wait_until_ready()
+        yield made
+        made.stop()
+    finally:
+        broker.close()
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')  # as for tests/functional
+def test_many_engines_at_once_get_one_plan_and_each_process_one_token(openstack: Cloud, worker: Worker) -> None:
+    trust_id = openstack.make_trust()
+    asked, client = scale_out(openstack, trust_id), worker.client(timeout_s=60)
+    with (
+        openstack.services['keystone'].watch() as keystone,
+        openstack.nova('RegionOne').watch() as nova,
+        ThreadPoolExecutor(CALLERS) as callers,
+    ):
+        replies = list(callers.map(lambda _: client.policy_check(asked), range(CALLS)))
+    client.close()
+
+    assert [reply.action.data['creation']['zones'] for reply in replies] == [{'az1': 2, 'az2': 2, 'az3': 2}] * CALLS
+    assert 1 <= len(ours(keystone, TOKENS)) <= PROCESSES
+    assert 1 <= len(ours(nova, ZONES)) <= CALLS
+    log = worker.log.read_text()
+    assert 'DEBUG' in log
+    for secret in (trust_id, seeding.PASSWORD, 'gAAAA'):
+        assert secret not in log
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+def test_a_trust_that_is_gone_is_the_replys_reason(openstack: Cloud, worker: Worker) -> None:
+    trust_id = openstack.make_trust()
+    openstack.connect('demo').identity.delete_trust(trust_id)
+    client = worker.client(timeout_s=60)
+
+    reply = client.policy_check(scale_out(openstack, trust_id))
+    client.close()
+
+    assert reply.action.data['status'] == 'ERROR'
+    assert 'check that the trust exists' in reply.action.data['reason']
+    assert trust_id not in worker.log.read_text()
