@@ -122,6 +122,9 @@ class Handler(BaseHTTPRequestHandler):
     def serve(self, path, query):
         if path == '/v3/auth/tokens':
             return self.log_in()
+        if path == '/v3':
+            links = [{'rel': 'self', 'href': f'{self.server.url}/v3'}]
+            return self.show({'version': {'id': 'v3.14', 'status': 'stable', 'links': links}})
         if self.server.tokens.get(self.headers.get('X-Auth-Token'), '') not in self.server.trusts:
             return self.reply(401, '{"error": {"message": "The token is not valid."}}')
         service, _, rest = path.strip('/').partition('/')
