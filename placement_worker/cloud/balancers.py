@@ -17,6 +17,9 @@ from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalanc
 
 LOST_RACES = 5
 """How often a load balancer may vanish under our hands before we give up."""
+TICK_S = 1.0
+"""Octavia says to the second when a load balancer was created. One that is so much older wins for good: whoever looked
+before it was there, and yet makes another one, cannot remove it after its maker has told of it."""
 T = TypeVar('T')
 
 
@@ -73,8 +76,10 @@ def ensure(driver: Driver, layout: Layout, fill: Callable[[Balancer], T]) -> tup
         lb_id = None
         try:
             lb_id = _elect(driver, layout.tags) or _made(driver, layout)
+            there_since = driver.driving.clock()
             balancer = _completed(driver, layout, lb_id)
             filled = fill(balancer)
+            driver.pause_until(there_since + TICK_S)
             if _elect(driver, layout.tags) == lb_id:
                 return balancer, filled
         except LoadBalancerGone as exc:

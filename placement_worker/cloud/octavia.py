@@ -107,6 +107,10 @@ class Driver:
         """As `write`, for what no load balancer has to be ready for; the end of it is not waited for."""
         self._do(lambda: self._ask(act), done)
 
+    def pause_until(self, moment: float) -> None:
+        """Wait until the clock shows that, if there is time."""
+        self._wait(max(0, min(moment - self.driving.clock(), self._budget.left_s())))
+
     def wait_active(self, lb_id: str) -> Resource:
         """Wait until a load balancer takes changes.
 

@@ -106,8 +106,11 @@ class Pool:
         result.added, found = there.adopted, by_key(after)
         result.foreign |= there.foreign
         for member in lacking:
-            fault = reasons.get(member.key)
-            result.failed[member.node_id] = reason(fault) if fault else _state(found.get(member.key))
+            fault, shown_now = reasons.get(member.key), found.get(member.key)
+            if fault is None and shown_now is not None and shown_now['provisioning_status'] == 'PENDING_UPDATE':
+                result.added[member.node_id] = shown_now['id']  # it was ACTIVE; another worker says the same again
+            else:
+                result.failed[member.node_id] = reason(fault) if fault else _state(shown_now)
         result.late = any(isinstance(fault, RequestExpired) for fault in reasons.values())
         return result
 

@@ -14,7 +14,6 @@ class Operation:
     """An operation on a small cluster, and what is right after it."""
 
     batch = True
-    foreign = ()
 
     def __init__(self):
         self.lab = Lab(batch_members=self.batch)
@@ -28,6 +27,10 @@ class Operation:
 
     def run(self):
         """Returns status, reason and reply."""
+
+    def detach(self):
+        """Detach the policy as if nothing had been stored of attaching it."""
+        return self.lab.detach(bind(self.policy, self.members))
 
     def is_right(self, reply):
         """Whether everything is as an OK says."""
@@ -207,8 +210,11 @@ class RemoveOneByOne(Remove):
 class Add(Attached):
     """Two nodes join."""
 
-    def run(self):
+    def prepare(self):
+        super().prepare()
         self.members = [*self.members, connected(4), connected(5)]
+
+    def run(self):
         asked = request(
             'CLUSTER_SCALE_OUT', [self.policy], self.members, target='AFTER',
             data={'creation': {'count': 2, 'nodes': ['n4', 'n5']}},
@@ -242,10 +248,14 @@ class AddOneByOne(Add):
 class Replace(Attached):
     """A node was created anew: its old member leaves, a new one joins."""
 
-    def run(self):
+    def prepare(self):
+        super().prepare()
         again = {**connected(9), 'id': 'n1', 'name': 'n1', 'data': {**self.members[0]['data'], 'recovery': 'RECREATE'}}
         self.members = [again, *self.members[1:]]
-        reply = self.lab.check(request('NODE_RECOVER', [self.policy], self.members, target='AFTER', node=again))
+
+    def run(self):
+        asked = request('NODE_RECOVER', [self.policy], self.members, target='AFTER', node=self.members[0])
+        reply = self.lab.check(asked)
         return reply['action']['data']['status'], reply['action']['data']['reason'], reply
 
     def is_right(self, reply):

@@ -1,0 +1,153 @@
+"""Several workers on one load balancer at once, in every order that hypothesis thinks of."""
+
+import itertools
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from placement_worker.cloud.lbaas import ApiError
+from tests.balancing import Lab, data_of, patched
+from tests.requests import balancing_policy, bind, connected, request
+from tests.turns import Turns
+
+ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
+"""Who goes on, for how many calls."""
+PENDING_S = st.sampled_from([0, 0.2, 1, 3])
+CALL_S = st.sampled_from([0, 0.01, 0.3])
+SLOW = settings(max_examples=100, deadline=None)
+
+
+def lab_of(order, pending_s, call_s=0, **more):
+    """A lab in which whoever calls the API lets others go on before."""
+    following = itertools.cycle([who for who, calls in order for _ in range(calls)])
+    turns = Turns(lambda count: next(following) % count)
+    lab = Lab(pending_s=pending_s, clock=turns, **more)
+
+    def in_turn(call):
+        turns.sleep(call_s)
+        return call.act()
+
+    lab.around = in_turn
+    return lab
+
+
+@SLOW
+@given(ORDERS, PENDING_S, CALL_S, st.booleans(), st.integers(2, 3))
+@example([(0, 3), (1, 30)], 0, 0, True, 2)
+@example([(0, 3), (1, 30), (2, 3)], 0, 0, False, 3)
+def test_copies_of_one_attachment_make_one_load_balancer_and_all_say_which(order, pending_s, call_s, batch, copies):
+    lab = lab_of(order, pending_s, call_s, batch_members=batch)
+    asked = bind(balancing_policy(health_monitor={}), [connected(1), connected(2)])
+
+    replies = lab.clock.run(*[lambda: lab.attach(asked)] * copies)
+
+    made = lab.settled()
+    assert [len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'member')] == [1, 1, 1, 1, 2]
+    for reply in replies:
+        assert reply['status'] == 'OK', reply['reason']
+        assert reply['policy']['data']['LoadBalancingPolicy']['data'] == {
+            'loadbalancer': made['loadbalancer'][0]['id'], 'listener': made['listener'][0]['id'],
+            'pool': made['pool'][0]['id'], 'healthmonitor': made['healthmonitor'][0]['id'],
+        }  # fmt: skip
+        assert data_of(patched(asked['cluster']['nodes'], reply)) == {
+            member['name']: {'lb_member': member['id']} for member in made['member']
+        }
+
+
+@SLOW
+@given(ORDERS, PENDING_S, CALL_S, st.lists(st.integers(0, 40), max_size=4), st.booleans())
+def test_passing_faults_do_not_change_that(order, pending_s, call_s, faulty, done):
+    lab = lab_of(order, pending_s, call_s)
+    asked = bind(balancing_policy(), [connected(1)])
+    in_turn, numbers = lab.around, itertools.count()
+
+    def sometimes(call):
+        if next(numbers) not in faulty:
+            return in_turn(call)
+        if done:
+            in_turn(call)
+        raise ApiError('The connection broke')
+
+    lab.around = sometimes
+    replies = lab.clock.run(*[lambda: lab.attach(asked)] * 2)
+
+    (made,) = lab.settled()['loadbalancer']
+    assert [reply['reason'] for reply in replies] == ['Policy attached.'] * 2
+    assert {
+        reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer'] for reply in replies
+    } == {made['id']}  # fmt: skip
+    assert lab.addresses() == ['10.0.0.1']
+
+
+@SLOW
+@given(ORDERS, PENDING_S, CALL_S)
+def test_attaching_and_detaching_at_once_leaves_one_load_balancer_or_none(order, pending_s, call_s):
+    lab = lab_of(order, pending_s, call_s)
+    asked = bind(balancing_policy(), [connected(1)])
+
+    attached, detached = lab.clock.run(lambda: lab.attach(asked), lambda: lab.detach(asked))
+
+    assert detached['status'] == 'OK'
+    assert len(lab.settled()['loadbalancer']) <= (attached['status'] == 'OK')
+
+
+@SLOW
+@given(st.lists(st.integers(1, 3)), st.lists(st.integers(4, 6)), ORDERS, PENDING_S, st.booleans(), st.booleans())
+def test_workers_that_add_and_remove_in_one_pool_end_with_the_expected_members(
+    first, second, order, pending_s, batch, own
+):
+    """Node actions run at once: each worker has nodes of its own, which come and go."""
+    lab = lab_of(order, pending_s, batch_members=batch)
+    if own:
+        policy, _ = lab.attached([connected(100, created_at=None)])
+    else:
+        _, pool = lab.foreign('10.0.0.100')
+        policy, _ = lab.attached([], loadbalancer='front', pool={'id': pool})
+
+    def worker(numbers):
+        """Returns the addresses of its nodes in the pool."""
+        inside = {}
+        for number in numbers:
+            one = connected(number, data=inside.get(number, {}))
+            action, target = ('NODE_DELETE', 'BEFORE') if number in inside else ('NODE_CREATE', 'AFTER')
+            reply = lab.check(request(action, [policy], [one], node=one, target=target))
+            assert reply['action']['data']['status'] == 'OK', reply
+            if number in inside:
+                del inside[number]
+            else:
+                inside[number] = reply['nodes'][one['id']]['data']
+        return [f'10.0.0.{number}' for number in inside]
+
+    stay = lab.clock.run(lambda: worker(first), lambda: worker(second))
+
+    assert lab.addresses() == sorted(['10.0.0.100', *stay[0], *stay[1]])
+
+
+@pytest.mark.parametrize('batch_members', [True, False])
+@pytest.mark.parametrize('held_at', range(5))
+def test_an_addition_that_outlives_its_caller_and_its_node_leaves_no_member(held_at, batch_members):
+    """It is held up at a look at the pool or load balancer, its caller gives up, the engine deletes the node."""
+    lab = Lab(batch_members=batch_members)
+    policy, _ = lab.attached([connected(2)])
+    new = connected(1)
+    members = [new, connected(2)]
+    late = request('NODE_CREATE', [policy], members, node=new, target='AFTER', expires_at=lab.clock.after(30))
+    looks = itertools.count()
+
+    def hold(call):
+        if call.writes or next(looks) != held_at:
+            return call.act()
+        lab.around = lambda call: call.act()
+        lab.clock.now += 31
+        removal = lab.check(request('NODE_DELETE', [policy], members, node=new))
+        assert removal['action']['data']['status'] == 'OK'
+        lab.calls.clear()
+        return call.act()
+
+    lab.around = hold
+    reply = lab.check(late)
+
+    assert reply['action']['data']['status'] == 'ERROR'
+    assert not any(call.writes for call in lab.calls)
+    assert lab.addresses() == ['10.0.0.2']
