@@ -107,6 +107,17 @@ class Driver:
         """As `write`, for what no load balancer has to be ready for; the end of it is not waited for."""
         self._do(lambda: self._ask(act), done)
 
+    def refuse_late(self) -> None:
+        """Before every change: see that somebody still waits for it, and that there is time to see it through.
+
+        :raises RequestExpired: nobody does.
+        :raises LoadBalancerFailed: there is none.
+        """
+        if self.left_s() <= 0:
+            raise RequestExpired('Request expired')
+        if not self._budget.left_s():
+            raise LoadBalancerFailed(f'The {self._budget.seconds:.0f} s for changes are up')
+
     def pause_until(self, moment: float) -> None:
         """Wait until the clock shows that, if there is time."""
         self._wait(max(0, min(moment - self.driving.clock(), self._budget.left_s())))
@@ -203,11 +214,7 @@ class Driver:
                 return
 
     def _ask(self, act: Callable[[], object]) -> None:
-        """Ask for a change, if somebody still waits for it and there is time to see it through."""
-        if self.left_s() <= 0:
-            raise RequestExpired('Request expired')
-        if not self._budget.left_s():
-            raise LoadBalancerFailed(f'The {self._budget.seconds:.0f} s for changes are up')
+        self.refuse_late()
         self.tally.writes += 1
         self.counted(act)
 

@@ -193,6 +193,7 @@ class Pool:
     def _keep_all_but(self, doomed: Sequence[str]) -> None:
         gone = set(doomed)
         shown = self.driver.counted(lambda: self._octavia.members(self.pool_id))
+        self.driver.refuse_late()  # again: looking may have taken its time
         kept = [member for member in shown if member['id'] not in gone]
         bodies = [{name: member[name] for name in SENT if name in member} for member in kept]
         self._octavia.update_members(self.pool_id, bodies, additive_only=False)

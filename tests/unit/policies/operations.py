@@ -14,6 +14,7 @@ class Operation:
     """An operation on a small cluster, and what is right after it."""
 
     batch = True
+    expires_at = None
 
     def __init__(self):
         self.lab = Lab(batch_members=self.batch)
@@ -49,7 +50,7 @@ class Attach(Operation):
     """Make a load balancer and fill it."""
 
     def run(self):
-        reply = self.lab.attach(bind(self.policy, self.members))
+        reply = self.lab.attach(bind(self.policy, self.members, expires_at=self.expires_at))
         return reply['status'], reply['reason'], reply
 
     def is_right(self, reply):
@@ -109,7 +110,7 @@ class AttachToExisting(Operation):
         self.policy = balancing_policy(lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool})
 
     def run(self):
-        reply = self.lab.attach(bind(self.policy, self.members))
+        reply = self.lab.attach(bind(self.policy, self.members, expires_at=self.expires_at))
         return reply['status'], reply['reason'], reply
 
     def is_right(self, reply):
@@ -133,7 +134,7 @@ class Detach(Attached):
     """Delete the load balancer."""
 
     def run(self):
-        reply = self.lab.detach(bind(self.policy, self.members))
+        reply = self.lab.detach(bind(self.policy, self.members, expires_at=self.expires_at))
         return reply['status'], reply['reason'], reply
 
     def is_right(self, reply):
@@ -172,7 +173,9 @@ class Remove(Attached):
 
     def run(self):
         data = {'deletion': {'count': 2, 'candidates': ['n1', 'n2']}}
-        reply = self.lab.check(request(self.action, [self.policy], self.members, data=data))
+        reply = self.lab.check(
+            request(self.action, [self.policy], self.members, data=data, expires_at=self.expires_at)
+        )
         return reply['action']['data']['status'], reply['action']['data']['reason'], reply
 
     def is_right_though_it_vanished(self, status, reason, reply):
@@ -217,7 +220,7 @@ class Add(Attached):
     def run(self):
         asked = request(
             'CLUSTER_SCALE_OUT', [self.policy], self.members, target='AFTER',
-            data={'creation': {'count': 2, 'nodes': ['n4', 'n5']}},
+            data={'creation': {'count': 2, 'nodes': ['n4', 'n5']}}, expires_at=self.expires_at,
         )  # fmt: skip
         reply = self.lab.check(asked)
         return reply['action']['data']['status'], reply['action']['data']['reason'], reply
@@ -254,7 +257,14 @@ class Replace(Attached):
         self.members = [again, *self.members[1:]]
 
     def run(self):
-        asked = request('NODE_RECOVER', [self.policy], self.members, target='AFTER', node=self.members[0])
+        asked = request(
+            'NODE_RECOVER',
+            [self.policy],
+            self.members,
+            target='AFTER',
+            node=self.members[0],
+            expires_at=self.expires_at,
+        )
         reply = self.lab.check(asked)
         return reply['action']['data']['status'], reply['action']['data']['reason'], reply
 

@@ -1,0 +1,136 @@
+"""Which address of a node becomes its member's, and what is said of nodes that have none."""
+
+import pytest
+
+from tests.balancing import Lab
+from tests.requests import balancing_policy, bind, connected, node, request
+
+NO_ADDRESS = 'The node has no address of IP version {} on network private, which subnet {} is of'
+
+
+class Watching:
+    """A lab whose Nova counts what it is asked."""
+
+    def __init__(self, **servers):
+        self.asked = []
+        self.lab = Lab(description={'servers': {name: {'addresses': found} for name, found in servers.items()}})
+        inventory = self.lab.inventory
+        self.lab.servers = lambda region, ids: (
+            self.asked.append((region, sorted(ids))) or inventory.servers(region, ids)
+        )
+
+
+def addresses(*of_private, **others):
+    """Addresses as Nova shows them: those of the network `private`, and of others."""
+    networks = {'private': of_private, **others}
+    return {
+        name: [{'addr': one, 'version': 6 if ':' in one else 4} for one in found] for name, found in networks.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ('found', 'subnet', 'address'),
+    [
+        (addresses('10.0.0.5'), 'private-subnet', '10.0.0.5'),
+        (addresses('10.0.0.5'), 'sub1', '10.0.0.5'),
+        (addresses('10.0.0.5', '10.0.0.6'), 'private-subnet', '10.0.0.5'),
+        (addresses('fd00::5', '10.0.0.5'), 'private-subnet', '10.0.0.5'),
+        (addresses('10.0.0.5', 'fd00::5'), 'six-subnet', 'fd00::5'),
+        (addresses('10.0.0.5', other=['10.9.0.5']), 'private-subnet', '10.0.0.5'),
+        ({'other': [{'addr': '10.9.0.5', 'version': 4}], **addresses('10.0.0.5')}, 'private-subnet', '10.0.0.5'),
+    ],
+)
+def test_it_is_the_first_one_on_the_pools_network_of_the_subnets_ip_version(found, subnet, address):
+    lab = Lab()
+
+    reply = lab.attach(bind(balancing_policy(pool={'subnet': subnet}), [node(1, details={'addresses': found})]))
+
+    assert reply['status'] == 'OK', reply['reason']
+    assert lab.addresses() == [address]
+
+
+@pytest.mark.parametrize(
+    ('found', 'subnet', 'version'),
+    [
+        (addresses(), 'private-subnet', 4),
+        (addresses('fd00::5'), 'private-subnet', 4),
+        (addresses('10.0.0.5'), 'six-subnet', 6),
+        (addresses(other=['10.9.0.5']), 'private-subnet', 4),
+    ],
+)
+def test_a_node_without_one_fails_with_that_reason(found, subnet, version):
+    lab = Lab()
+    policy, _ = lab.attached([], pool={'subnet': subnet})
+    one = node(1, details={'addresses': found})
+
+    reply = lab.check(request('NODE_CREATE', [policy], [one], node=one, target='AFTER'))
+
+    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n1']"
+    assert reply['decisions'][0]['details']['failed'] == {'n1': NO_ADDRESS.format(version, subnet)}
+    assert reply['nodes']['n1']['status'] == 'WARNING'
+
+
+def test_those_that_the_request_does_not_say_come_from_nova_in_one_question():
+    servers = {f's{number}': addresses(f'10.0.0.{number}') for number in range(1, 51)}
+    watching = Watching(**servers)
+    policy, _ = watching.lab.attached([])
+    new = [node(number, created_at=None, physical_id=f's{number}') for number in range(1, 51)]
+    created = {'creation': {'nodes': [one['id'] for one in new]}}
+
+    reply = watching.lab.check(request('CLUSTER_SCALE_OUT', [policy], new, target='AFTER', data=created))
+
+    assert reply['action']['data']['status'] == 'OK'
+    assert len(watching.lab.addresses()) == 50
+    assert watching.asked == [(None, sorted(servers))]
+
+
+def test_nova_is_not_asked_of_nodes_that_need_no_address():
+    watching = Watching(s2=addresses('10.0.0.2'))
+    policy, members = watching.lab.attached([connected(1)])
+    members.append(node(2, physical_id='s2'))
+    created = {'creation': {'nodes': ['n1', 'n2']}}
+
+    watching.lab.check(request('CLUSTER_SCALE_OUT', [policy], members, target='AFTER', data=created))
+
+    assert watching.asked == [(None, ['s2'])]
+    assert watching.lab.addresses() == ['10.0.0.1', '10.0.0.2']
+
+
+def test_nova_is_asked_where_the_request_shows_a_server_without_addresses():
+    """The engine may have looked at it before it had any."""
+    watching = Watching(s1=addresses('10.0.0.1'))
+    one = node(1, physical_id='s1', details={'OS-EXT-AZ:availability_zone': 'a', 'addresses': {}})
+
+    assert watching.lab.attach(bind(balancing_policy(), [one]))['status'] == 'OK'
+    assert watching.lab.addresses() == ['10.0.0.1']
+
+
+def test_a_server_that_nova_does_not_know_has_none():
+    reply = Watching().lab.attach(bind(balancing_policy(), [node(1, physical_id='gone')]))
+
+    assert NO_ADDRESS.format(4, 'private-subnet') in reply['reason']
+
+
+def test_a_node_of_another_region_fails_with_that_reason_and_nova_is_not_asked_of_it():
+    watching = Watching(s1=addresses('10.0.0.1'))
+    policy, _ = watching.lab.attached([])
+    far = node(1, region='R2', physical_id='s1')
+    near = connected(2, data={'placement': {'region_name': 'R1'}})
+    created = {'creation': {'nodes': ['n1', 'n2']}}
+
+    reply = watching.lab.check(request('CLUSTER_SCALE_OUT', [policy], [far, near], target='AFTER', data=created))
+
+    assert reply['decisions'][0]['details']['failed'] == {'n1': 'The node is in region R2, the load balancer in R1'}
+    assert reply['nodes']['n1']['status'] == 'WARNING'
+    assert reply['nodes']['n2']['data']['lb_member']
+    assert watching.asked == []
+
+
+def test_two_ways_to_write_an_ip_6_address_are_one():
+    lab = Lab()
+    _, pool = lab.foreign('fd00:0:0:0:0:0:0:5')
+    six = node(1, details={'addresses': addresses('fd00::5')})
+
+    lab.attached([six], loadbalancer='front', pool={'id': pool, 'subnet': 'six-subnet'})
+
+    assert lab.addresses() == ['fd00:0:0:0:0:0:0:5']
