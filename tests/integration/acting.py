@@ -36,7 +36,7 @@ def configuration(openstack: Cloud, auth_url: str | None = None, **options: obje
     :param auth_url: of a proxy before Keystone.
     :param options: of [cloud].
     """
-    lines = '\n'.join(f'{name} = {value}' for name, value in {'lookup_budget_s': 20, **options}.items())
+    lines = '\n'.join(f'{name} = {value}' for name, value in {'lookup_budget_s': 60, **options}.items())
     return TEXT.format(auth_url=auth_url or openstack.auth_url, password=seeding.PASSWORD, options=lines)
 
 
