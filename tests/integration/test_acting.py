@@ -30,6 +30,13 @@ def test_the_trust_of_a_plain_user_is_enough_and_a_warm_check_needs_no_token(
     assert ours(nova) == ['GET /v2.1/os-availability-zone'] * 3
 
 
+def test_to_read_is_enough_for_placement_and_deletion(openstack: Cloud, make_endpoints: Make, trust: Trust) -> None:
+    members = acting.as_nodes(openstack.add_servers(3))
+    asked = scale_out(openstack, trust(roles=['reader']), members=members)
+
+    assert decided(make_endpoints().policy_check(asked))['creation']['count'] == 6
+
+
 def test_a_trust_that_was_deleted_is_told_without_its_id(openstack: Cloud, make_endpoints: Make, trust: Trust) -> None:
     trust_id = trust()
     openstack.connect('demo').identity.delete_trust(trust_id)

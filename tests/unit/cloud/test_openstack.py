@@ -170,6 +170,22 @@ def test_many_whose_token_is_refused_get_one_new_token(clouds, services):
     assert cloud.zones(None)
 
 
+def test_a_new_token_is_not_thrown_away_by_who_was_refused_with_the_old_one(clouds, services):
+    cloud = clouds.acting_for(TRUST, 'project-a')
+    opened = hold(services, f'/nova-RegionOne{ZONES}')
+
+    with ThreadPoolExecutor() as threads:
+        held = threads.submit(cloud.zones, 'RegionOne')
+        while services.count(ZONES) < 1:
+            pass
+        services.tokens.clear()
+        assert clouds.acting_for(TRUST, 'project-a').zones('RegionTwo') == {'az3': True}
+        opened.set()
+
+        assert held.result(WAIT_S) == {'az1': True, 'az2': False}
+    assert services.count(TOKENS) == 2
+
+
 def test_a_trust_that_was_deleted_is_told_without_its_id(clouds, services):
     cloud = clouds.acting_for(TRUST, 'project-a')
     del services.trusts['trust-a']

@@ -1,0 +1,75 @@
+"""One look-up for all who want to know the same at the same time."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from placement_worker.cloud.flights import Flights
+from placement_worker.errors import CloudUnavailable
+
+WAIT_S = 60
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def never():
+    raise AssertionError('asked again')
+
+
+def fail():
+    raise TimeoutError('too late')
+
+
+def test_who_waits_for_the_answer_of_another_waits_no_longer_than_it_may():
+    flights, begun, opened = Flights(), threading.Event(), threading.Event()
+
+    def ask():
+        begun.set()
+        assert opened.wait(WAIT_S)
+        return 'answer'
+
+    with ThreadPoolExecutor() as threads:
+        leader = threads.submit(flights.share, 'question', ask, wait_s=WAIT_S)
+        assert begun.wait(WAIT_S)
+        with pytest.raises(CloudUnavailable, match='No answer in 0 s to what another check is asking'):
+            flights.share('question', never, wait_s=0.05)
+        opened.set()
+
+        assert leader.result(WAIT_S) == 'answer'
+
+
+def test_an_answer_is_kept_as_long_as_it_is_good():
+    clock = Clock()
+    flights = Flights(clock)
+    assert flights.share('question', lambda: 1, wait_s=0, keep_s=10) == 1
+
+    clock.now += 9.9
+    assert flights.share('question', never, wait_s=0, keep_s=10) == 1
+    clock.now += 0.2
+    assert flights.share('question', lambda: 2, wait_s=0, keep_s=10) == 2
+
+
+@pytest.mark.parametrize('keep_s', [0, 10])
+def test_whoever_asks_gets_its_own_failure_which_is_not_kept(keep_s):
+    flights = Flights()
+
+    with pytest.raises(TimeoutError, match='too late'):
+        flights.share('question', fail, wait_s=0, keep_s=keep_s)
+
+    assert flights.share('question', lambda: 1, wait_s=0) == 1
+
+
+def test_what_is_kept_does_not_grow_without_end():
+    clock = Clock()
+    flights = Flights(clock)
+    for number in range(1000):
+        clock.now += 1
+        flights.share(number, lambda: 'x', wait_s=0, keep_s=5)
+
+    assert len(flights._kept) <= 6
