@@ -219,6 +219,11 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         self.listener.in_work.remove(self.key)
         self.listener.do(lambda: self.listener.give_back(self))
 
+    def forget(self) -> None:
+        """Let go of the message: the threads that had it remember it until the next one comes, and it may be large."""
+        self.delivery = None
+        self.message: dict[str, Any] = {}
+
     def _leave_waiting(self) -> bool:
         with self._lock:
             waited, self._waiting = self._waiting, False
@@ -317,6 +322,7 @@ class LateAckListener(base.PollStyleListener):
             how()
         except Exception as exc:  # whatever a lost connection raises
             LOG.warning('Request %s could not be settled and will be delivered again: %s', request.key, exc)
+        request.forget()
 
     def _is_known(self, unique_id: str, delivery: Any) -> bool:
         """Whether it is here already: in hand, then the new delivery is the one to settle, or finished."""

@@ -1,6 +1,7 @@
 """The server that acknowledges after the reply: its bookkeeping, and what it relies on in oslo.messaging."""
 
 import inspect
+import weakref
 
 import pytest
 from oslo_messaging import server as messaging_server
@@ -110,6 +111,21 @@ def test_a_request_is_acknowledged_when_it_is_finished_and_not_before(listener, 
     turn(listener, connection)
 
     assert delivery.settled == ['acknowledged']
+
+
+def test_a_settled_request_holds_its_message_no_longer_though_threads_remember_it(listener, connection):
+    delivery = Delivery('u1')
+    message = weakref.ref(delivery)
+    deliver(listener, delivery)
+    (request,) = listener.poll()
+    request.begin()
+    del delivery
+
+    request.finish()
+    assert message() is not None
+    turn(listener, connection)
+
+    assert message() is None
 
 
 def test_one_that_comes_again_on_a_new_connection_while_in_hand_is_settled_there_and_runs_once(listener, connection):
