@@ -1,46 +1,53 @@
-"""How long a plan takes: 10 to 1,000,000 nodes over 1 to 1,000 places, growing and shrinking.
+"""How long a plan takes: 10 to 1,000,000 nodes over 1 to 1,000 places, growing and shrinking."""
 
-    python -m benchmarks.planning
-
-Prints the median of several runs in milliseconds, and how often it contains the plan of ten nodes over as many places:
-the cost follows the places, not the nodes.
-"""
-
-import statistics
-import time
 from collections.abc import Callable
 
+from benchmarks.pairing import Effort, Spread, cpu_ms, interleaved, timed
+from benchmarks.results import Bar, Result, Row, Table
 from placement_worker.planning.placement import Place, grow, shrink
 
-RUNS = 9
+NODES = (10, 1000, 100_000, 1_000_000)
+PLACES = (1, 10, 100, 1000)
+SLICE_S = 0.02
+Figures = dict[int, Spread]
+BAR_PLACES, BAR_MS = 100, 3.0
 
 
-def median_ms(plan: Callable[[], object]) -> float:
-    """The median time of several runs."""
-    took = []
-    for _ in range(RUNS):
-        began = time.perf_counter()
-        plan()
-        took.append((time.perf_counter() - began) * 1000)
-    return statistics.median(took)
+def run(effort: Effort) -> Result:
+    """Measure; the nodes of one number of places are compared in turns."""
+    rows, result = [], Result()
+    for count in PLACES:
+        grown, shrunk = _measured(count, effort)
+        rows += [_row(count, nodes, grown, shrunk) for nodes in NODES]
+        if count == BAR_PLACES:
+            for what, figures in (('created', grown), ('deleted', shrunk)):
+                figure = figures[NODES[-1]].mid
+                result.bars.append(Bar(f'a million nodes over {count} places, {what}', figure, BAR_MS, 'ms'))
+    result.tables.append(Table('Plans', rows, 'CPU time; half of the nodes are deleted.'))
+    return result
 
 
-def measured(places: list[Place], nodes: int) -> tuple[float, float]:
-    """How long it takes to place so many nodes, and to take half of them away."""
-    held = {row.name: row.final for row in grow(places, {}, nodes).rows}
-    return median_ms(lambda: grow(places, {}, nodes)), median_ms(lambda: shrink(places, held, 0, nodes // 2))
+def _row(count: int, nodes: int, grown: Figures, shrunk: Figures) -> Row:
+    first = NODES[0]
+    return {
+        'places': count,
+        'nodes': nodes,
+        'grow ms': grown[nodes].mid,
+        f'of {first}': grown[nodes].mid / grown[first].mid,
+        'shrink ms': shrunk[nodes].mid,
+        f'of {first} ': shrunk[nodes].mid / shrunk[first].mid,
+    }
 
 
-def main() -> None:
-    """Print a line for each size and number of places."""
-    print(f'{"places":>6} {"nodes":>9} {"grow ms":>9} {"ratio":>6} {"shrink ms":>10} {"ratio":>6}')
-    for count in (1, 10, 100, 1000):
-        places = [Place(f'z{i}', weight=100 + i % 7) for i in range(count)]
-        first = measured(places, 10)
-        for nodes in (10, 1000, 100_000, 1_000_000):
-            grown, shrunk = measured(places, nodes)
-            print(f'{count:6} {nodes:9} {grown:9.3f} {grown / first[0]:6.1f} {shrunk:10.3f} {shrunk / first[1]:6.1f}')
-
-
-if __name__ == '__main__':
-    main()
+def _measured(count: int, effort: Effort) -> tuple[Figures, Figures]:
+    """Number of nodes -> how long it takes to place them, and to take half of them away."""
+    places = [Place(f'z{i}', weight=100 + i % 7) for i in range(count)]
+    runs: dict[tuple[str, int], Callable[[], object]] = {}
+    for nodes in NODES:
+        held = {row.name: row.final for row in grow(places, {}, nodes).rows}
+        runs['grow', nodes] = lambda nodes=nodes: grow(places, {}, nodes)
+        runs['shrink', nodes] = lambda nodes=nodes, held=held: shrink(places, held, 0, nodes // 2)
+    contenders = {name: lambda run=run: timed(run, SLICE_S) for name, run in runs.items()}
+    found = interleaved(contenders, effort.rounds)
+    grown = {nodes: cpu_ms(found['grow', nodes]) for nodes in NODES}
+    return grown, {nodes: cpu_ms(found['shrink', nodes]) for nodes in NODES}

@@ -86,6 +86,12 @@ class Broker:
             'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS': '-kernel inet_dist_use_interface {127,0,0,1}',
         }
 
+    @property
+    def guard_pid(self) -> int:
+        """The process that has started the node, of a node that runs."""
+        assert self._guard is not None
+        return self._guard.pid
+
     def start(self) -> Self:
         """Start the node and wait until it takes connections."""
         output = str(self.folder / 'output')

@@ -1,0 +1,47 @@
+"""The requests that are measured: a cluster that shrinks under region placement, zone placement and deletion."""
+
+import datetime
+from typing import Any
+
+import msgspec
+
+from placement_worker.planning.victims import Criteria
+from tests.requests import deletion_policy, region_policy, request, zone_policy
+
+REGIONS = ('RegionOne', 'RegionTwo')
+ZONES = ('az1', 'az2', 'az3')
+CLOUD = {'regions': {region: {'zones': dict.fromkeys(ZONES, True)} for region in REGIONS}}
+PROFILE = 'c1d2e3f4-0a1b-4c2d-8e3f-5a6b7c8d9e0f'
+FIRST_DAY = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+SICK_EVERY = 97  # one node in so many is in ERROR
+
+
+def member(number: int) -> dict[str, Any]:
+    """A node as an engine serialises it, some 370 bytes of JSON; ages are spread, places take turns."""
+    created = FIRST_DAY + datetime.timedelta(minutes=number * 7919 % 500_000)
+    return {
+        'id': f'{number:08x}-7c1e-4d5a-9b0f-3e2d1c4b5a69',
+        'name': f'web-{number:06}',
+        'physical_id': f'{number:08x}-1f2e-4a3b-8c4d-6e5f7a8b9c0d',
+        'index': number,
+        'status': 'ERROR' if number % SICK_EVERY == SICK_EVERY - 1 else 'ACTIVE',
+        'tainted': False,
+        'created_at': created.strftime('%Y-%m-%dT%H:%M:%SZ'),
+        'profile_id': PROFILE,
+        'profile_created_at': '2026-01-01T00:00:00Z',
+        'profile': None,
+        'data': {'placement': {'zone': ZONES[number % 3], 'region_name': REGIONS[number % 2]}},
+        'details': None,
+    }
+
+
+def shrinking(nodes: int, criteria: Criteria = 'OLDEST_FIRST', share: int = 10) -> dict[str, Any]:
+    """A CLUSTER_SCALE_IN by one node in `share`, as plain data."""
+    policies = [region_policy(*REGIONS), zone_policy(*ZONES), deletion_policy(criteria)]
+    members = [member(number) for number in range(1, nodes + 1)]
+    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': max(1, nodes // share)})
+
+
+def encoded(asked: dict[str, Any]) -> str:
+    """The request as one JSON string."""
+    return msgspec.json.encode(asked).decode()

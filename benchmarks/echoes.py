@@ -1,0 +1,119 @@
+"""Servers that give a request back as it came, and their clients: what the messaging layer alone costs.
+
+    python -m benchmarks.echoes stock|json|kombu URL TOPIC
+
+`stock` is oslo.messaging's own RPC server, `json` the same with the serializer that OpenStack services use, `kombu`
+the library beneath. All have the queue options and the prefetch of a worker, and confirm what they publish.
+"""
+
+import collections
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from placement_worker.cmd import threads
+
+threads.choose()
+
+import kombu  # noqa: E402
+import oslo_messaging  # noqa: E402
+from oslo_config import cfg  # noqa: E402
+
+from placement_worker.rpc import transport  # noqa: E402
+
+EXCHANGE = 'placement_worker_echoes'
+THREADS = 8  # as [worker] threads, and the prefetch that goes with it
+TIMEOUT_S = 120
+READY = 'ready'
+QUORUM = {'x-queue-type': 'quorum'}
+SERIALIZERS = {'stock': oslo_messaging.NoOpSerializer, 'json': oslo_messaging.JsonPayloadSerializer}
+KINDS = (*SERIALIZERS, 'kombu')
+Call = Callable[[Any], Any]
+
+
+class Echo:
+    """The endpoint."""
+
+    @oslo_messaging.expose
+    def echo(self, context: Any, request: Any) -> Any:
+        return request
+
+
+def serve(kind: str, url: str, topic: str) -> None:
+    """Serve until the process is ended; say so when the queue is there."""
+    if kind == 'kombu':
+        _serve_kombu(url, topic)
+        return
+    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS))
+    target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=f'echo-{os.getpid()}')
+    server = oslo_messaging.get_rpc_server(connection, target, [Echo()], serializer=SERIALIZERS[kind]())
+    server.start(override_pool_size=THREADS)
+    print(READY, flush=True)
+    server.wait()
+
+
+def client(kind: str, url: str, topic: str) -> Call:
+    """What sends a request to an echo and returns what comes back; for any number of threads."""
+    if kind == 'kombu':
+        return _kombu_client(url, topic)
+    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, url))
+    target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic)
+    stock = oslo_messaging.get_rpc_client(connection, target, timeout=TIMEOUT_S, serializer=SERIALIZERS[kind]())
+    return lambda request: stock.call({}, 'echo', request=request)
+
+
+def _connect(url: str) -> kombu.Connection:
+    return kombu.Connection(url.replace('rabbit://', 'amqp://'), transport_options={'confirm_publish': True})
+
+
+def _queue(name: str) -> kombu.Queue:
+    return kombu.Queue(name, durable=True, queue_arguments=QUORUM)
+
+
+def _serve_kombu(url: str, topic: str) -> None:
+    with _connect(url) as connection:
+        producer = connection.Producer()
+
+        # Answered when the callback is over: a producer that waits for one confirm cannot tell it from another.
+        arrived: collections.deque[Any] = collections.deque()
+        consumer = connection.Consumer(_queue(topic), on_message=arrived.append, prefetch_count=THREADS)
+        with consumer:
+            print(READY, flush=True)
+            while True:
+                while arrived:
+                    message = arrived.popleft()
+                    to, number = message.properties['reply_to'], message.properties['correlation_id']
+                    producer.publish(message.payload, routing_key=to, correlation_id=number, serializer='json')
+                    message.ack()
+                connection.drain_events()
+
+
+def _kombu_client(url: str, topic: str) -> Call:
+    """A connection and a queue for replies for each thread: kombu shares none."""
+    mine = threading.local()
+    numbers = itertools.count()
+
+    def connect() -> None:
+        mine.connection = _connect(url)
+        mine.name = f'{topic}-reply-{next(numbers)}'
+        mine.producer = mine.connection.Producer()
+        mine.replies = []
+        mine.consumer = mine.connection.Consumer(_queue(mine.name), on_message=mine.replies.append, no_ack=True)
+        mine.consumer.consume()
+
+    def call(request: Any) -> Any:
+        if not hasattr(mine, 'connection'):
+            connect()
+        mine.producer.publish(request, routing_key=topic, reply_to=mine.name, correlation_id='1', serializer='json')
+        while not mine.replies:
+            mine.connection.drain_events(timeout=TIMEOUT_S)
+        return mine.replies.pop().payload
+
+    return call
+
+
+if __name__ == '__main__':
+    serve(*sys.argv[1:])

@@ -1,0 +1,159 @@
+"""Checks over RabbitMQ beside echoes of the same request: what a decision costs on top of the messaging layer."""
+
+import contextlib
+import itertools
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks import echoes, servers
+from benchmarks.clusters import shrinking
+from benchmarks.pairing import Effort, interleaved, ratio
+from benchmarks.processes import cpu_s
+from benchmarks.results import Bar, Result, Table
+
+NODES = (3, 200, 10_000)
+CALLERS = (1, 8, 32)
+PROCESSES = (1, 2)
+LIMITS = {200: {'stock': 1.05, 'json': 0.45}, 10_000: {'stock': 0.90, 'json': 0.25}}
+"""The most that the p50 of a check may be of that of an echo, with one caller and one process."""
+NAMES = {'stock': 'echo', 'json': 'echo, JsonPayloadSerializer', 'kombu': 'echo of kombu'}
+NOTIFIED = 'check, notifying'
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Contender:
+    """What is called, and the processes that answer."""
+
+    call: Callable[[Any], Any]
+    pids: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some seconds of calls: how long each took, in seconds, and the CPU time of everybody."""
+
+    latencies: Sequence[float]
+    wall_s: float
+    client_s: float
+    server_s: float
+    broker_s: float | None
+
+
+def run(effort: Effort) -> Result:
+    """Measure all sizes of cluster, callers and worker processes."""
+    result = Result()
+    with servers.bus() as bus:
+        for processes in PROCESSES[:1] if effort.quick else PROCESSES:
+            with _contenders(bus.url, processes) as contenders:
+                for nodes in NODES:
+                    rows = []
+                    for callers in CALLERS[:2] if effort.quick else CALLERS:
+                        samples = _compare(contenders, shrinking(nodes), callers, bus.pids, effort)
+                        rows += [{'callers': callers, 'what': name, **_row(samples, name)} for name in samples]
+                        if (callers, processes) == (1, 1):
+                            result.bars += _bars(samples, nodes)
+                    title = f'{nodes} nodes, {processes} process{"es" if processes > 1 else ""}'
+                    result.tables.append(Table(title, rows, NOTE))
+    return result
+
+
+NOTE = (
+    'p50/check: how many times as long as a check, and the quartiles of the rounds. CPU: milliseconds a call. The '
+    "client's encoding is inside the clock."
+)
+
+
+@contextlib.contextmanager
+def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
+    """Workers and echoes, all at once and each on a topic of its own."""
+    with contextlib.ExitStack() as stack:
+        found = {}
+        for name, settings in (('check', servers.QUIET), (NOTIFIED, servers.NOTIFIES)):
+            worker = stack.enter_context(servers.worker(url, processes, settings))
+            client = stack.enter_context(contextlib.closing(worker.client(timeout_s=echoes.TIMEOUT_S)))
+            found[name] = Contender(client.policy_check, worker.children())
+        for kind in echoes.KINDS:
+            topic = f'echo-{kind}-{processes}-{next(_numbers)}'
+            pids = stack.enter_context(servers.echo(kind, url, topic, processes))
+            found[NAMES[kind]] = Contender(echoes.client(kind, url, topic), pids)
+        yield found
+
+
+def _compare(
+    contenders: Mapping[str, Contender], asked: Any, callers: int, broker: Sequence[int], effort: Effort
+) -> dict[str, list[Sample]]:
+    """Let all have their seconds in turns, by so many threads each."""
+    with contextlib.ExitStack() as stack:
+        runs = {}
+        for name, one in contenders.items():
+            pool = stack.enter_context(ThreadPoolExecutor(callers))
+            _everybody(pool, callers, lambda one=one: one.call(asked))  # connect, before the clock runs
+            runs[name] = lambda one=one, pool=pool: _sample(one, asked, pool, callers, broker, effort.seconds)
+        return interleaved(runs, effort.rounds)
+
+
+def _everybody(pool: ThreadPoolExecutor, callers: int, call: Callable[[], Any]) -> list[Any]:
+    """Have each thread of a pool do something once."""
+    meeting = threading.Barrier(callers)
+
+    def one(_: int) -> Any:
+        meeting.wait()
+        return call()
+
+    return list(pool.map(one, range(callers)))
+
+
+def _sample(
+    one: Contender, asked: Any, pool: ThreadPoolExecutor, callers: int, broker: Sequence[int], seconds: float
+) -> Sample:
+    before = cpu_s(one.pids), cpu_s(broker), time.process_time()
+    began = time.perf_counter()
+
+    def calls() -> list[float]:
+        latencies = []
+        while not latencies or time.perf_counter() - began < seconds:
+            asked_at = time.perf_counter()
+            one.call(asked)
+            latencies.append(time.perf_counter() - asked_at)
+        return latencies
+
+    latencies = [took for some in _everybody(pool, callers, calls) for took in some]
+    wall_s, client_s = time.perf_counter() - began, time.process_time() - before[2]
+    broker_s = cpu_s(broker) - before[1] if broker else None
+    return Sample(latencies, wall_s, client_s, cpu_s(one.pids) - before[0], broker_s)
+
+
+def _p50(samples: Sequence[Sample]) -> list[float]:
+    return [statistics.median(sample.latencies) for sample in samples]
+
+
+def _row(all_samples: Mapping[str, Sequence[Sample]], name: str) -> dict[str, Any]:
+    samples = all_samples[name]
+    latencies = sorted(took for sample in samples for took in sample.latencies)
+    calls = len(latencies)
+    return {
+        'calls': calls,
+        'calls/s': statistics.median(len(sample.latencies) / sample.wall_s for sample in samples),
+        'p50 ms': statistics.median(_p50(samples)) * 1000,
+        'p99 ms': latencies[min(calls - 1, calls * 99 // 100)] * 1000,
+        'p50/check': str(ratio(_p50(samples), _p50(all_samples['check']))),
+        'client ms': sum(sample.client_s for sample in samples) / calls * 1000,
+        'worker ms': sum(sample.server_s for sample in samples) / calls * 1000,
+        'broker ms': None
+        if samples[0].broker_s is None
+        else sum(sample.broker_s or 0 for sample in samples) / calls * 1000,
+    }
+
+
+def _bars(samples: Mapping[str, Sequence[Sample]], nodes: int) -> list[Bar]:
+    bars = []
+    for kind, limit in LIMITS.get(nodes, {}).items():
+        times = ratio(_p50(samples['check']), _p50(samples[NAMES[kind]]))
+        bars.append(Bar(f'{nodes} nodes, p50 of check / {NAMES[kind]}', times.mid, limit))
+    return bars
