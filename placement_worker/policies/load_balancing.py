@@ -9,6 +9,7 @@ binding's data, the member of a node in the node's data.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import ClassVar
 
 from placement_worker import actions
 from placement_worker.cloud import Cloud, balancers
@@ -67,6 +68,8 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         actions.NODE_RECOVER,
     )
     profile_types = frozenset({'os.nova.server-1.0'})
+    looking: ClassVar[Driving] = Driving(max_attempts=3)
+    """How Octavia is asked when a spec is validated: no load balancer is waited for then, but somebody waits."""
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Take nodes out of the pool before they die, or add those that are new.
@@ -170,15 +173,18 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         return Bond(data, nodes, _without_vip(request))
 
     def check_resources(self, cloud: Cloud) -> None:
-        """As `Policy.check_resources`: subnets and network, load balancer and flavor."""
+        """As `Policy.check_resources`: subnets and network, the load balancer with its parts, flavor."""
         properties = self.properties
-        driver = Driver(cloud.octavia(None), Driving(), properties.lb_status_timeout, lambda: math.inf, '')
+        driver = Driver(cloud.octavia(None), self.looking, properties.lb_status_timeout, lambda: math.inf, '')
+        monitor = properties.health_monitor.id if properties.health_monitor else None
         flavor = properties.flavor_id if isinstance(properties, LoadBalancingPropertiesWithFlavor) else None
         look_ups: list[tuple[str, str | None, Callable[[str], object]]] = [
             ('pool.subnet', properties.pool.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.subnet', properties.vip.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.network', properties.vip_network, lambda name: cloud.network(None, name)),
             ('loadbalancer', properties.loadbalancer, lambda name: balancers.named(driver, name)),
+            ('pool.id', properties.pool.id, lambda name: balancers.shown(driver, 'pool', name)),
+            ('health_monitor.id', monitor, lambda name: balancers.shown(driver, 'healthmonitor', name)),
             ('flavor_id', flavor, lambda name: balancers.shown(driver, 'flavor', name)),
         ]
         try:

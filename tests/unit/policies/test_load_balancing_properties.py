@@ -1,0 +1,290 @@
+"""The properties of the load-balancing policy: defaults, refusals, JSON Schema, and what the cloud has to have."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from placement_worker.cloud.lbaas import ApiError
+from placement_worker.errors import CloudUnavailable, InvalidSpec
+from placement_worker.policies.load_balancing import LoadBalancing
+from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
+from tests.balancing import Lab
+from tests.requests import changed
+
+TYPE = 'senlin.policy.loadbalance'
+VERSIONS = ['1.0', '1.1', '1.2', '1.3']
+LEAST = {'pool': {'subnet': 's'}, 'vip': {'subnet': 's'}}
+POOL = {
+    'subnet': 's', 'protocol': 'HTTP', 'protocol_port': 80, 'lb_method': 'ROUND_ROBIN', 'admin_state_up': True,
+    'session_persistence': {'type': 'NONE', 'cookie_name': None}, 'id': None,
+}  # fmt: skip
+VIP = {
+    'subnet': 's', 'address': None, 'connection_limit': -1, 'protocol': 'HTTP', 'protocol_port': 80,
+    'admin_state_up': True,
+}  # fmt: skip
+MONITOR = {
+    'type': 'PING', 'delay': 10, 'timeout': 5, 'max_retries': 3, 'admin_state_up': True, 'http_method': None,
+    'url_path': None, 'expected_codes': None, 'id': None,
+}  # fmt: skip
+
+
+def validate(properties, version='1.1', lab=None, **more):
+    spec = {'type': TYPE, 'version': version, 'properties': properties}
+    return (lab or Lab()).endpoints().policy_validate({'spec': spec, **more})['spec']['properties']
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_defaults_are_filled_in(version):
+    later = version >= '1.2'
+
+    assert validate({**LEAST, 'health_monitor': {}}, version) == {
+        'pool': POOL,
+        'vip': {**VIP, 'network': None} if later else VIP,
+        'health_monitor': MONITOR,
+        'lb_status_timeout': 300,
+        'loadbalancer': None,
+        **({'availability_zone': None, 'flavor_id': None} if later else {}),
+    }
+
+
+def test_there_is_no_health_monitor_unless_one_is_asked_for():
+    assert validate(LEAST)['health_monitor'] is None
+
+
+@pytest.mark.parametrize(
+    ('version', 'properties'),
+    [
+        ('1.1', {'pool': {'subnet': 's', 'id': 'p'}, 'loadbalancer': 'lb'}),
+        ('1.2', {'pool': {'subnet': 's'}, 'vip': {'network': 'n'}}),
+        ('1.3', {'pool': {'subnet': 's'}, 'vip': {'network': 'n', 'subnet': 's'}, 'flavor_id': 'f'}),
+        ('1.1', {**LEAST, 'pool': {'subnet': 's', 'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'}}}),
+        ('1.1', {**LEAST, 'health_monitor': {'type': 'HTTPS', 'url_path': '/', 'http_method': 'GET'}}),
+        ('1.1', {**LEAST, 'health_monitor': {'delay': 5, 'timeout': 5}}),
+        *(
+            ('1.1', changed(LEAST, lambda p, v=value: p['pool'].update(protocol=v)))
+            for value in ('TCP', 'HTTPS', 'PROXY', 'PROXYV2', 'UDP', 'SCTP')
+        ),
+        *(
+            ('1.1', changed(LEAST, lambda p, v=value: p['vip'].update(protocol=v)))
+            for value in ('TCP', 'HTTPS', 'TERMINATED_HTTPS', 'UDP', 'SCTP', 'PROMETHEUS')
+        ),
+        *(
+            ('1.1', changed(LEAST, lambda p, v=value: p['pool'].update(lb_method=v)))
+            for value in ('LEAST_CONNECTIONS', 'SOURCE_IP', 'SOURCE_IP_PORT')
+        ),
+        *(
+            ('1.1', {**LEAST, 'health_monitor': {'type': value}})
+            for value in ('TCP', 'HTTP', 'HTTPS', 'TLS-HELLO', 'UDP-CONNECT', 'SCTP')
+        ),
+    ],
+)
+def test_what_octavia_takes_is_taken(version, properties):
+    assert validate(properties, version)
+
+
+@pytest.mark.parametrize(
+    ('version', 'properties', 'message'),
+    [
+        ('1.1', {}, 'Object missing required field `pool` - at `$.spec.properties`'),
+        ('1.1', {'pool': {}}, 'Object missing required field `subnet` - at `$.spec.properties.pool`'),
+        (
+            '1.1',
+            {'pool': {'subnet': ''}},
+            'Expected `str` of length >= 1, got `` - at `$.spec.properties.pool.subnet`',
+        ),
+        (
+            '1.1',
+            {'pool': {'subnet': 's'}},
+            'Expected `vip.subnet` or `vip.network`, got neither - at `$.spec.properties`',
+        ),
+        (
+            '1.3',
+            {'pool': {'subnet': 's'}, 'vip': {'address': '10.0.0.1'}},
+            'Expected `vip.subnet` or `vip.network`, got neither - at `$.spec.properties`',
+        ),
+        (
+            '1.1',
+            {'pool': {'subnet': 's'}, 'loadbalancer': 'lb'},
+            'Expected `pool.id` with `loadbalancer`, got none - at `$.spec.properties`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'vip': {'network': 'n'}},
+            'Object contains unknown field `network`, expected one of `subnet`, `address`, `connection_limit`, '
+            '`protocol`, `protocol_port`, `admin_state_up` - at `$.spec.properties.vip`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'flavor_id': 'f'},
+            'Object contains unknown field `flavor_id`, expected one of `pool`, `vip`, `health_monitor`, '
+            '`lb_status_timeout`, `loadbalancer` - at `$.spec.properties`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'pool': {'subnet': 's', 'protocol_port': 0}},
+            'Expected `int` >= 1, got `0` - at `$.spec.properties.pool.protocol_port`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'vip': {'subnet': 's', 'protocol_port': 65536}},
+            'Expected `int` <= 65535, got `65536` - at `$.spec.properties.vip.protocol_port`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'vip': {'subnet': 's', 'connection_limit': -2}},
+            'Expected `int` >= -1, got `-2` - at `$.spec.properties.vip.connection_limit`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'lb_status_timeout': 0},
+            'Expected `int` >= 1, got `0` - at `$.spec.properties.lb_status_timeout`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'health_monitor': {'timeout': 11}},
+            'Expected `timeout` of at most `delay` (10), got 11 - at `$.spec.properties.health_monitor`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'health_monitor': {'max_retries': 11}},
+            'Expected `int` <= 10, got `11` - at `$.spec.properties.health_monitor.max_retries`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'health_monitor': {'type': 'PING', 'url_path': '/'}},
+            'Expected `url_path` only with type `HTTP` or `HTTPS`, got `PING` - at `$.spec.properties.health_monitor`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'health_monitor': {'type': 'HTTP', 'url_path': 'up'}},
+            "Expected `str` matching regex '^/', got `up` - at `$.spec.properties.health_monitor.url_path`",
+        ),
+        (
+            '1.1',
+            {**LEAST, 'pool': {'subnet': 's', 'session_persistence': {'type': 'SOURCE_IP', 'cookie_name': 'c'}}},
+            'Expected `cookie_name` with type `APP_COOKIE`, and with no other, got `{"type":"SOURCE_IP",'
+            '"cookie_name":"c"}` - at `$.spec.properties.pool.session_persistence`',
+        ),
+        (
+            '1.1',
+            {**LEAST, 'pool': {'subnet': 's', 'session_persistence': {'type': 'APP_COOKIE'}}},
+            'Expected `cookie_name` with type `APP_COOKIE`, and with no other, got `{"type":"APP_COOKIE"}` - at '
+            '`$.spec.properties.pool.session_persistence`',
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(version, properties, message):
+    with pytest.raises(InvalidSpec) as refused:
+        validate(properties, version)
+
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ('path', 'value'),
+    [
+        (('pool', 'protocol'), 'GOPHER'),
+        (('pool', 'lb_method'), 'RANDOM'),
+        (('vip', 'protocol'), 'PROXY'),
+        (('health_monitor', 'type'), 'KNOCK'),
+        (('health_monitor', 'http_method'), 'FETCH'),
+    ],
+)
+def test_a_word_that_octavia_does_not_know_is_named_with_its_place(path, value):
+    part, key = path
+
+    with pytest.raises(InvalidSpec) as refused:
+        validate({**LEAST, part: {**LEAST.get(part, {}), key: value}})
+
+    assert value in str(refused.value)
+    assert f'- at `$.spec.properties.{part}.{key}`' in str(refused.value)
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_the_json_schema_of_each_version_names_its_properties(version):
+    described = Lab().endpoints().policy_type_get({'type_name': f'{TYPE}-{version}'})
+
+    schema = described['schema']
+    kinds = schema['$defs']
+    top = kinds[schema['$ref'].rpartition('/')[2]] if '$ref' in schema else schema
+    later = version >= '1.2'
+    assert set(top['properties']) == {
+        'pool', 'vip', 'health_monitor', 'lb_status_timeout', 'loadbalancer',
+        *(['availability_zone', 'flavor_id'] if later else []),
+    }  # fmt: skip
+    assert top['required'] == ['pool']
+    assert ('VipWithNetwork' in kinds) == later
+    assert kinds['Pool']['required'] == ['subnet']
+    assert kinds['Pool']['properties']['protocol_port'] == {
+        'type': 'integer', 'minimum': 1, 'maximum': 65535, 'default': 80,
+        'description': 'Port on which servers are running on the nodes.',
+    }  # fmt: skip
+    assert all('description' in one for kind in (top, *kinds.values()) for one in kind['properties'].values())
+    assert 'Seconds' in kinds['HealthMonitor']['properties']['delay']['description']
+    assert described['priority'] == 500
+    assert described['profile_types'] == ['os.nova.server-1.0']
+
+
+class TestResources:
+    """`check_resources`: what the cloud has to have."""
+
+    def test_everything_that_is_missing_is_named(self):
+        own = {'pool': {'subnet': 'x'}, 'vip': {'subnet': 'y', 'network': 'z'}, 'flavor_id': 'f'}
+        theirs = {'pool': {'subnet': 'private-subnet', 'id': 'p'}, 'loadbalancer': 'lb', 'health_monitor': {'id': 'm'}}
+
+        for properties, message in (
+            (
+                own,
+                'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, no flavor_id `f`.',
+            ),
+            (theirs, 'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m`.'),
+        ):
+            with pytest.raises(InvalidSpec) as refused:
+                validate(properties, '1.3', check_resources=True)
+            assert str(refused.value) == message
+
+    def test_what_is_there_by_name_or_id_is_enough(self):
+        lab = Lab()
+        _, pool = lab.foreign()
+        monitor = lab.settled()['healthmonitor'][0]['id']
+        own = {
+            'pool': {'subnet': 'sub1'},
+            'vip': {'subnet': 'private-subnet', 'network': 'net1'},
+            'flavor_id': 'small',
+        }
+        theirs = {'pool': {'subnet': 'sub1', 'id': pool}, 'loadbalancer': 'front', 'health_monitor': {'id': monitor}}
+
+        for properties in (own, theirs):
+            assert validate(properties, '1.3', lab, check_resources=True)
+        assert not any(call.writes for call in lab.calls)
+
+    def test_without_it_nothing_is_asked(self):
+        lab = Lab()
+
+        validate({'pool': {'subnet': 'x', 'id': 'p'}, 'loadbalancer': 'lb'}, lab=lab)
+
+        assert not lab.calls
+
+    def test_an_octavia_that_gives_no_answer_is_told(self):
+        lab = Lab()
+
+        class Impatient(LoadBalancing):
+            looking = dataclasses.replace(LoadBalancing.looking, sleep=lab.clock.sleep, clock=lab.clock)
+
+        def fail(call):
+            raise ApiError('http://octavia: connection refused')
+
+        lab.around = fail
+        properties = {'pool': {'subnet': 'sub1', 'id': 'p'}, 'loadbalancer': 'lb'}
+        policy = Impatient(msgspec.convert(properties, LoadBalancingProperties))
+        with pytest.raises(CloudUnavailable, match='Octavia gives no answer: http://octavia: connection refused'):
+            policy.check_resources(lab)
+        assert len(lab.calls) == 3
+        assert sum(lab.clock.slept) < 3
+
+
+def test_properties_can_be_sent_again_as_they_are_shown():
+    shown = validate({**LEAST, 'health_monitor': {}}, '1.3')
+
+    assert validate(msgspec.json.decode(msgspec.json.encode(shown)), '1.3') == shown
