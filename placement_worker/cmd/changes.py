@@ -11,6 +11,7 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.planning import sizing
 from placement_worker.planning.sizing import CREATION, DELETION
+from placement_worker.policies.base import AFTER
 
 LOAD_BALANCING = 'senlin.policy.loadbalance-'
 
@@ -88,6 +89,8 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
     )
     if about.status != 'OK':
         return about
+    if request.target == AFTER:  # what was decided before has been done
+        return structs.replace(about, pools=list(_pools(reply.decisions)), patched=sorted(reply.nodes))
     victims = list(_victims(request, reply))
     return structs.replace(
         about,

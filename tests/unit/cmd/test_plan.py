@@ -16,7 +16,8 @@ from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.difference import shown
 from placement_worker.cmd.plan import Plan
 from placement_worker.model import CheckReply, CheckRequest
-from tests.requests import changed, deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.balancing import Lab
+from tests.requests import changed, connected, deletion_policy, node, nodes, region_policy, request, zone_policy
 
 CLOUD = {'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1', 'R2']}
 GROW = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b', 'down')], nodes(a=2, b=1), inputs={'count': 3})
@@ -219,6 +220,33 @@ def test_pools_are_read_from_the_decisions_of_load_balancing_policies():
 
     assert found.pools == [PoolChange('p', POOL)]
     assert found.any
+
+
+def test_what_the_load_balancing_policy_would_do_is_shown_and_octavia_is_only_read():
+    lab = Lab()
+    policy, members = lab.attached([connected(1), connected(2)])
+    lab.calls.clear()
+    data = {'creation': {'count': 2, 'nodes': ['n2', 'n3', 'n4']}}
+    asked = request(
+        'CLUSTER_SCALE_OUT', [policy], [*members, connected(3), connected(4)], target='AFTER', data=data, dry_run=True
+    )
+
+    lines = shown(changes.of(codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)))
+
+    assert lines == [
+        'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes',
+        '',
+        f'Pool {policy["data"]["LoadBalancingPolicy"]["data"]["pool"]} (loadbalance):',
+        '  + n3',
+        '  + n4',
+        '    already there: n2',
+        '    api calls: 1',
+        '    1 load-balancer update, about 1 s',
+        '',
+        'Plan: 1 load-balancer update. Nothing was done.',
+        '',
+    ]
+    assert [str(call) for call in lab.calls if call.writes] == []
 
 
 def test_terminals_get_colours_and_nobody_else():
