@@ -31,6 +31,7 @@ class PlacementPolicy(app.App):
         super().configure_logging()
         if not self.options.debug:
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)
+            logging.getLogger('amqp').setLevel(logging.ERROR)  # warns of what comes late on a channel that it closes
 
     def print_help_if_requested(self) -> None:
         """As cliff does; its own way imports all commands, and looks through all distributions for theirs."""

@@ -27,9 +27,12 @@ class Route:
 
     topic: str
     timeout_s: float
+    server: str | None
 
-    def __str__(self) -> str:
-        return f'topic {self.topic} within {self.timeout_s:g} s'
+    @property
+    def queue(self) -> str:
+        """The name of the queue."""
+        return self.topic if self.server is None else f'{self.topic}.{self.server}'
 
 
 def may_wait(request: object) -> bool:
@@ -67,7 +70,7 @@ class PolicyClient(Caller):
         :raises ConfigurationError: the URL cannot be used.
         """
         self._conf = conf
-        self._routes = {False: Route(topic, timeout_s), True: Route(slow_topic, slow_timeout_s)}
+        self._routes = {False: Route(topic, timeout_s, server), True: Route(slow_topic, slow_timeout_s, server)}
         self._address = transport.address(conf, url)
         self._transport = transport.connect(conf, self._address)
         self._reached = False
@@ -116,8 +119,9 @@ class PolicyClient(Caller):
         except errors.PlacementWorkerError as exc:
             raise _local(exc) from None
         except oslo_messaging.MessagingTimeout as exc:
+            route = self._route(request)
             raise errors.NoWorkerAnswered(
-                f'No worker answered on {self._route(request)}: is placement-worker running?'
+                f'No worker answered on topic {route.queue} within {route.timeout_s:g} s: is placement-worker running?'
             ) from exc
         except oslo_messaging.RemoteError as exc:
             raise errors.WorkerFailed(f'{method} failed in the worker: {exc.exc_type}: {exc.value}') from exc
@@ -137,7 +141,7 @@ class PolicyClient(Caller):
             return getattr(prepared, how)(ids, method, request=msgspec.json.encode(request).decode())
         except oslo_messaging.MessageUndeliverable as exc:
             raise errors.NoWorkerAnswered(
-                f'There is no queue for topic {route.topic}: placement-worker has never run on this broker'
+                f'There is no queue for topic {route.queue}: placement-worker has never run on this broker'
             ) from exc
         except oslo_messaging.MessageDeliveryFailure as exc:
             raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc

@@ -18,7 +18,7 @@ from tests.broker import Broker
 
 HERE = Path(__file__).parent
 OWN_BROKER = 'PLACEMENT_WORKER_TEST_TRANSPORT_URL'
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 90
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -64,20 +64,32 @@ def redelivered(worker):
     return worker.log.read_text().count('is delivered again')
 
 
-def kill_one_with_work(worker, timeout_s=30):
-    """Kill a process of the worker, and see that what it had in hand is delivered again."""
-    before, pids = redelivered(worker), worker.children()
-    os.kill(pids[0], signal.SIGKILL)
-    _wait_for(lambda: redelivered(worker) > before, timeout_s)
-    _wait_for(lambda: len(worker.children()) == len(pids), timeout_s)
+def kill_one_with_work(worker, timeout_s=60):
+    """Kill a process of the worker, and see that what it had in hand is delivered again.
+
+    One that has just begun may have nothing in hand yet: then another one is killed.
+    """
+    before, processes = redelivered(worker), len(worker.children())
+    for _ in range(KILLS):
+        os.kill(worker.children()[0], signal.SIGKILL)
+        hit = _comes_about(lambda: redelivered(worker) > before, timeout_s / 6)
+        _wait_for(lambda: len(worker.children()) == processes, timeout_s)
+        if hit:
+            break
     return redelivered(worker) - before
 
 
-def _wait_for(condition, timeout_s=20):
+def _comes_about(condition, timeout_s):
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, 'it did not come about in time'
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.02)
+    return True
+
+
+def _wait_for(condition, timeout_s=60):
+    assert _comes_about(condition, timeout_s), 'it did not come about in time'
 
 
 @pytest.mark.long
