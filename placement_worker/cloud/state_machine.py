@@ -46,8 +46,10 @@ class StateMachine:
         if kind == 'loadbalancer':
             return self._create_load_balancer(body, subnets)
         lb_id = self._parent(kind, body)
+        self._refuse_pending(lb_id)
+        made = self._add(kind, lb_id, body)
         self._change(lb_id)
-        return self._shown(kind, self._add(kind, lb_id, body))
+        return self._shown(kind, made)
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool) -> None:
         """Delete an object; a load balancer that has children only with `cascade`."""
@@ -139,6 +141,8 @@ class StateMachine:
             return monitor
         listener = body.get('listener_id')
         listeners = [{'id': listener}] if listener else []
+        if listener and any(one['listeners'] == listeners for one in self.data['pool'].values()):
+            raise ApiError('This listener already has a default pool', 409)
         pool = self._store(kind, body, lb=lb_id, loadbalancers=[{'id': lb_id}], listeners=listeners)
         members = self.data['members'].setdefault(pool['id'], {})
         for member in body.get('members') or ():
@@ -180,11 +184,14 @@ class StateMachine:
 
     def _change(self, lb_id: str) -> None:
         """Begin a change of a load balancer."""
-        stored = self._stored('loadbalancer', lb_id)
-        if stored['provisioning_status'] != 'ACTIVE':
-            raise _immutable(lb_id)
-        stored['provisioning_status'] = 'PENDING_UPDATE'
+        self._refuse_pending(lb_id)
+        self._stored('loadbalancer', lb_id)['provisioning_status'] = 'PENDING_UPDATE'
         self._pend(lb_id, 'ACTIVE')
+
+    def _refuse_pending(self, lb_id: str) -> None:
+        """Only a load balancer that is ready can be changed."""
+        if self._stored('loadbalancer', lb_id)['provisioning_status'] != 'ACTIVE':
+            raise _immutable(lb_id)
 
     def _pend(self, lb_id: str, then: str) -> None:
         self.data['pending'][lb_id] = {'until': self._now + self._pending_s, 'then': then}

@@ -1,0 +1,70 @@
+"""Where the embedded cloud keeps its load balancers."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from placement_worker.cloud.stores import File, Memory
+
+COUNT = 'with store.changing() as state: state["n"] = state.get("n", 0) + 1'
+
+
+@pytest.fixture(params=['memory', 'file'])
+def store(request, tmp_path):
+    return Memory() if request.param == 'memory' else File(str(tmp_path / 'state.json'))
+
+
+def test_what_one_has_changed_the_next_one_sees(store):
+    with store.changing() as state:
+        assert state == {}
+        state['x'] = {'y': [1, None, 'z']}
+
+    with store.changing() as state:
+        assert state == {'x': {'y': [1, None, 'z']}}
+
+
+def test_threads_change_it_one_after_the_other(store):
+    def count():
+        for _ in range(50):
+            with store.changing() as state:
+                state['n'] = state.get('n', 0) + 1
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    with store.changing() as state:
+        assert state == {'n': 200}
+
+
+def test_processes_change_a_file_one_after_the_other(tmp_path):
+    path = str(tmp_path / 'state.json')
+    code = (
+        'import sys; from placement_worker.cloud.stores import File; store = File(sys.argv[1])\n'
+        f'for _ in range(100):\n    {COUNT}'
+    )
+    running = [subprocess.Popen([sys.executable, '-c', code, path]) for _ in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+
+    with File(path).changing() as state:
+        assert state == {'n': 300}
+    assert sorted(os.listdir(tmp_path)) == ['state.json', 'state.json.lock']
+
+
+def test_a_change_of_a_file_that_breaks_off_is_none(tmp_path):
+    store = File(str(tmp_path / 'state.json'))
+
+    def break_off():
+        with store.changing() as state:
+            state['half'] = True
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    with store.changing() as state:
+        assert state == {}
