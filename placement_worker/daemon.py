@@ -28,8 +28,10 @@ from placement_worker.cloud.octavia import Driving
 from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, server, tracing, transport
+from placement_worker.rpc.decision_log import DecisionLog, Forgetful, Recorder
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.late_ack import LateAckServer
+from placement_worker.rpc.log_file import LogFile
 from placement_worker.rpc.publisher import Publisher
 
 PROGRAM = 'placement-worker'
@@ -50,6 +52,7 @@ class Worker(cotyledon.Service):
         conf: cfg.ConfigOpts,
         clouds: Clouds,
         registry: Registry,
+        recorder: Recorder,
         board: liveness.Board,
         sharing: metrics.Sharing,
     ) -> None:
@@ -66,6 +69,7 @@ class Worker(cotyledon.Service):
             registry,
             Publisher(conf, self._transports[0]),
             observer,
+            recorder=recorder,
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
             driving=lambda: _driving(conf.load_balancer, observer),
         )
@@ -142,7 +146,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         _configure(conf, arguments)
         report.setup(conf, PROGRAM)
         tracing.prepare(conf)
-        over = clouds(conf)
+        over, recorder = clouds(conf), _recorder(conf)
         _declare(conf)
         sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     except OSError as exc:
@@ -164,7 +168,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     board = liveness.Board(multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic())
     watch = _watch(conf, board)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
-    manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), board, sharing))
+    manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), recorder, board, sharing))
     oslo_config_glue.setup(manager, conf, reload_method='mutate')
     manager.register_hooks(on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number))
     gc.collect()
@@ -218,6 +222,15 @@ def _declare(conf: cfg.ConfigOpts) -> None:
         before_sleep=tenacity.before_sleep_log(LOG, logging.WARNING),
     )
     patiently(durability.declare, conf, target, queues(conf))
+
+
+def _recorder(conf: cfg.ConfigOpts) -> Recorder:
+    """Who keeps decisions: the file that `[decision_log] file` names, or nobody.
+
+    :raises OSError: the file cannot be written.
+    """
+    path = conf.decision_log.file
+    return DecisionLog(LogFile(path).append) if path else Forgetful()
 
 
 def queues(conf: cfg.ConfigOpts) -> list[str]:

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_reports import opts as report_options
 
 from placement_worker import rpc
-from placement_worker.config import cloud, load_balancer, metrics, worker
+from placement_worker.config import cloud, decision_log, load_balancer, metrics, worker
 from placement_worker.errors import ConfigurationError
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than RabbitMQ does
@@ -84,6 +84,7 @@ def own_opts() -> list[tuple[str, list[Any]]]:
         ('cloud', cloud.OPTIONS),
         ('load_balancer', load_balancer.OPTIONS),
         ('metrics', metrics.OPTIONS),
+        ('decision_log', decision_log.OPTIONS),
     ]
 
 

@@ -37,6 +37,7 @@ from placement_worker.model import (
 from placement_worker.observing import Nobody, Observer
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
+from placement_worker.rpc.decision_log import Forgetful, Method, Record, Recorder
 from placement_worker.rpc.outbox import Outbox, Silent
 
 LOG = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class Endpoints:
         outbox: Outbox | None = None,
         observer: Observer | None = None,
         *,
+        recorder: Recorder | None = None,
         limits: Callable[[], Limits] = Limits,
         driving: Callable[[], Driving] = Driving,
         now: Callable[[], datetime.datetime] = _now,
@@ -76,6 +78,7 @@ class Endpoints:
 
         :param outbox: what is sent besides the reply to a call; None for nothing.
         :param observer: hears of what is decided; None for nobody.
+        :param recorder: who keeps what is decided; None for nobody.
         :param limits: those in force; asked at each request.
         :param driving: how load balancers are driven; asked at each request.
         :param now: the time of day, which requests expire by.
@@ -85,6 +88,7 @@ class Endpoints:
         self._registry = registry
         self._outbox = outbox or Silent()
         self._observer = observer or Nobody()
+        self._recorder = recorder or Forgetful()
         self._limits = limits
         self._driving = driving
         self._now = now
@@ -183,13 +187,15 @@ class Endpoints:
 
     def _decide(self, request: CheckRequest, bound: list[chain.Bound], request_id: str | None) -> CheckReply:
         started = self._clock()
+        record = self._begin(request_id)
         try:
-            state = self._state(request, request.action.data)
+            state = self._state(request, request.action.data, record)
         except Rejected as exc:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             reply = CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
         else:
             reply = chain.run(bound, request, state, self._clock)
+        record.end('policy_check', request, reply)
         phase, action, status = request.target, request.action.action, reply.action.data['status']
         elapsed_s = self._log(f'{phase} {action}', request.cluster, status, started)
         self._observer.check_ended(phase, action, status, elapsed_s, request_id)
@@ -199,7 +205,7 @@ class Endpoints:
 
     def _bind(
         self,
-        method: str,
+        method: Method,
         act: Callable[[Policy[Any], BindRequest, State], BindReply],
         request: object,
         request_id: str | None,
@@ -210,30 +216,31 @@ class Endpoints:
             policy = self._registry.policy(asked.policy.spec, '$.policy.spec')
             self._outbox.started(method, asked, request_id)
             started = self._clock()
+            record = self._begin(request_id)
             try:
-                reply = act(policy, asked, self._state(asked, {}))
+                reply = act(policy, asked, self._state(asked, {}, record))
             except Rejected as exc:
                 reply = binding.failed(asked, exc)
+            record.end(method, asked, reply)
             elapsed_s = self._log(f'{method} of {policy.name}', asked.cluster, reply.status, started)
             self._observer.binding_ended(method, asked.policy.spec.type_name, reply.status, elapsed_s, request_id)
             self._outbox.ended(method, asked, reply, request_id)
             return codec.encode(reply, like=request)
 
-    def _state(self, request: CheckRequest | BindRequest, data: Data) -> State:
+    def _state(self, request: CheckRequest | BindRequest, data: Data, record: Record) -> State:
         """What policies start from.
 
         :raises Rejected: the request has expired, or its credentials do not let us act.
         """
-        if self._left_s(request) <= 0:
+        left_s = record.left_s(lambda: self._left_s(request))
+        if left_s() <= 0:
             raise RequestExpired('Request expired')
-        cloud = self._clouds.acting_for(request.credentials, request.cluster.project)
-        return State(
-            data,
-            Snapshot(cloud, request.cluster),
-            self._limits().nodes_per_cluster,
-            driving=self._driving(),
-            left_s=lambda: self._left_s(request),
-        )
+        cloud = record.watch(self._clouds).acting_for(request.credentials, request.cluster.project)
+        return State(data, Snapshot(cloud, request.cluster), record.max_nodes, driving=record.driving, left_s=left_s)
+
+    def _begin(self, request_id: str | None) -> Record:
+        """Note under which circumstances something is decided."""
+        return self._recorder.begin(request_id, self._now(), self._limits().nodes_per_cluster, self._driving())
 
     def _left_s(self, request: CheckRequest | BindRequest) -> float:
         """How many seconds the caller still waits."""

@@ -5,9 +5,12 @@ import sys
 
 import pytest
 
+from placement_worker import replay
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.rpc.decision_log import DecisionLog
 from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.rpc.log_file import LogFile
 from tests.conformance.conformance import CASES, told
 
 
@@ -42,3 +45,14 @@ def test_the_command_line_decides_all_of_them_so(tmp_path, capsys):
     assert [told(answer, case['expect']) for answer, case in zip(answers, CASES, strict=True)] == [
         case['expect'] for case in CASES
     ]
+
+
+def test_every_decision_is_replayed_from_the_log_to_the_byte(tmp_path, registry):
+    log = tmp_path / 'decisions.jsonl'
+    recorder = DecisionLog(LogFile(str(log)).append)
+    for case in CASES:
+        Endpoints(Inventory.parse(case['cloud'], 'case'), registry, recorder=recorder).policy_check(case['request'])
+
+    found = [(number, replay.differences(entry, registry)) for number, entry in replay.entries(str(log))]
+
+    assert found == [(number, []) for number in range(1, len(CASES) + 1)]

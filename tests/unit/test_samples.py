@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = ('worker', 'cloud', 'metrics')
+OURS = ('worker', 'cloud', 'decision_log', 'metrics')
 
 
 def group(text, name):

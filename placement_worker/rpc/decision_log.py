@@ -1,0 +1,195 @@
+"""Decisions as they go into a log: the request, what the cloud answered, the version and the reply."""
+
+import datetime
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib import metadata
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from placement_worker.cloud import Clouds
+from placement_worker.cloud.octavia import Driving
+from placement_worker.cloud.recording import Answer, RecordedClouds
+from placement_worker.model import Wire
+from placement_worker.rpc.outbox import Reply, Request
+
+Method = Literal['policy_check', 'policy_attach', 'policy_detach']
+MASK = '***'
+DRIVING = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
+LEFT_OUT = frozenset({'credentials', 'reply_to'})
+_SENSITIVE = ('passw', 'secret', 'token', 'trust', 'credential', 'user_data', 'userdata', 'private_key', 'privatekey')
+"""What the names of secrets have in common, in lower case."""
+_USER_OF_URL = re.compile(r'(?<=://)[^/\s@]+(?=@)')
+
+
+class Entry(Wire, frozen=True):
+    """One line of the log.
+
+    `at`: the time. `version`: of the worker. `max_nodes`: of a cluster, as was configured. `driving`: how load
+    balancers were driven. `request`: as JSON. `cloud`: in the order of asking. `clock`: what a clock said each time
+    that something waited for a load balancer. `left_s`: how long the caller still waited, each time that it
+    mattered. `reply`: as was sent.
+    """
+
+    at: datetime.datetime
+    version: str
+    request_id: str | None
+    max_nodes: int
+    driving: dict[str, Any]
+    method: Method
+    request: msgspec.Raw
+    cloud: list[Answer]
+    clock: list[float]
+    left_s: list[float]
+    reply: dict[str, Any]
+
+
+class Record(Protocol):
+    """One decision that is being made, under these circumstances."""
+
+    @property
+    def max_nodes(self) -> int:
+        """The most nodes that a creation may lead to."""
+
+    @property
+    def driving(self) -> Driving:
+        """How load balancers are driven, and by which clock."""
+
+    def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
+        """Tells how many seconds the caller still waits, as `ask` does; infinity for ever."""
+
+    def watch(self, clouds: Clouds) -> Clouds:
+        """The clouds to decide over."""
+
+    def end(self, method: Method, request: Request, reply: Reply) -> None:
+        """It was decided; never raises."""
+
+
+class Recorder(Protocol):
+    """Who keeps decisions."""
+
+    def begin(self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving) -> Record:
+        """A decision is about to be made."""
+
+
+class Forgetful:
+    """As `Recorder`: keeps nothing."""
+
+    def begin(self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving) -> Record:
+        """As `Recorder.begin`."""
+        return _Nothing(max_nodes, driving)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nothing:
+    """As `Record`: changes and keeps nothing."""
+
+    max_nodes: int
+    driving: Driving
+
+    def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
+        return ask
+
+    def watch(self, clouds: Clouds) -> Clouds:
+        return clouds
+
+    def end(self, method: Method, request: Request, reply: Reply) -> None:
+        pass
+
+
+class DecisionLog:
+    """As `Recorder`: a line of JSON a decision."""
+
+    def __init__(self, append: Callable[[bytes], None]) -> None:
+        """Say where the lines go.
+
+        :param append: takes one line with its end; must not raise.
+        """
+        self._append = append
+        self._version = metadata.version('placement-worker')
+
+    def begin(self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving) -> Record:
+        """As `Recorder.begin`."""
+        about = {'at': at, 'version': self._version, 'request_id': request_id}
+        return _Line(self._append, about, max_nodes, driving)
+
+
+class _Line:
+    """As `Record`."""
+
+    def __init__(
+        self, append: Callable[[bytes], None], about: Mapping[str, Any], max_nodes: int, driving: Driving
+    ) -> None:
+        self._append = append
+        self._about = about
+        self._answers: list[Answer] = []
+        self._clock: list[float] = []
+        self._left: list[float] = []
+        self._options = {name: getattr(driving, name) for name in DRIVING}
+        self.max_nodes = max_nodes
+        self.driving = replace(driving, clock=_noting(driving.clock, self._clock))
+
+    def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
+        return _noting(ask, self._left)
+
+    def watch(self, clouds: Clouds) -> Clouds:
+        return RecordedClouds(clouds, self._answers)
+
+    def end(self, method: Method, request: Request, reply: Reply) -> None:
+        line = msgspec.json.encode(
+            {
+                **self._about,
+                'max_nodes': self.max_nodes,
+                'driving': self._options,
+                'method': method,
+                'request': _kept(request),
+                'cloud': self._answers,
+                'clock': self._clock,
+                'left_s': self._left,
+                'reply': reply,
+            }
+        )
+        self._append(masked(line) + b'\n')
+
+
+def _noting(ask: Callable[[], float], noted: list[float]) -> Callable[[], float]:
+    """The same, with what it says appended to a list, but for infinity, which JSON lacks."""
+
+    def asked() -> float:
+        value = ask()
+        if value != math.inf:
+            noted.append(value)
+        return value
+
+    return asked
+
+
+def _kept(request: Request) -> dict[str, Any]:
+    """The fields of a request that a replay needs; the others have defaults."""
+    return {name: getattr(request, name) for name in request.__struct_fields__ if name not in LEFT_OUT}
+
+
+def masked(encoded: bytes) -> bytes:
+    """JSON without what is secret by its name, at whatever depth: free-form maps may hold it."""
+    text = encoded.lower()  # most lines need no masking; to find that out this way costs next to nothing
+    if b'://' in text or any(word.encode() in text for word in _SENSITIVE):
+        return msgspec.json.encode(_masked(msgspec.json.decode(encoded)))
+    return encoded
+
+
+def _masked(value: Any, secret: bool = False) -> Any:
+    if isinstance(value, dict):
+        return {key: _masked(item, secret or _is_sensitive(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, secret) for item in value]
+    if isinstance(value, str) and value:
+        return MASK if secret else _USER_OF_URL.sub(MASK, value)
+    return value
+
+
+def _is_sensitive(key: str) -> bool:
+    lowered = key.lower()
+    return any(word in lowered for word in _SENSITIVE)
