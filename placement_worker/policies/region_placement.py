@@ -45,6 +45,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     versions = {'1.0': RegionPlacementProperties}
     priority = 200
     targets = placement.TARGETS
+    planner = staticmethod(placement.plan_for)
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Plan by region.
@@ -59,7 +60,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if not size.count:
             return skipped(placement.NOTHING_TO_DO)
         located = state.cloud.regions_of(sizing.members(request.action, request.cluster))
-        plan = placement.plan_for(size, self._places(state), located)
+        plan = self.planner(size, self._places(state), located)
         data = placement.decided(state.data, size, regions=plan.counts)
         details = {'regions': [placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}
         reason = placement.summary(size, 'region', len(plan.counts))

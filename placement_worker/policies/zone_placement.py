@@ -60,6 +60,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     versions = {'1.0': ZonePlacementProperties}
     priority = 300
     targets = placement.TARGETS
+    planner = staticmethod(placement.plan_for)
     profile_types = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
 
@@ -113,7 +114,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         ]
         if not any(place.available if size.kind == CREATION else place.known for place in places):
             return None
-        return placement.plan_for(size, places, located)
+        return self.planner(size, places, located)
 
     def _applied(
         self, request: CheckRequest, state: State, size: Size, shares: Sequence[Share], **by_region: Any

@@ -1,0 +1,171 @@
+"""Charts as SVG inside a page: titled, described, coloured by the page's style."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from placement_worker.simulation.history import Moment
+from placement_worker.simulation.run import Record
+
+WIDTH, HEIGHT = 960, 280
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 14, 30
+COLOURS = 8
+OTHERS = 'others'
+GAPS_UP_TO = 80  # bars; more of them touch each other
+X_TICKS, Y_TICKS = 12, 5
+_ROUND = (1, 2, 5, 10, 20, 25, 50, 100)  # columns between ticks; there are no more than some hundreds
+
+Value = Callable[[Moment], float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series of a line chart; `colour` counts from 1 and also says how it is dashed."""
+
+    name: str
+    value: Value
+    colour: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where values stand: one column a moment, from `low` at the bottom to `high` at the top."""
+
+    moments: Sequence[Moment]
+    low: float
+    high: float
+
+    @property
+    def column(self) -> float:
+        """The width of one."""
+        return (WIDTH - LEFT - RIGHT) / len(self.moments)
+
+    def x(self, i: float) -> float:
+        """The left edge of a column."""
+        return LEFT + i * self.column
+
+    def y(self, value: float) -> float:
+        """The height of a value."""
+        return HEIGHT - BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
+
+
+def grouped(names: Sequence[str]) -> dict[str, list[str]]:
+    """What is drawn in one colour -> the places that it stands for; beyond the colours there are, all the others."""
+    if len(names) <= COLOURS:
+        return {name: [name] for name in names}
+    shown = COLOURS - 1
+    return {**{name: [name] for name in names[:shown]}, OTHERS: list(names[shown:])}
+
+
+def nodes_by_place(
+    chart_id: str, title: str, moments: Sequence[Moment], names: Sequence[str], record_of: Callable[[Moment], Record]
+) -> str:
+    """Stacked columns: how many nodes each place holds after each step."""
+    highest = max(max(moment.ours.size, moment.other.size if moment.other else 0) for moment in moments)
+    frame = Frame(moments, 0, _ceiling(highest * 1.05))
+    groups = grouped(names)
+    counts = [_counts(record_of(moment)) for moment in moments]
+    bases = [0.0] * len(moments)
+    edge = ' edged' if len(moments) <= GAPS_UP_TO else ''
+    shapes = []
+    for colour, members in enumerate(groups.values(), start=1):
+        tops = [base + sum(count.get(name, 0) for name in members) for base, count in zip(bases, counts, strict=True)]
+        shapes.append(f'<path class="fill{edge} c{colour}" d="{_columns(frame, bases, tops)}"/>')
+        bases = tops
+    last = record_of(moments[-1])
+    described = f'{title}. After the last step {last.size} nodes: ' + ', '.join(
+        f'{one.name} {one.nodes}' for one in last.standings
+    )
+    return _svg(chart_id, title, described, frame, [*shapes, *_crosses(frame, bases, record_of)])
+
+
+def lines(chart_id: str, title: str, moments: Sequence[Moment], series: Sequence[Line]) -> str:
+    """Stepped lines of any values, around zero where they are below it."""
+    values = {line: [line.value(moment) for moment in moments] for line in series}
+    highest, lowest = max(map(max, values.values())), min(map(min, values.values()))
+    frame = Frame(moments, -_ceiling(-lowest) if lowest < 0 else 0, _ceiling(highest))
+    shapes = [f'<path class="line l{line.colour}" d="{_steps(frame, one)}"/>' for line, one in values.items()]
+    told = ', '.join(f'{line.name} between {min(one):.1f} and {max(one):.1f}' for line, one in values.items())
+    return _svg(chart_id, title, f'{title}. In nodes: {told}', frame, shapes)
+
+
+def _counts(record: Record) -> Mapping[str, int]:
+    return {one.name: one.nodes for one in record.standings}
+
+
+def _columns(frame: Frame, bases: Sequence[float], tops: Sequence[float]) -> str:
+    """One path for all columns of a colour; empty ones are left out."""
+    gap = frame.column * 0.12 if len(bases) <= GAPS_UP_TO else 0
+    boxes = (
+        (frame.x(i) + gap, frame.x(i + 1) - gap, frame.y(base), frame.y(top))
+        for i, (base, top) in enumerate(zip(bases, tops, strict=True))
+        if top > base
+    )
+    return ''.join(f'M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}Z' for left, right, low, high in boxes)
+
+
+def _steps(frame: Frame, values: Sequence[float]) -> str:
+    path = f'M{LEFT} {frame.y(values[0]):.1f}'
+    for i, value in enumerate(values):
+        path += f'V{frame.y(value):.1f}H{frame.x(i + 1):.1f}'
+    return path
+
+
+def _svg(chart_id: str, title: str, described: str, frame: Frame, shapes: Sequence[str]) -> str:
+    cursor = f'y="{TOP}" width="{max(frame.column, 1.5):.2f}" height="{HEIGHT - TOP - BOTTOM}"'
+    return (
+        f'<svg id="{chart_id}" class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" '
+        f'aria-labelledby="{chart_id}-title {chart_id}-desc" data-left="{LEFT}" data-column="{frame.column:.4f}">'
+        f'<title id="{chart_id}-title">{escape(title)}</title><desc id="{chart_id}-desc">{escape(described)}.</desc>'
+        f'{"".join(_axes(frame))}{"".join(shapes)}{"".join(_marks(frame))}'
+        f'<rect class="cursor" x="0" {cursor}/></svg>'
+    )
+
+
+def _axes(frame: Frame) -> Iterator[str]:
+    for value in _ticks(frame.low, frame.high):
+        y = frame.y(value)
+        kind = 'zero' if value == 0 else 'grid'
+        yield f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
+    yield f'<text class="tick" x="{LEFT - 8}" y="{HEIGHT - 10}" text-anchor="end">step</text>'
+    least = len(frame.moments) / X_TICKS
+    every = next(step for step in _ROUND if step >= least)
+    for i in range(0, len(frame.moments), every):
+        x, number = frame.x(i + 0.5), frame.moments[i].ours.number
+        yield f'<text class="tick" x="{x:.1f}" y="{HEIGHT - 10}" text-anchor="middle">{number}</text>'
+
+
+def _marks(frame: Frame) -> Iterator[str]:
+    """A line where something else than the size was changed; not if that happens all the time."""
+    marked = [i for i, moment in enumerate(frame.moments) if moment.ours.changes_world]
+    if len(marked) <= GAPS_UP_TO:
+        for i in marked:
+            x = frame.x(i)
+            yield f'<path class="mark" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
+            yield f'<path class="flag" d="M{x:.1f} {TOP - 8}l8 4l-8 4z"/>'
+
+
+def _crosses(frame: Frame, tops: Sequence[float], record_of: Callable[[Moment], Record]) -> Iterator[str]:
+    """A cross over the column where a check ended in ERROR."""
+    for i, moment in enumerate(frame.moments):
+        if record_of(moment).status == 'ERROR':
+            x, y = frame.x(i + 0.5), frame.y(tops[i]) - 9
+            yield f'<path class="cross" d="M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"/>'
+
+
+def _ceiling(value: float) -> float:
+    """A round number not below the value."""
+    if value <= 0:
+        return 1
+    unit = 10.0 ** math.floor(math.log10(value))
+    return next(step * unit for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * unit >= value)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    raw = (high - low) / Y_TICKS
+    unit = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round((first + i) * step, 6) for i in range(int((high - first * step) / step + 1e-9) + 1)]

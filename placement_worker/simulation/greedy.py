@@ -1,0 +1,69 @@
+"""The greedy rule that Senlin publishes, in our words, to be seen beside ours.
+
+A place's quota is its share of the size afterwards by weight, rounded up when the cluster grows and down when it
+shrinks, and no more than its cap. When growing, the heaviest place takes what its quota leaves, then the next one;
+when shrinking, the lightest gives what exceeds its quota. Whatever is left then has no place: the plan fails.
+
+:source: senlin/policies/zone_placement.py and region_placement.py of release 16.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from placement_worker.errors import NoFeasiblePlan
+from placement_worker.planning.placement import INFEASIBLE, Place, Plan, Row
+from placement_worker.planning.sizing import CREATION, Size
+from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.registry import Registry
+from placement_worker.policies.zone_placement import ZonePlacement
+
+
+def plan_for(size: Size, places: Sequence[Place], located: Mapping[str | None, int]) -> Plan:
+    """As `policies.placement.plan_for`, by the greedy rule; nodes in other than usable places do not count.
+
+    :raises NoFeasiblePlan: the quotas leave nodes over.
+    """
+    usable = [place for place in places if place.available]
+    growing = size.kind == CREATION
+    current = [located.get(place.name, 0) for place in usable]
+    total = sum(current) + (size.count if growing else -size.count)
+    weight = sum(place.weight for place in usable)
+    ideals = [Fraction(total * place.weight, weight) for place in usable]
+    order = sorted(range(len(usable)), key=lambda i: usable[i].weight, reverse=growing)
+    left, moved = size.count, [0] * len(usable)
+    for i in order:
+        room = _quota(usable[i], ideals[i]) - current[i] if growing else current[i] - math.floor(ideals[i])
+        moved[i] = max(0, min(room, left))
+        left -= moved[i]
+    if left:
+        raise NoFeasiblePlan(INFEASIBLE, {'asked': size.count, 'possible': size.count - left})
+    return Plan(tuple(map(_row, usable, current, ideals, moved, [growing] * len(usable))))
+
+
+def _quota(place: Place, ideal: Fraction) -> int:
+    quota = math.ceil(ideal)
+    return quota if place.cap < 0 else min(quota, place.cap)
+
+
+def _row(place: Place, current: int, ideal: Fraction, moved: int, growing: bool) -> Row:
+    final = current + moved if growing else current - moved
+    return Row(place.name, place.weight, place.cap, True, current, ideal, moved, final, '')
+
+
+class GreedyZonePlacement(ZonePlacement):
+    """Zone placement by the greedy rule."""
+
+    planner = staticmethod(plan_for)
+
+
+class GreedyRegionPlacement(RegionPlacement):
+    """Region placement by the greedy rule."""
+
+    planner = staticmethod(plan_for)
+
+
+def registry(installed: Registry) -> Registry:
+    """The installed policy types, with the greedy rule in those of placement."""
+    greedy = {GreedyZonePlacement.name: GreedyZonePlacement, GreedyRegionPlacement.name: GreedyRegionPlacement}
+    return Registry((name, greedy.get(policy.name, policy)) for name, policy in installed.types.items())

@@ -1,0 +1,95 @@
+"""What is kept of a run, however long it is: enough to draw it, to explain its first steps, and to sum it up."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct, structs
+
+from placement_worker.simulation.run import Record
+
+POINTS = 600
+
+
+class Totals(Struct):
+    """Sums over all steps of one cluster's run; `worst` and `misplaced` in nodes, as `measures.misplaced`."""
+
+    steps: int = 0
+    checks: int = 0
+    errors: int = 0
+    unexpected: int = 0
+    created: int = 0
+    deleted: int = 0
+    worst: float = 0.0
+    misplaced: float = 0.0
+
+    def add(self, record: Record) -> None:
+        """Count one more record."""
+        self.steps += record.number > 0
+        self.checks += len(record.checks)
+        self.errors += record.status == 'ERROR'
+        self.unexpected += not record.as_expected
+        self.created += sum(check.created for check in record.checks)
+        self.deleted += sum(check.deleted for check in record.checks)
+        self.worst = max(self.worst, record.misplaced)
+        self.misplaced += record.misplaced
+
+    @property
+    def mean(self) -> float:
+        """How many nodes were misplaced after a step on average."""
+        return self.misplaced / self.steps if self.steps else 0.0
+
+
+class Moment(Struct, frozen=True):
+    """A step of ours and, in a comparison, the same step by the other rule."""
+
+    ours: Record
+    other: Record | None = None
+
+
+class History:
+    """The moments of a run: of a long one each second, fourth, eighth and so on, so that memory is bounded."""
+
+    def __init__(self, explained: int = 0) -> None:
+        """Begin.
+
+        :param explained: the decisions of so many steps are kept.
+        """
+        self.ours, self.other = Totals(), Totals()
+        self.explained: list[Moment] = []
+        self.stride = 1
+        self._room = explained
+        self._kept: list[Moment] = []
+        self._last: Moment | None = None
+
+    def add(self, moment: Moment) -> None:
+        """Take in the next one."""
+        self.ours.add(moment.ours)
+        if moment.other:
+            self.other.add(moment.other)
+        if 0 < moment.ours.number <= self._room:
+            self.explained.append(moment)
+        self._last = Moment(_bare(moment.ours), moment.other and _bare(moment.other))
+        if moment.ours.number % self.stride == 0:
+            self._kept.append(self._last)
+        if len(self._kept) > POINTS:
+            self._kept = self._kept[::2]
+            self.stride *= 2
+
+    @property
+    def moments(self) -> list[Moment]:
+        """The ones to draw, without decisions; the first and the last are among them."""
+        ends = self._last is not None and self._kept[-1] is not self._last
+        return self._kept + ([self._last] if self._last and ends else [])
+
+    @property
+    def places(self) -> list[str]:
+        """The names of all places, in their order."""
+        return list(dict.fromkeys(self._names()))
+
+    def _names(self) -> Iterator[str]:
+        for moment in self.moments:
+            for record in filter(None, (moment.ours, moment.other)):
+                yield from (standing.name for standing in record.standings)
+
+
+def _bare(record: Record) -> Record:
+    return structs.replace(record, checks=[])

@@ -1,0 +1,104 @@
+"""How the nodes of a cluster stand, against how they should by weight."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.model import Binding, Node
+from placement_worker.planning.placement import Place
+
+ZONES, REGIONS = 'senlin.policy.zone_placement', 'senlin.policy.region_placement'
+NOWHERE = '(no known place)'
+
+
+class Standing(Struct, frozen=True):
+    """One place: a zone, a region, or a zone of a region (`RegionOne/az1`).
+
+    `ideal`: its share by weight of all nodes over the usable places; what a cap keeps out goes to the others. None
+    where no policy places.
+    """
+
+    name: str
+    nodes: int
+    ideal: float | None
+    usable: bool
+
+    @property
+    def deviation(self) -> float:
+        """How many nodes more than ideal stand there."""
+        return 0.0 if self.ideal is None else self.nodes - self.ideal
+
+
+def misplaced(standings: Iterable[Standing]) -> float:
+    """How many nodes would have to stand elsewhere for the ideal."""
+    return sum(abs(one.deviation) for one in standings) / 2
+
+
+def skew(standings: Iterable[Standing]) -> float:
+    """The greatest deviation of a place minus the smallest one, in nodes; with equal weights max minus min."""
+    deviations = [one.deviation for one in standings if one.ideal is not None]
+    return max(deviations) - min(deviations) if deviations else 0.0
+
+
+def standings(
+    nodes: Iterable[Node], policies: Sequence[Binding], cloud: Inventory, region: str | None
+) -> list[Standing]:
+    """Every place that a placement policy lists, in its order, then the others that hold nodes, by name.
+
+    :param region: the one that zone placement alone asks, None for the cloud's own.
+    """
+    zones, regions = _listed(policies, ZONES, 'zones'), _listed(policies, REGIONS, 'regions')
+    counts = Counter(_place(node, bool(regions), bool(zones) or not regions) for node in nodes)
+    shares = _shares(zones, regions, cloud, region, sum(counts.values()))
+    listed = [Standing(name, counts.pop(name, 0), share or 0.0, share is not None) for name, share in shares.items()]
+    others = [Standing(name, counts[name], 0.0 if shares else None, False) for name in sorted(counts)]
+    return listed + others
+
+
+def _listed(policies: Sequence[Binding], kind: str, key: str) -> dict[str, Place]:
+    """What the enabled policies of a type list, by name."""
+    specs = [binding.spec for binding in policies if binding.enabled and binding.spec.type == kind]
+    return {place['name']: Place(**place) for spec in specs for place in spec.properties[key]}
+
+
+def _place(node: Node, by_region: bool, by_zone: bool) -> str:
+    placement: Any = node.data.get('placement', {})
+    keys = ['region_name'] * by_region + ['zone'] * by_zone
+    return '/'.join(placement[key] for key in keys if placement.get(key)) or NOWHERE
+
+
+def _shares(
+    zones: Mapping[str, Place], regions: Mapping[str, Place], cloud: Inventory, region: str | None, total: int
+) -> dict[str, float | None]:
+    """The ideal of each place that is listed; None for one that is not usable."""
+    if not regions:
+        return _among(zones, cloud.zones(region), total)
+    of_region = _among(regions, dict.fromkeys(cloud.regions(), True), total)
+    if not zones:
+        return of_region
+    ideals: dict[str, float | None] = {}
+    for name, share in of_region.items():
+        known = cloud.zones(name)
+        inside = _among({zone: place for zone, place in zones.items() if zone in known}, known, share or 0.0)
+        if share is not None and not any(known[zone] for zone in inside):
+            ideals[name] = share  # it takes its share without a zone
+        ideals.update({f'{name}/{zone}': ideal for zone, ideal in inside.items()})
+    return ideals
+
+
+def _among(places: Mapping[str, Place], available: Mapping[str, bool], total: float) -> dict[str, float | None]:
+    """Share out by weight; who would exceed a cap gets the cap, and the others what that leaves."""
+    usable = [place for name, place in places.items() if available.get(name)]
+    shares: dict[str, float] = {}
+    while len(shares) < len(usable):
+        open_ones = [place for place in usable if place.name not in shares]
+        left, weight = total - sum(shares.values()), sum(place.weight for place in open_ones)
+        capped = [place for place in open_ones if 0 <= place.cap < left * place.weight / weight]
+        shares.update(
+            {place.name: float(place.cap) for place in capped}
+            or {place.name: left * place.weight / weight for place in open_ones}
+        )
+    return {name: shares.get(name) for name in places}

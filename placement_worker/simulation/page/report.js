@@ -1,0 +1,54 @@
+'use strict';
+(() => {
+  const told = JSON.parse(document.getElementById('data').textContent);
+  const charts = [...document.querySelectorAll('svg.chart')];
+  let at = null;
+
+  function show(i, reader) {
+    at = Math.max(0, Math.min(told.length - 1, i));
+    for (const chart of charts) {
+      const cursor = chart.querySelector('.cursor');
+      cursor.setAttribute('x', Number(chart.dataset.left) + at * Number(chart.dataset.column));
+      cursor.classList.add('there');
+      const readout = chart.parentElement.querySelector('.readout');
+      readout.textContent = chart === reader ? told[at].join(' ') : '';
+    }
+  }
+
+  for (const chart of charts) {
+    chart.addEventListener('pointermove', (event) => {
+      const box = chart.getBoundingClientRect();
+      const x = (event.clientX - box.left) / box.width * chart.viewBox.baseVal.width;
+      show(Math.floor((x - Number(chart.dataset.left)) / Number(chart.dataset.column)), chart);
+    });
+    chart.addEventListener('keydown', (event) => {
+      const page = Math.max(1, Math.round(told.length / 10));
+      const to = {
+        ArrowRight: at === null ? 0 : at + 1, ArrowLeft: at === null ? told.length - 1 : at - 1,
+        PageDown: (at ?? -page) + page, PageUp: (at ?? told.length) - page, Home: 0, End: told.length - 1,
+      }[event.key];
+      if (to !== undefined) {
+        event.preventDefault();
+        show(to, chart);
+      }
+    });
+  }
+
+  for (const button of document.querySelectorAll('button[data-open]')) {
+    button.addEventListener('click', () => {
+      for (const details of document.querySelectorAll('#decisions details')) {
+        details.open = button.dataset.open === 'true';
+      }
+    });
+  }
+
+  function unfold() {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (target instanceof HTMLDetailsElement) {
+      target.open = true;
+      target.querySelector('summary').focus();
+    }
+  }
+  window.addEventListener('hashchange', unfold);
+  unfold();
+})();

@@ -1,0 +1,68 @@
+"""Play a scenario step by step."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from placement_worker.policies.registry import Registry
+from placement_worker.simulation import measures
+from placement_worker.simulation.measures import Standing
+from placement_worker.simulation.scenario import Scenario
+from placement_worker.simulation.steps import Check, Taken, take
+from placement_worker.simulation.world import TICK, World
+
+
+class Record(Struct, frozen=True):
+    """What a step did, and how the cluster stands after it.
+
+    `number`: 0 is the start. `status`: ERROR if a check ended so, empty if none was needed. `as_expected`: whether the
+    checks ended as the step expects. `misplaced` and `skew`: as `measures` says, in nodes.
+    """
+
+    number: int
+    what: str
+    note: str
+    checks: list[Check]
+    status: Literal['OK', 'ERROR', '']
+    changes_world: bool
+    as_expected: bool
+    standings: list[Standing]
+    size: int
+    failed: int
+    misplaced: float
+    skew: float
+
+
+def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator[Record]:
+    """The start, then each step; nothing of the past is kept.
+
+    :param explained: so many steps get their decisions explained in full, the others not at all.
+    """
+    world = World(scenario, registry)
+    yield _record(world, 0, Taken('start'), '', 'OK')
+    for number, step in enumerate(scenario.unrolled(), start=1):
+        world.now += TICK
+        taken = take(world, step, f'{scenario.seed}/{number}', 'full' if number <= explained else 'none')
+        yield _record(world, number, taken, step.note, step.expect)
+
+
+def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> Record:
+    region = world.scenario.cluster.region
+    standings = measures.standings(world.nodes.values(), world.policies, world.inventory, region)
+    failed = any(check.status != 'OK' for check in taken.checks)
+    status: Literal['OK', 'ERROR', ''] = 'ERROR' if failed else 'OK' if taken.checks else ''
+    return Record(
+        number=number,
+        what=taken.what,
+        note=note,
+        checks=taken.checks,
+        changes_world=taken.changes_world,
+        status=status,
+        as_expected=(status or 'OK') == expected,
+        standings=standings,
+        size=len(world.nodes),
+        failed=len(world.failed),
+        misplaced=measures.misplaced(standings),
+        skew=measures.skew(standings),
+    )

@@ -1,0 +1,135 @@
+"""What each kind of step does to the world, and how it is told."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from placement_worker import actions
+from placement_worker.model import Decision, Explain
+from placement_worker.simulation.scenario import Failing, Resize, Step
+from placement_worker.simulation.world import World
+
+
+class Check(Struct, frozen=True):
+    """One policy check of a step, and what the engine did after it."""
+
+    action: str
+    status: str
+    reason: str
+    created: int
+    deleted: int
+    decisions: list[Decision]
+
+
+class Taken(Struct, frozen=True):
+    """What happened, in words, and the checks that it took; `changes_world` if more than a size was asked for."""
+
+    what: str
+    checks: list[Check] = []
+    changes_world: bool = False
+
+
+Ask = Callable[[str, Mapping[str, Any]], Check]
+"""Have an action (its name, its inputs) checked, and run if that is OK."""
+
+
+def take(world: World, step: Step, seed: str, explain: Explain) -> Taken:
+    """Let one step happen.
+
+    :param seed: of whatever the step leaves to chance.
+    """
+
+    def ask(action: str, inputs: Mapping[str, Any]) -> Check:
+        reply, created, deleted = world.check(action, inputs, explain)
+        data = reply.action.data
+        return Check(action, data['status'], data['reason'], created, deleted, reply.decisions)
+
+    return _TAKEN[step.verb](world, getattr(step, step.verb), ask, seed)
+
+
+def _scale_out(_: World, count: int, ask: Ask, __: str) -> Taken:
+    return Taken(f'scale out by {count}', [ask(actions.CLUSTER_SCALE_OUT, {'count': count})])
+
+
+def _scale_in(_: World, count: int, ask: Ask, __: str) -> Taken:
+    return Taken(f'scale in by {count}', [ask(actions.CLUSTER_SCALE_IN, {'count': count})])
+
+
+def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
+    resize = to if isinstance(to, Resize) else Resize(to)
+    if resize.adjustment_type == 'EXACT_CAPACITY':
+        what = f'resize to {resize.number}'
+    else:
+        what = f'resize by {resize.number:+d}{" %" if resize.adjustment_type.endswith("PERCENTAGE") else ""}'
+    inputs = {'adjustment_type': resize.adjustment_type, **msgspec.to_builtins(resize)}
+    return Taken(what, [ask(actions.CLUSTER_RESIZE, inputs)])
+
+
+def _delete_nodes(world: World, count: int, ask: Ask, seed: str) -> Taken:
+    chosen = world.pick(count, seed)
+    checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen})] if chosen else []
+    return Taken(f'delete {_nodes(len(chosen))} by name', checks)
+
+
+def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
+    failing = which if isinstance(which, Failing) else Failing(which)
+    where = '/'.join(filter(None, (failing.region, failing.zone)))
+    failed = world.fail(failing, seed)
+    return Taken(f'{_nodes(failed)} fail{"s" if failed == 1 else ""}{f" in {where}" if where else ""}', [], True)
+
+
+def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
+    """Delete them, then create as many; if they cannot be deleted, they stay."""
+    failed = world.failed
+    if not failed:
+        return Taken('replace failed nodes: there are none')
+    checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})]
+    if checks[0].status == 'OK':
+        checks.append(ask(actions.CLUSTER_SCALE_OUT, {'count': len(failed)}))
+    return Taken(f'replace {len(failed)} failed {"node" if len(failed) == 1 else "nodes"}', checks)
+
+
+def _zone(available: bool) -> Callable[[World, str, Ask, str], Taken]:
+    def taken(world: World, name: str, _: Ask, __: str) -> Taken:
+        world.set_zone(name, available)
+        return Taken(f'zone {name} {"is back" if available else "is lost"}', [], True)
+
+    return taken
+
+
+def _region(known: bool) -> Callable[[World, str, Ask, str], Taken]:
+    def taken(world: World, name: str, _: Ask, __: str) -> Taken:
+        world.set_region(name, known)
+        return Taken(f'region {name} {"is back" if known else "is lost"}', [], True)
+
+    return taken
+
+
+def _properties(key: str, plural: str) -> Callable[[World, Mapping[str, int], Ask, str], Taken]:
+    def taken(world: World, values: Mapping[str, int], _: Ask, __: str) -> Taken:
+        world.set_property(key, values)
+        return Taken(f'{plural}: {", ".join(f"{name} {value}" for name, value in values.items())}', [], True)
+
+    return taken
+
+
+def _nodes(count: int) -> str:
+    return '1 node' if count == 1 else f'{count} nodes'
+
+
+_TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
+    'scale_out': _scale_out,
+    'scale_in': _scale_in,
+    'resize': _resize,
+    'delete_nodes': _delete_nodes,
+    'fail_nodes': _fail_nodes,
+    'replace_failed': _replace_failed,
+    'lose_zone': _zone(False),
+    'restore_zone': _zone(True),
+    'lose_region': _region(False),
+    'restore_region': _region(True),
+    'weights': _properties('weight', 'weights'),
+    'caps': _properties('cap', 'caps'),
+}

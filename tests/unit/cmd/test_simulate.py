@@ -1,0 +1,141 @@
+"""placement-policy simulate."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from placement_worker.simulation import scenario as scenarios
+from tests.requests import deletion_policy, zone_policy
+
+SCENARIO = {
+    'title': 'Test',
+    'cloud': {'zones': {'a': True, 'b': True}},
+    'policies': [zone_policy('a', 'b'), deletion_policy()],
+    'steps': [{'scale_out': 3, 'note': 'First.'}, {'lose_zone': 'b'}, {'scale_in': 1}],
+}
+
+
+def test_each_step_has_a_table_and_the_run_a_summary(program):
+    status, out, err = program('simulate', 's', s=SCENARIO)
+
+    assert (status, err) == (0, '')
+    assert out.splitlines()[:10] == [
+        'Step 1: scale out by 3 (First.)',
+        '    CLUSTER_SCALE_OUT: OK, Completed policy checking.',
+        '    +-------+-------+-------+-----------+--------+',
+        '    | place | nodes | ideal | deviation | usable |',
+        '    +-------+-------+-------+-----------+--------+',
+        '    | a     |     2 |   1.5 |       0.5 | yes    |',
+        '    | b     |     1 |   1.5 |      -0.5 | yes    |',
+        '    +-------+-------+-------+-----------+--------+',
+        '    3 nodes; 0.5 off their ideal, skew 1.0',
+        '',
+    ]
+    assert out.splitlines()[-1] == (
+        '3 steps, 2 checks, 0 of them with errors; 3 nodes created, 1 deleted; off their ideal 0.83 on average, '
+        '1.0 at worst'
+    )
+
+
+def test_the_greedy_rule_is_shown_beside_ours(program):
+    steps = {**SCENARIO, 'cloud': {'zones': dict.fromkeys('abc', True)}, 'policies': [zone_policy('a', 'b', 'c')]}
+
+    _, out, _ = program('simulate', 's', '--compare', 'greedy', s={**steps, 'steps': [{'scale_out': 4}]})
+
+    assert '    | c     |     1 |   1.3 |      -0.3 | yes    |      0 |' in out
+    assert '    greedy: 4 nodes; 1.3 off their ideal, skew 2.0' in out
+    assert out.splitlines()[-1].startswith('greedy: 1 steps, ')
+
+
+def test_scripts_get_a_line_of_json_a_step(program):
+    status, out, _ = program('simulate', 's', '-f', 'jsonl', s=SCENARIO)
+
+    lines = [json.loads(line)['ours'] for line in out.splitlines()]
+    assert status == 0
+    assert [(line['number'], line['size'], line['status']) for line in lines] == [
+        (1, 3, 'OK'),
+        (2, 3, ''),
+        (3, 2, 'OK'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('options', 'shown'),
+    [([], [150]), (['--every', '40'], [40, 80, 120, 150]), (['--every', '0'], [150])],
+)
+def test_of_a_long_run_only_some_steps_are_shown(program, options, shown):
+    long = {**SCENARIO, 'steps': [{'repeat': 75, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}]}
+
+    _, out, _ = program('simulate', 's', '-f', 'jsonl', *options, s=long)
+
+    assert [json.loads(line)['ours']['number'] for line in out.splitlines()] == shown
+
+
+def test_what_the_scenario_does_not_expect_is_shown_and_is_status_1(program):
+    status, out, _ = program('simulate', 's', s={**SCENARIO, 'steps': [{'scale_out': 1, 'expect': 'ERROR'}]})
+
+    assert status == 1
+    assert '    That is not what the scenario expects.' in out
+    assert out.splitlines()[-1] == '1 steps did not end as the scenario expects.'
+
+
+def test_picture_and_report_are_written(program, tmp_path):
+    status, _, err = program('simulate', 'zone-outage', '--plot', 'p.svg', '--report', 'r.html', '--explained', '2')
+
+    assert (status, err) == (0, '')
+    assert '<svg' in (tmp_path / 'p.svg').read_text()
+    page = (tmp_path / 'r.html').read_text()
+    assert page.startswith('<!DOCTYPE html>')
+    assert page.count('<details id=') == 2
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (
+            ['none'],
+            'none: no such file; name one, or a shipped scenario: capped-regions, growing-weights, zone-outage',
+        ),
+        (['s', '--plot', 'p.pdf'], 'p.pdf: a picture is SVG or PNG; let the name end in .svg or .png'),
+        (
+            ['s', '--every', 'x'],
+            'argument --every: expected a number of steps, got x; placement-policy simulate --help ',
+        ),
+        (['s', '--report', '/none/r.html'], '/none: No such folder'),
+        (['s', '--plot', '/none/r.svg'], '/none: No such folder'),
+        (['bad'], 'bad is no scenario: expected only keys that it has, got `$.titel` (did you mean `title`?)'),
+        (['empty'], 'empty is empty'),
+        (['policy'], 'Policy type `x-1.0` is not installed - at `$.policies[0].spec`'),
+    ],
+)
+def test_whatever_is_wrong_is_told_in_one_line(program, arguments, message):
+    unknown = {'id': 'x', 'spec': {'type': 'x', 'version': 1}}
+    files = {'s': SCENARIO, 'bad': {'titel': 1}, 'empty': '', 'policy': {**SCENARIO, 'policies': [unknown]}}
+
+    status, out, err = program('simulate', *arguments, **files)
+
+    assert (status, out) == (2, '')
+    assert err.startswith(f'placement-policy simulate: {message}')
+    assert err.count('\n') == 1
+
+
+def test_without_matplotlib_it_says_how_to_install_it_before_anything_is_played(tmp_path):
+    code = (
+        'import sys; sys.modules["matplotlib"] = None; from placement_worker.cmd.cli import main; '
+        'sys.argv = ["p", "simulate", "zone-outage", "--plot", "p.svg"]; sys.exit(main())'
+    )
+
+    done = subprocess.run([sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr == (
+        "placement-policy simulate: matplotlib is missing; install it with: pip install 'placement-worker[plot]'\n"
+    )
+
+
+def test_a_shipped_scenario_is_known_by_its_name():
+    assert sorted(path.name for path in scenarios.shipped().values()) == [
+        f'{name}.yaml' for name in scenarios.shipped()
+    ]

@@ -1,0 +1,52 @@
+"""Scenarios for tests."""
+
+import json
+
+import pytest
+
+from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation.run import play
+from tests.requests import deletion_policy, region_policy, zone_policy
+
+ZONES = {'zones': {'a': True, 'b': True, 'c': True}}
+REGIONS = {'regions': {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}}}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Write a scenario to a file, and read it."""
+
+    def loaded(steps, policies=None, **more):
+        file = tmp_path / 'scenario.json'
+        policies = [zone_policy('a', 'b', 'c'), deletion_policy()] if policies is None else policies
+        told = {'title': 'Test', 'cloud': ZONES, 'policies': policies, 'steps': steps, **more}
+        file.write_text(json.dumps(told))
+        return scenarios.load(str(file))
+
+    return loaded
+
+
+@pytest.fixture
+def run(load, registry):
+    """Play steps, and return the records without the start."""
+
+    def played(steps, policies=None, explained=0, **more):
+        return list(play(load(steps, policies, **more), registry, explained))[1:]
+
+    return played
+
+
+@pytest.fixture
+def over_regions():
+    """What a scenario over two regions says besides its steps."""
+    policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy()]
+    return {'cloud': REGIONS, 'policies': policies}
+
+
+def held(record):
+    """The place of each node, in numbers."""
+    return {one.name: one.nodes for one in record.standings}
+
+
+def ideals(record):
+    return {one.name: None if one.ideal is None else round(one.ideal, 3) for one in record.standings}

@@ -1,0 +1,76 @@
+"""What is kept of a run: enough, and never more."""
+
+import msgspec
+import pytest
+
+from placement_worker.simulation import history as histories
+from placement_worker.simulation.history import History, Moment
+from placement_worker.simulation.measures import Standing
+from placement_worker.simulation.run import Record
+from placement_worker.simulation.steps import Check
+
+
+def record(number, **more):
+    checks = [Check('CLUSTER_SCALE_OUT', 'OK', 'fine', 2, 1, [])] if number else []
+    fields = {
+        'number': number, 'what': 'x', 'note': '', 'checks': checks, 'status': 'OK' if number else '',
+        'changes_world': False, 'as_expected': True, 'standings': [Standing('a', number, float(number), True)],
+        'size': number, 'failed': 0, 'misplaced': 0.0, 'skew': 0.0,
+    }  # fmt: skip
+    return Record(**{**fields, **more})
+
+
+def filled(steps, explained=0):
+    history = History(explained)
+    for number in range(steps + 1):
+        history.add(Moment(record(number)))
+    return history
+
+
+def test_a_short_run_is_kept_whole():
+    history = filled(20)
+
+    assert [moment.ours.number for moment in history.moments] == list(range(21))
+    assert history.stride == 1
+
+
+@pytest.mark.parametrize('steps', [599, 600, 601, 5000, 100_001])
+def test_of_a_long_run_first_last_and_evenly_spread_ones_are_kept(steps):
+    history = filled(steps)
+
+    numbers = [moment.ours.number for moment in history.moments]
+    assert (numbers[0], numbers[-1]) == (0, steps)
+    assert len(numbers) <= histories.POINTS + 1
+    assert all(number % history.stride == 0 for number in numbers[:-1])
+    assert len(numbers) > min(steps, histories.POINTS // 2)
+    assert numbers == sorted(set(numbers))
+
+
+def test_the_decisions_of_the_first_steps_are_kept_and_of_no_other():
+    history = filled(50, explained=3)
+
+    assert [moment.ours.number for moment in history.explained] == [1, 2, 3]
+    assert all(moment.ours.checks for moment in history.explained)
+    assert not any(moment.ours.checks for moment in history.moments)
+
+
+def test_all_steps_are_summed_up():
+    history = History()
+    history.add(Moment(record(0), record(0)))
+    history.add(Moment(record(1, misplaced=3.0), record(1, status='ERROR', as_expected=False, misplaced=1.0)))
+    history.add(Moment(record(2, misplaced=1.0), record(2)))
+
+    assert msgspec.to_builtins(history.ours) == {
+        'steps': 2, 'checks': 2, 'errors': 0, 'unexpected': 0, 'created': 4, 'deleted': 2, 'worst': 3.0,
+        'misplaced': 4.0,
+    }  # fmt: skip
+    assert (history.ours.mean, history.other.errors, history.other.unexpected) == (2.0, 1, 1)
+
+
+def test_every_place_is_named_once_in_its_order():
+    history = History()
+    standings = [[Standing(name, 1, None, True) for name in names] for names in ('ba', 'bc', 'd')]
+    history.add(Moment(record(0, standings=standings[0]), record(0, standings=standings[1])))
+    history.add(Moment(record(1, standings=standings[2])))
+
+    assert history.places == ['b', 'a', 'c', 'd']

@@ -1,0 +1,167 @@
+"""The page holds everything it needs, everything that was decided, and nothing that could run away with it."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from placement_worker.simulation import greedy, plot, report
+from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation.history import History, Moment
+from placement_worker.simulation.run import play
+from tests.requests import zone_policy
+
+EVIL = '<script>alert("1")</script>'
+VOID = {'meta', 'link', 'rect', 'path', 'line'}
+
+
+def played(scenario, registry, *, compared=True, explained=1000):
+    history = History(explained)
+    ours = play(scenario, registry, explained)
+    other = play(scenario, greedy.registry(registry), explained) if compared else iter(lambda: None, 0)
+    for pair in zip(ours, other, strict=False):
+        history.add(Moment(*pair))
+    return history
+
+
+class Elements(HTMLParser):
+    """All elements with their attributes; sees to it that each is closed in its order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self._open = [], []
+        self.feed(text)
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.fixture(params=sorted(scenarios.shipped()))
+def page(request, registry):
+    scenario = scenarios.load(request.param)
+    return report.page(scenario, played(scenario, registry))
+
+
+def test_the_page_is_well_formed_and_every_reference_inside_it_leads_somewhere(page):
+    elements = Elements(page).found
+    ids = [attributes['id'] for _, attributes in elements if 'id' in attributes]
+    references = [
+        name
+        for _, attributes in elements
+        for key in ('aria-labelledby', 'aria-describedby', 'for')
+        for name in attributes.get(key, '').split()
+    ]
+    references += [a['href'][1:] for _, a in elements if a.get('href', '').startswith('#')]
+
+    assert len(ids) == len(set(ids))
+    assert set(references) <= set(ids)
+
+
+def test_nothing_is_fetched_from_anywhere(page):
+    elements = Elements(page).found
+    addresses = [a[key] for _, a in elements for key in ('src', 'href', 'action', 'data', 'srcset') if key in a]
+
+    assert [address for address in addresses if not address.startswith(('#', 'data:,'))] == []
+    assert re.findall(r'url\(|@import|https?:', page) == []
+    (policy,) = [a['content'] for tag, a in elements if a.get('http-equiv') == 'Content-Security-Policy']
+    assert policy.startswith("default-src 'none';")
+
+
+def test_every_step_is_explained_and_has_a_row(page):
+    elements = Elements(page).found
+    details = [a['id'] for tag, a in elements if tag == 'details']
+
+    assert details == [f'step-{number}' for number in range(1, len(details) + 1)]
+    assert len(details) > 15
+    assert len(re.findall(r'<th scope="row">', page)) >= len(details)
+
+
+def test_every_chart_has_title_and_description_and_can_be_reached_by_keyboard(page):
+    charts = [a for tag, a in Elements(page).found if tag == 'svg' and a.get('class') == 'chart']
+
+    assert len(charts) == 4
+    for chart in charts:
+        assert (chart['role'], chart['tabindex']) == ('img', '0')
+        title, description = chart['aria-labelledby'].split()
+        assert re.search(rf'<title id="{title}">[^<]+</title>', page)
+        assert re.search(rf'<desc id="{description}">[^<]+</desc>', page)
+
+
+def test_the_same_scenario_gives_the_same_page(registry):
+    scenario = scenarios.load('zone-outage')
+
+    assert report.page(scenario, played(scenario, registry)) == report.page(scenario, played(scenario, registry))
+
+
+def test_without_comparison_nothing_is_said_of_another_rule(registry):
+    scenario = scenarios.load('zone-outage')
+
+    page = report.page(scenario, played(scenario, registry, compared=False))
+
+    assert 'greedy' not in page
+    assert page.count('class="chart"') == 3
+
+
+def test_whatever_a_scenario_is_called_stays_text(load, registry):
+    policies = [{**zone_policy('a', EVIL), 'name': EVIL}]
+    cloud = {'zones': {'a': True, EVIL: True}}
+    scenario = load([{'scale_out': 3, 'note': EVIL}], policies, cloud=cloud, title=EVIL, description=EVIL)
+
+    page = report.page(scenario, played(scenario, registry))
+
+    assert 'alert' in page
+    assert EVIL not in page
+    assert [tag for tag, _ in Elements(page).found].count('script') == 2
+
+
+def test_a_long_run_says_what_it_does_not_show(load, registry):
+    scenario = load([{'repeat': 700, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}])
+
+    page = report.page(scenario, played(scenario, registry, explained=5))
+
+    assert 'The first 5 of 1,400 steps are explained.' in page
+    assert 'Of this long run each 4th step is drawn.' in page
+    assert len(page) < 500_000
+
+
+def test_more_places_than_colours_are_drawn_as_others(load, registry):
+    names = [f'z{number}' for number in range(12)]
+    scenario = load([{'scale_out': 30}], [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)})
+
+    page = report.page(scenario, played(scenario, registry))
+
+    assert re.findall(r'</svg>(\w+)</li>', page)[:8] == [*names[:7], 'others']
+
+
+@pytest.mark.parametrize('suffix', ['svg', 'png'])
+def test_a_picture_is_drawn(registry, tmp_path, suffix):
+    scenario = scenarios.load('capped-regions')
+    file = tmp_path / f'plot.{suffix}'
+
+    plot.check(str(file))
+    plot.draw(scenario, played(scenario, registry), str(file))
+
+    start = file.read_bytes()[:300]
+    assert start.startswith(b'\x89PNG') if suffix == 'png' else b'<svg' in start or b'<!DOCTYPE svg' in start
+
+
+def test_the_same_scenario_gives_the_same_picture(registry, tmp_path):
+    scenario = scenarios.load('zone-outage')
+    for name in ('1.svg', '2.svg'):
+        plot.draw(scenario, played(scenario, registry, compared=False), str(tmp_path / name))
+
+    assert (tmp_path / '1.svg').read_bytes() == (tmp_path / '2.svg').read_bytes()
+
+
+def test_a_picture_of_another_kind_is_refused():
+    with pytest.raises(plot.CannotPlot, match=r'a picture is SVG or PNG; let the name end in \.svg or \.png'):
+        plot.check('plot.pdf')

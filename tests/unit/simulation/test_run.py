@@ -1,0 +1,258 @@
+"""Each kind of step does to cluster and cloud what it says."""
+
+import itertools
+
+import msgspec
+import pytest
+
+from placement_worker import actions, errors
+from placement_worker.policies.base import BEFORE, Policy, on
+from placement_worker.policies.registry import Registry
+from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation.run import play
+from tests.requests import deletion_policy, region_policy, zone_policy
+from tests.unit.simulation.conftest import held, ideals
+
+
+def test_growing_shrinking_and_resizing_go_through_the_policies(run):
+    records = run([{'scale_out': 7}, {'scale_in': 2}, {'resize': 9}, {'resize': {'number': 6}}])
+
+    assert [held(record) for record in records] == [
+        {'a': 3, 'b': 2, 'c': 2},
+        {'a': 2, 'b': 2, 'c': 1},
+        {'a': 3, 'b': 3, 'c': 3},
+        {'a': 2, 'b': 2, 'c': 2},
+    ]
+    assert [record.what for record in records] == ['scale out by 7', 'scale in by 2', 'resize to 9', 'resize to 6']
+    assert [(check.created, check.deleted) for record in records for check in record.checks] == [
+        (7, 0), (0, 2), (4, 0), (0, 3),
+    ]  # fmt: skip
+
+
+def test_a_resize_takes_senlins_inputs(run):
+    by_percent = {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}
+    too_much = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 9, 'max_size': 7}
+
+    records = run([{'scale_out': 4}, {'resize': by_percent}, {'resize': too_much}])
+
+    assert [record.size for record in records] == [4, 6, 7]
+    assert [record.what for record in records[1:]] == ['resize by +50 %', 'resize by +9']
+
+
+def test_the_cluster_starts_with_the_nodes_that_the_scenario_gives_it(load, registry):
+    nodes = [{'count': 2, 'zone': 'b'}, {'count': 1}]
+
+    start, after = play(load([{'scale_out': 1}], cluster={'nodes': nodes}), registry)
+
+    assert held(start) == {'a': 0, 'b': 2, 'c': 0, '(no known place)': 1}
+    assert held(after)['a'] == 1
+
+
+def test_a_lost_zone_gets_nothing_until_it_is_back(run):
+    records = run([
+        {'scale_out': 3}, {'lose_zone': 'b'}, {'scale_out': 2}, {'restore_zone': 'b'}, {'scale_out': 1},
+    ])  # fmt: skip
+
+    assert [held(record)['b'] for record in records] == [1, 1, 1, 1, 2]
+    assert [record.changes_world for record in records] == [False, True, False, True, False]
+    assert ideals(records[1]) == {'a': 1.5, 'b': 0.0, 'c': 1.5}
+
+
+def test_a_lost_region_gets_nothing_until_it_is_back(run, over_regions):
+    records = run(
+        [{'scale_out': 6}, {'lose_region': 'R2'}, {'scale_out': 2}, {'restore_region': 'R2'}, {'scale_out': 2}],
+        **over_regions,
+    )
+
+    assert [held(record)['R2/a'] for record in records] == [3, 3, 3, 3, 5]
+    assert ideals(records[1]) == {'R1/a': 3.0, 'R1/b': 3.0, 'R2/a': 0.0}
+
+
+def test_a_zone_of_one_region_is_lost_alone_and_one_without_region_everywhere(run, over_regions):
+    grow = {'scale_out': 2}
+
+    alone = run([grow, {'lose_zone': 'R1/a'}, {'scale_out': 4}], **over_regions)[-1]
+    everywhere = run([grow, {'lose_zone': 'a'}, {'scale_out': 4}], **over_regions)[-1]
+
+    assert held(alone) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 3}
+    assert held(everywhere) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 1, 'R2': 2}
+    assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 3.0, 'R2/a': 0.0, 'R2': 3.0}
+
+
+def test_weights_and_caps_change_what_comes_next(run):
+    weights = run([{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}], [zone_policy('a', 'b')])[-1]
+    caps = run([{'caps': {'R1': 1}}, {'scale_out': 4}], [region_policy('R1', 'R2')], cloud={'regions': ['R1', 'R2']})[
+        -1
+    ]
+
+    assert held(weights) == {'a': 8, 'b': 2}
+    assert held(caps) == {'R1': 1, 'R2': 3}
+    assert ideals(caps) == {'R1': 1.0, 'R2': 3.0}
+
+
+@pytest.mark.parametrize(
+    ('which', 'failed'),
+    [
+        ('5%', 1),
+        (3, 3),
+        ('50 %', 10),
+        (99, 20),
+        ('7%', 1),
+        ('8%', 2),
+        ('1%', 1),
+        ('0%', 0),
+        ({'zone': 'a'}, 7),
+        ({'zone': 'b', 'count': 2}, 2),
+    ],
+)
+def test_so_many_nodes_fail_as_the_step_says(run, which, failed):
+    record = run([{'scale_out': 20}, {'fail_nodes': which}])[-1]
+
+    assert (record.failed, record.size) == (failed, 20)
+
+
+def test_the_seed_chooses_who_fails(load, registry):
+    def failed(**more):
+        policies = [zone_policy('a', 'b', 'c'), deletion_policy()]
+        scenario = load([{'scale_out': 30}, {'fail_nodes': 9}, {'scale_in': 9}], policies, **more)
+        return str(list(play(scenario, registry, explained=9)))
+
+    assert failed(seed=1) == failed(seed=1)
+    assert failed(seed=1) != failed(seed=2)
+
+
+def test_failed_nodes_are_replaced_where_there_is_room(run):
+    records = run([{'scale_out': 6}, {'lose_zone': 'a'}, {'fail_nodes': {'zone': 'a'}}, {'replace_failed': True}])
+
+    assert held(records[-1]) == {'a': 0, 'b': 3, 'c': 3}
+    assert [check.action for check in records[-1].checks] == ['CLUSTER_DEL_NODES', 'CLUSTER_SCALE_OUT']
+    assert records[-1].failed == 0
+
+
+def test_without_a_policy_the_failed_ones_are_replaced_and_no_others(run):
+    record = run([{'scale_out': 9}, {'fail_nodes': 2}, {'replace_failed': True}], [])[-1]
+
+    assert (record.failed, record.size) == (0, 9)
+
+
+class Guard(Policy):
+    """Lets nobody delete nodes by name."""
+
+    name = 'test.guard'
+    versions = {'1.0': msgspec.defstruct('Properties', [])}
+    priority = 1
+    targets = on(BEFORE, actions.CLUSTER_DEL_NODES)
+
+    def check(self, request, state):
+        raise errors.Rejected('Nobody may.')
+
+
+def test_failed_nodes_that_may_not_be_deleted_stay_and_none_is_created_for_them(load):
+    policy = {'id': 'guard', 'spec': {'type': 'test.guard', 'version': '1.0'}}
+    steps = [{'scale_out': 3}, {'fail_nodes': 1}, {'replace_failed': True, 'expect': 'ERROR'}]
+
+    *_, record = play(load(steps, [policy]), Registry([('test.guard-1.0', Guard)]))
+
+    assert (record.size, record.failed, [check.reason for check in record.checks]) == (3, 1, ['Nobody may.'])
+
+
+def test_nothing_failed_nothing_replaced(run):
+    assert run([{'scale_out': 1}, {'replace_failed': True}])[-1].checks == []
+
+
+def test_nodes_may_be_deleted_by_name(run):
+    record = run([{'scale_out': 6}, {'delete_nodes': 2}])[-1]
+
+    assert (record.size, record.what) == (4, 'delete 2 nodes by name')
+    assert record.checks[0].action == 'CLUSTER_DEL_NODES'
+
+
+def test_without_a_policy_the_engine_creates_anywhere_and_deletes_any(run):
+    records = run([{'scale_out': 5}, {'scale_in': 2}, {'delete_nodes': 1}], [])
+
+    assert [held(record) for record in records] == [{'(no known place)': n} for n in (5, 3, 2)]
+    assert ideals(records[-1]) == {'(no known place)': None}
+    assert (records[-1].misplaced, records[-1].skew) == (0, 0)
+
+
+def test_a_check_that_fails_changes_nothing_and_may_be_what_is_expected(run):
+    policies = [region_policy('R1', 'R2')]
+    steps = [{'caps': {'R1': 2, 'R2': 2}}, {'scale_out': 5}, {'scale_out': 5, 'expect': 'ERROR'}]
+    steps += [{'scale_out': 4, 'expect': 'ERROR'}]
+
+    _, failed, expected, wrong = run(steps, policies, cloud={'regions': ['R1', 'R2']})
+
+    assert (failed.status, failed.size, failed.as_expected) == ('ERROR', 0, False)
+    assert failed.checks[0].reason == 'There is no feasible plan to handle all nodes.'
+    assert (expected.status, expected.as_expected) == ('ERROR', True)
+    assert (wrong.status, wrong.size, wrong.as_expected) == ('OK', 4, False)
+
+
+def test_so_many_steps_are_explained_in_full(run):
+    records = run([{'scale_out': 3}, {'scale_in': 1}, {'scale_in': 1}], explained=2)
+
+    explained = [bool(record.checks[0].decisions[0].details) for record in records]
+    assert explained == [True, True, False]
+    assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest'
+
+
+def test_how_far_nodes_are_off_is_measured_in_nodes(run):
+    record = run([{'scale_out': 9}, {'lose_zone': 'c'}])[-1]
+
+    assert [(one.name, one.deviation, one.usable) for one in record.standings] == [
+        ('a', -1.5, True), ('b', -1.5, True), ('c', 3.0, False),
+    ]  # fmt: skip
+    assert (record.misplaced, record.skew) == (3.0, 4.5)
+
+
+def test_what_caps_keep_out_counts_for_the_other_regions(run):
+    policy = region_policy(('R1', 300), ('R2', 100), ('R3', 100))
+    steps = [{'caps': {'R1': 10, 'R2': 4}}, {'scale_out': 24}]
+
+    record = run(steps, [policy], cloud={'regions': ['R1', 'R2', 'R3']})[-1]
+
+    assert held(record) == ideals(record) == {'R1': 10, 'R2': 4, 'R3': 10}
+
+
+@pytest.mark.parametrize(
+    ('policy', 'error'),
+    [
+        (zone_policy(), errors.InvalidSpec),
+        ({'id': 'x', 'spec': {'type': 'none', 'version': 1}}, errors.PolicyTypeNotFound),
+    ],
+)
+def test_policies_that_are_none_are_refused_before_the_first_step(load, registry, policy, error):
+    with pytest.raises(error, match=r'\$\.policies\[0\]\.spec'):
+        next(play(load([{'scale_out': 1}], [policy]), registry))
+
+
+def test_a_cap_for_a_zone_is_refused_as_zones_have_none(run):
+    with pytest.raises(errors.InvalidSpec, match='unknown field `cap`'):
+        run([{'caps': {'a': 1}}, {'scale_out': 1}])
+
+
+def test_what_is_kept_of_a_long_run_does_not_grow(load, registry):
+    scenario = load([{'repeat': 1_000_000, 'steps': [{'scale_out': 2}, {'scale_in': 2}]}])
+
+    records = list(itertools.islice(play(scenario, registry), 5))
+
+    assert scenario.length == 2_000_000
+    assert [record.size for record in records] == [0, 2, 0, 2, 0]
+
+
+@pytest.mark.parametrize('name', sorted(scenarios.shipped()))
+def test_the_shipped_scenarios_end_as_they_say(name, registry):
+    records = list(play(scenarios.load(name), registry))
+
+    assert all(record.as_expected for record in records)
+
+
+def test_no_zone_is_a_whole_node_off_as_the_shipped_scenario_of_weights_says(registry):
+    records = list(play(scenarios.load('growing-weights'), registry))
+
+    assert records[-1].size == 1000
+    assert max(abs(one.deviation) for record in records for one in record.standings) < 1
+
+
+def test_three_scenarios_are_shipped():
+    assert list(scenarios.shipped()) == ['capped-regions', 'growing-weights', 'zone-outage']

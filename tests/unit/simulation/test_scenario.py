@@ -1,0 +1,73 @@
+"""A scenario's file is checked to the last key, before anything is played."""
+
+import json
+
+import pytest
+
+from placement_worker import documents, errors
+from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation.scenario import InvalidScenario
+from tests.requests import zone_policy
+
+GOOD = {'title': 'T', 'cloud': {'zones': {'a': True}}, 'policies': [zone_policy('a')], 'steps': [{'scale_out': 1}]}
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'titel': 'x'}, '`$.titel` (did you mean `title`?)'),
+        ({'steps': []}, 'Expected `array` of length >= 1'),
+        ({'steps': [{'scale_up': 1}]}, '`$.steps[0].scale_up` (did you mean `scale_out`?)'),
+        ({'steps': [{}]}, 'got none - at `$.steps[0]`'),
+        ({'steps': [{'scale_out': 1, 'scale_in': 1}]}, 'got scale_out and scale_in - at `$.steps[0]`'),
+        ({'steps': [{'scale_out': -1}]}, 'Expected `int` >= 0, got `-1` - at `$.steps[0].scale_out`'),
+        ({'steps': [{'scale_out': 'x'}]}, 'Expected `int | null`, got `str` - at `$.steps[0].scale_out`'),
+        ({'steps': [{'fail_nodes': '5 percent'}]}, 'at `$.steps[0].fail_nodes`'),
+        ({'steps': [{'fail_nodes': '101%'}]}, 'at `$.steps[0].fail_nodes`'),
+        ({'steps': [{'repeat': 2}]}, 'Expected `repeat` and `steps` together, got'),
+        ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, '`$.steps[0].steps[0].x`'),
+        ({'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]}, 'does not have: zone R/a, zone z'),
+        ({'steps': [{'lose_region': 'R'}]}, 'does not have: region R'),
+        ({'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]}, 'does not have: place z in a policy'),
+        ({'cloud': {'zone': 1}}, 'does not describe a cloud: Object contains unknown field `zone`'),
+        ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_path(tmp_path, change, message):
+    file = tmp_path / 'f.json'
+    file.write_text(json.dumps({**GOOD, **change}))
+
+    with pytest.raises((InvalidScenario, errors.InvalidInventory)) as raised:
+        scenarios.load(str(file))
+
+    assert message in str(raised.value)
+
+
+def test_a_name_that_is_no_file_gets_the_shipped_ones_named():
+    with pytest.raises(InvalidScenario, match='none: no such file; name one, or a shipped scenario: capped-regions, '):
+        scenarios.load('none')
+
+
+def test_a_file_of_several_documents_is_refused(tmp_path):
+    file = tmp_path / 'f.yaml'
+    file.write_text(f'{json.dumps(GOOD)}\n---\n{json.dumps(GOOD)}\n')
+
+    with pytest.raises(InvalidScenario, match='holds 2 documents'):
+        scenarios.load(str(file))
+
+
+def test_a_file_that_is_no_yaml_is_refused(tmp_path):
+    (tmp_path / 'f').write_text('a: [')
+
+    with pytest.raises(documents.Malformed):
+        scenarios.load(str(tmp_path / 'f'))
+
+
+def test_repeated_steps_are_unrolled_as_often_as_they_are_and_counted(load):
+    inner = {'repeat': 3, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}
+    scenario = load([{'resize': 5}, {'repeat': 2, 'steps': [inner, {'scale_out': 2}]}])
+
+    verbs = [step.verb for step in scenario.unrolled()]
+
+    assert verbs == ['resize', *(['scale_out', 'scale_in'] * 3 + ['scale_out']) * 2]
+    assert scenario.length == len(verbs)
