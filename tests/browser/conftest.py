@@ -1,0 +1,73 @@
+"""Reports in headless Chromium, driven by Playwright; tools/test-browser installs both."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from placement_worker.policies.registry import Registry
+from placement_worker.simulation import greedy, report
+from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation.history import History, Moment
+from placement_worker.simulation.run import play
+
+HERE = Path(__file__).parent
+NAMES = ('chromium', 'chromium-browser', 'google-chrome')
+QUIET = (
+    '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync',
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope='session')
+def chromium():
+    """The browser, one for all tests."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # the other tests do without it
+
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    assert found, f'No Chromium is installed (looked for {", ".join(NAMES)}); run tools/test-browser'
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope='session', params=sorted(scenarios.shipped()))
+def report_file(request, tmp_path_factory):
+    """The report of each shipped scenario, with the greedy rule beside ours."""
+    registry = Registry.installed()
+    scenario = scenarios.load(request.param)
+    history = History(1000)
+    ours, other = play(scenario, registry, 1000), play(scenario, greedy.registry(registry), 1000)
+    for pair in zip(ours, other, strict=True):
+        history.add(Moment(*pair))
+    file = tmp_path_factory.mktemp('report') / 'report.html'
+    file.write_text(report.page(scenario, history))
+    return file
+
+
+@pytest.fixture
+def visit(chromium, report_file):
+    """Open the report without a network; what it asks for and what goes wrong in it is noted."""
+    contexts = []
+
+    def opened(width=1180, **more):
+        context = chromium.new_context(viewport={'width': width, 'height': 900}, offline=True, **more)
+        contexts.append(context)
+        page = context.new_page()
+        page.asked, page.wrong = [], []
+        page.on('request', lambda request: page.asked.append(request.url))
+        page.on('console', lambda message: page.wrong.append(message.text))
+        page.on('pageerror', lambda error: page.wrong.append(str(error)))
+        page.goto(report_file.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()

@@ -1,0 +1,201 @@
+"""The report can be read alone, offline, with the keyboard, in the dark, on a narrow screen, and without scripts."""
+
+import itertools
+
+import pytest
+
+CONTRAST = """() => {
+    const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const parse = (text) => {  // by painting it: computed colours may be of any notation
+        canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
+    };
+    const over = (top, under) => top.slice(0, 3).map((c, i) => c * top[3] + under[i] * (1 - top[3])).concat(1);
+    const luminance = (c) => {
+        const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        const [r, g, b] = c.slice(0, 3).map((v) => linear(v / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (e) => {
+        const chain = [];
+        for (let at = e; at; at = at.parentElement) chain.unshift(parse(getComputedStyle(at).backgroundColor));
+        return chain.reduce((under, top) => over(top, under), [255, 255, 255, 1]);
+    };
+    document.querySelectorAll('details').forEach((d) => { d.open = true; });
+    const poor = [];
+    for (const e of document.querySelectorAll('body *')) {
+        const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+        if (!own || !e.getClientRects().length || e.closest('script, style, desc, title')) continue;
+        const style = getComputedStyle(e);
+        const [a, b] = [luminance(parse(e.closest('svg') ? style.fill : style.color)), luminance(behind(e))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) poor.push([e.tagName, e.className?.baseVal ?? e.className, ratio.toFixed(2)].join(' '));
+    }
+    return [...new Set(poor)];
+}"""
+FOCUSED = """() => {
+    const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+    return {
+        what: e.tagName.toLowerCase() + '.' + (e.className.baseVal ?? e.className), text: e.textContent.slice(0, 40),
+        outlined: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2, top: box.top, left: box.left,
+    };
+}"""
+
+
+def test_it_asks_for_nothing_but_itself_and_nothing_goes_wrong(visit, report_file):
+    page = visit()
+
+    assert page.asked == [report_file.as_uri()]
+    assert page.wrong == []
+
+
+def test_the_tabulator_key_reaches_everything_in_order_and_shows_where_it_is(visit):
+    page = visit()
+    seen = []
+    for _ in range(15):
+        page.keyboard.press('Tab')
+        seen.append(page.evaluate(FOCUSED))
+
+    assert (seen[0]['text'], seen[0]['top'] >= 0, seen[0]['left'] >= 0) == ('Skip to the charts', True, True)
+    assert [one['what'] for one in seen[1:5]] == ['a.'] * 4
+    assert [one['what'] for one in seen[5:9]] == ['svg.chart'] * 4
+    assert seen[9]['what'] == 'div.scroll'
+    assert all(one['outlined'] for one in seen), [one for one in seen if not one['outlined']]
+
+
+def test_the_skip_link_leads_to_the_charts(visit):
+    page = visit()
+
+    page.keyboard.press('Tab')
+    page.keyboard.press('Enter')
+    page.keyboard.press('Tab')
+
+    assert page.evaluate(FOCUSED)['what'] == 'svg.chart'
+
+
+def test_arrow_keys_read_a_chart_step_by_step(visit):
+    page = visit()
+    chart = page.locator('svg.chart').first
+    readout = page.locator('.readout').first
+    chart.focus()
+    last = page.evaluate("JSON.parse(document.getElementById('data').textContent).length") - 1
+
+    told = {}
+    for key in ('ArrowRight', 'ArrowRight', 'ArrowLeft', 'End', 'ArrowRight', 'Home', 'ArrowLeft'):
+        page.keyboard.press(key)
+        told.setdefault(key, []).append(readout.inner_text().split(':')[0])
+
+    assert told == {
+        'ArrowRight': ['Step 0', 'Step 1', f'Step {last}'],
+        'ArrowLeft': ['Step 0', 'Step 0'],
+        'End': [f'Step {last}'],
+        'Home': ['Step 0'],
+    }
+    assert page.locator('.cursor.there').count() == page.locator('svg.chart').count()
+    assert readout.get_attribute('aria-live') == 'polite'
+    assert 'placement-worker: ' in readout.inner_text()
+
+
+def test_pointing_at_a_chart_reads_it_too(visit):
+    page = visit()
+    chart = page.locator('svg.chart').nth(1)
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+
+    page.mouse.move(box['x'] + box['width'] * 0.995 - 12, box['y'] + box['height'] / 2)
+
+    last = page.evaluate("JSON.parse(document.getElementById('data').textContent).length") - 1
+    assert page.locator('.readout').nth(1).inner_text().startswith(f'Step {last}: ')
+    assert page.locator('.readout').first.inner_text() == ''
+
+
+def test_decisions_open_with_the_keyboard_alone(visit):
+    page = visit()
+    first = page.locator('#step-1')
+    first.locator('summary').focus()
+
+    page.keyboard.press('Enter')
+    opened = first.get_attribute('open')
+    page.keyboard.press('Space')
+
+    assert opened is not None
+    assert first.get_attribute('open') is None
+
+
+def test_the_number_of_a_step_leads_to_its_decisions(visit):
+    page = visit()
+    page.locator('#numbers a[href="#step-2"]').focus()
+
+    page.keyboard.press('Enter')
+
+    page.wait_for_selector('#step-2[open]')
+    assert page.evaluate("document.activeElement.closest('details').id") == 'step-2'
+    assert page.locator('#step-2 table').first.is_visible()
+
+
+def test_all_decisions_open_and_close_at_once(visit):
+    page = visit()
+    count = page.locator('#decisions details').count()
+
+    page.get_by_role('button', name='Open all').press('Enter')
+    opened = page.locator('#decisions details[open]').count()
+    page.get_by_role('button', name='Close all').press('Enter')
+
+    assert (opened, page.locator('#decisions details[open]').count()) == (count, 0)
+
+
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+def test_all_text_stands_out_from_what_is_behind_it(visit, scheme):
+    page = visit(color_scheme=scheme)
+
+    background = page.evaluate('getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)')
+
+    assert (max(background) < 60) is (scheme == 'dark')
+    assert page.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize('width', [360, 768, 1180])
+def test_nothing_runs_out_of_the_page_at_any_width(visit, width):
+    page = visit(width)
+    page.get_by_role('button', name='Open all').click()
+
+    assert page.evaluate('document.documentElement.scrollWidth') <= width
+
+
+def test_labels_stay_inside_their_charts(visit):
+    outside = visit().evaluate(
+        """() => [...document.querySelectorAll('svg.chart text')].filter((text) => {
+            const [a, b] = [text.getBBox(), text.closest('svg').viewBox.baseVal];
+            return a.x < 0 || a.y < 0 || a.x + a.width > b.width || a.y + a.height > b.height;
+        }).map((text) => text.textContent)"""
+    )
+
+    assert outside == []
+
+
+def test_headings_descend_one_by_one(visit):
+    levels = visit().evaluate("[...document.querySelectorAll('h1, h2, h3, h4, h5')].map((h) => Number(h.tagName[1]))")
+
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
+
+
+def test_assistive_technology_finds_the_parts_by_role_and_name(visit):
+    page = visit()
+
+    assert page.get_by_role('main').count() == 1
+    assert page.get_by_role('navigation', name='Page').count() == 1
+    for name in ('Charts', 'All numbers', 'Decisions', 'Terms'):
+        assert page.get_by_role('region', name=name, exact=True).count() >= 1
+    assert page.get_by_role('img', name='Nodes by place').count() == 2
+    assert page.get_by_role('columnheader', name='What happens').count() == 1
+
+
+def test_without_scripts_everything_is_still_there(visit):
+    page = visit(java_script_enabled=False)
+
+    page.locator('#step-1 summary').click()
+
+    assert page.locator('#step-1 table').last.is_visible()
+    assert page.locator('svg.chart').first.is_visible()
