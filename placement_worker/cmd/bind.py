@@ -4,7 +4,8 @@ import argparse
 from abc import abstractmethod
 
 from placement_worker import documents, errors
-from placement_worker.cmd import rendering
+from placement_worker.cmd import remedies, rendering
+from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.reading import request_of
 from placement_worker.model import BindReply, BindRequest
@@ -30,10 +31,10 @@ class Bind(Command):
                     request = request_of(document, BindRequest)
                     reply = self.bind(caller, request)
                 except errors.Refused as exc:
-                    self.complain(f'{path}, document {number}: {exc}')
+                    self.complain(f'{path}, document {number}: {remedies.told(exc)}')
                     worst = INVALID
                 else:
-                    self.say(rendering.bond(reply, request, args.format))
+                    self.say(rendering.bond(reply, request, args.format, Paint.of(self.app.stdout)))
                     worst = max(worst, OK if reply.status == 'OK' else SOME_ERROR)
         return worst
 
@@ -45,6 +46,11 @@ class Bind(Command):
 class Attach(Bind):
     """Attach a policy to a cluster; for load balancing that makes the load balancer and adds all nodes."""
 
+    examples = (
+        'placement-policy attach request.yaml    # on an embedded cloud, to try it out',
+        'placement-policy attach --config-file /etc/placement-worker/placement-worker.conf request.yaml',
+    )
+
     def bind(self, caller: Caller, request: BindRequest) -> BindReply:
         """As `Bind.bind`."""
         return caller.policy_attach(request)
@@ -52,6 +58,11 @@ class Attach(Bind):
 
 class Detach(Bind):
     """Detach a policy from a cluster; for load balancing that deletes what attaching made."""
+
+    examples = (
+        'placement-policy detach --config-file /etc/placement-worker/placement-worker.conf request.yaml',
+        'placement-policy detach --timeout 600 --transport rabbit://user:password@host/ request.yaml',
+    )
 
     def bind(self, caller: Caller, request: BindRequest) -> BindReply:
         """As `Bind.bind`."""

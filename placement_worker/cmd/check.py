@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from placement_worker import codec, documents, errors
-from placement_worker.cmd import rendering
+from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.answering import Embedded
+from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.reading import request_of
 from placement_worker.model import CheckReply, CheckRequest
@@ -19,6 +20,12 @@ from placement_worker.rpc.caller import Caller
 class Check(Command):
     """Decide policy checks, and show each policy's decision."""
 
+    examples = (
+        'placement-policy check examples/scale-out.yaml',
+        'placement-policy check --explain full --cloud cloud.yaml request.yaml    # victims with their reasons',
+        'placement-policy check --transport rabbit://user:password@host/ -f json request.yaml',
+        'placement-policy check --lines - < requests.jsonl > replies.jsonl',
+    )
     epilog = 'Exit status: 0 all are OK, 1 some check ended in ERROR, 2 a request was invalid or no worker answered.'
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -41,9 +48,9 @@ class Check(Command):
                     request = decoded(document, args.explain)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
-                    yield self.complain(f'{path}, document {number}: {exc}')
+                    yield self.complain(f'{path}, document {number}: {remedies.told(exc)}')
                 else:
-                    self.say(rendering.reply(reply, request, args.format))
+                    self.say(rendering.reply(reply, request, args.format, Paint.of(self.app.stdout)))
                     yield _status(reply)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:

@@ -9,6 +9,9 @@ from cliff import app, help  # noqa: A004  # cliff's name for it
 from placement_worker.cmd import commands
 
 NAMESPACE = 'placement_worker.cli'
+INVALID = 2
+MEANT = 3  # commands that an unknown one may have meant
+SHOWN = 80  # characters of it
 
 
 class PlacementPolicy(app.App):
@@ -38,6 +41,19 @@ class PlacementPolicy(app.App):
         if self.options.deferred_help:
             commands.print_overview(self)
             raise help.HelpExit
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        """As cliff does; its own way tells of a command that there is not in several lines, and on the output."""
+        try:
+            self.command_manager.find_command(argv)
+        except ValueError:
+            near = ' or '.join(self.get_fuzzy_matches(argv[0])[:MEANT])
+            meant = f'; did you mean {near}?' if near and not argv[0].startswith('-') else ';'
+            told = f'{self.NAME}: {" ".join(argv)[:SHOWN]} is no command{meant}'
+            print(f'{told} {self.NAME} --help shows those that are', file=self.stderr)
+            return INVALID
+        status: int = super().run_subcommand(argv)
+        return status
 
     def run(self, argv: list[str]) -> int:
         """Run one command; without any, show which there are."""

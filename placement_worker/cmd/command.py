@@ -11,7 +11,7 @@ from typing import ClassVar, NoReturn
 from cliff import command
 
 from placement_worker import documents, errors
-from placement_worker.cmd import answering
+from placement_worker.cmd import answering, remedies
 from placement_worker.rpc.caller import Caller
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
@@ -49,10 +49,8 @@ class LocalCommand(command.Command):
             return int(super().run(parsed_args))
         except BrokenPipeError:
             raise  # whoever reads has seen enough
-        except OSError as exc:
-            return self.complain(errors.told(exc))
-        except (errors.PlacementWorkerError, documents.Malformed) as exc:
-            return self.complain(str(exc))
+        except (errors.PlacementWorkerError, documents.Malformed, OSError) as exc:
+            return self.complain(remedies.told(exc))
 
     @abstractmethod
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

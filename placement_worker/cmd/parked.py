@@ -7,38 +7,33 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from cliff import command
-
 from placement_worker import errors
 from placement_worker.cmd import rendering, threads
-from placement_worker.cmd.command import INVALID, OK
+from placement_worker.cmd.command import OK, LocalCommand
 
 MOST = 1000  # parked requests that are looked at
 MASKED = frozenset({'trust_id'})
 
 
-class ParkedCommand(command.Command):
+class ParkedCommand(LocalCommand):
     """A command on the queue of parked requests."""
 
+    epilog = 'Exit status: 0 it was done, 2 it was not.'
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Where the broker is, and of which workers."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        self.add_arguments(parser)
+        """The command's own arguments, where the broker is, and of which workers."""
+        parser = super().get_parser(prog_name)
         parser.add_argument('--transport', metavar='URL', help="instead of the configuration's transport_url")
         parser.add_argument('--config-file', metavar='FILE', help="the workers' configuration")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Run it; what goes wrong is told in one line."""
+        """Look at the queue, and do it."""
         threads.choose()
         from placement_worker.cmd import remote  # noqa: PLC0415  # it imports the messaging layer
 
-        try:
-            with remote.parked(parsed_args.transport, parsed_args.config_file, MOST) as (connection, waiting):
-                return self.run_with(connection, waiting, parsed_args)
-        except (errors.PlacementWorkerError, OSError) as exc:
-            print(f'{self.app.NAME} {self.cmd_name}: {exc}', file=self.app.stderr)
-            return INVALID
+        with remote.parked(parsed_args.transport, parsed_args.config_file, MOST) as (connection, waiting):
+            return self.run_with(connection, waiting, parsed_args)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command; none."""
@@ -47,17 +42,11 @@ class ParkedCommand(command.Command):
     def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
         """Do it, and return the exit status."""
 
-    def get_epilog(self) -> str:
-        """Nothing; see `command.Command.get_epilog`."""
-        return ''
-
-    def say(self, text: str) -> None:
-        """Print it."""
-        print(text, file=self.app.stdout)
-
 
 class ParkedList(ParkedCommand):
     """List the requests that were parked, oldest first."""
+
+    examples = ('placement-policy parked list --config-file /etc/placement-worker/placement-worker.conf',)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
@@ -76,6 +65,8 @@ class ParkedList(ParkedCommand):
 class ParkedShow(ParkedCommand):
     """Show a parked request as it was sent, without what is secret in it."""
 
+    examples = ('placement-policy parked show ID --transport rabbit://user:password@host/',)
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
         parser.add_argument('id', metavar='ID', help='as parked list shows it')
@@ -88,6 +79,8 @@ class ParkedShow(ParkedCommand):
 
 class ParkedRetry(ParkedCommand):
     """Send a parked request to the workers again."""
+
+    examples = ('placement-policy parked retry ID --config-file /etc/placement-worker/placement-worker.conf',)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
@@ -105,6 +98,8 @@ class ParkedRetry(ParkedCommand):
 
 class ParkedDrop(ParkedCommand):
     """Delete a parked request for good."""
+
+    examples = ('placement-policy parked drop ID --config-file /etc/placement-worker/placement-worker.conf',)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""

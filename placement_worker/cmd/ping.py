@@ -13,6 +13,10 @@ from placement_worker.rpc.caller import Caller
 class Ping(Command):
     """See whether running workers answer: any of them, or the one on a host."""
 
+    examples = (
+        'placement-policy ping --transport rabbit://user:password@host/',
+        'placement-policy ping --config-file /etc/placement-worker/placement-worker.conf --server HOST --timeout 5',
+    )
     epilog = 'Exit status: 0 a worker answered, 2 none did.'
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ import argparse
 import msgspec
 
 from placement_worker import documents, errors
-from placement_worker.cmd import changes, rendering
+from placement_worker.cmd import changes, remedies, rendering
 from placement_worker.cmd.check import decoded
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import Command
@@ -49,7 +49,7 @@ class Plan(Command):
             request = msgspec.structs.replace(decoded(document, 'full'), dry_run=True)
             found = changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:
-            return self.complain(f'{where}: {exc}')
+            return self.complain(f'{where}: {remedies.told(exc)}')
         if form == 'table':
             self.say('\n'.join(shown(found, Paint.of(self.app.stdout))))
         else:

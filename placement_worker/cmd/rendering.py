@@ -7,27 +7,31 @@ import msgspec
 import prettytable
 import yaml
 
+from placement_worker.cmd.colours import PLAIN, Paint, Style
 from placement_worker.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
 
 FORMATS = ('table', 'json', 'yaml')
 INDENT = '    '
+_STYLES: Mapping[str, Style] = {
+    'OK': 'green', 'ERROR': 'red', 'APPLIED': 'green', 'SKIPPED': 'dim', 'FAILED': 'red',
+}  # fmt: skip
 
 
-def reply(answer: CheckReply, request: CheckRequest, form: str) -> str:
-    """One reply in one of the `FORMATS`."""
+def reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = PLAIN) -> str:
+    """One reply in one of the `FORMATS`; tables may be coloured."""
     if form != 'table':
         return document(answer, form)
-    return '\n'.join([*_outcome(answer, request), *_plan(answer), *_decisions(answer.decisions), ''])
+    return '\n'.join([*_outcome(answer, request, paint), *_plan(answer), *_decisions(answer.decisions, paint), ''])
 
 
-def bond(answer: BindReply, request: BindRequest, form: str) -> str:
+def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAIN) -> str:
     """What attaching or detaching left, in one of the `FORMATS`."""
     if form != 'table':
         return document(answer, form)
     policy, cluster = request.policy, request.cluster
     lines = [
         f'{policy.name or policy.id} ({policy.spec.type_name}), cluster {cluster.name or cluster.id} '
-        f'({_nodes(len(cluster.nodes))}): {answer.status}',
+        f'({_nodes(len(cluster.nodes))}): {paint(answer.status, _STYLES[answer.status])}',
         answer.reason,
     ]
     for stored in answer.policy.data.values() if answer.status == 'OK' else ():
@@ -45,11 +49,11 @@ def document(answer: object, form: str) -> str:
     return yaml.safe_dump(msgspec.to_builtins(answer), explicit_start=True, sort_keys=False).rstrip('\n')
 
 
-def _outcome(answer: CheckReply, request: CheckRequest) -> list[str]:
+def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
     cluster, data = request.cluster, answer.action.data
     return [
         f'{request.action.action} of cluster {cluster.name or cluster.id} ({_nodes(len(cluster.nodes))}), '
-        f'{request.target}: {data["status"]}',
+        f'{request.target}: {paint(data["status"], _STYLES[data["status"]])}',
         f'{data["reason"]}',
     ]
 
@@ -74,13 +78,14 @@ def _plan(answer: CheckReply) -> list[str]:
     return lines
 
 
-def _decisions(decisions: Sequence[Decision]) -> list[str]:
+def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
     lines = []
     for number, decision in enumerate(decisions, start=1):
+        outcome = paint(decision.outcome, _STYLES[decision.outcome])
         lines += [
             '',
             f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, priority '
-            f'{decision.priority}): {decision.outcome} in {decision.elapsed_ms:.1f} ms',
+            f'{decision.priority}): {outcome} in {decision.elapsed_ms:.1f} ms',
             f'{INDENT}{decision.reason}',
         ]
         for key, value in decision.details.items():

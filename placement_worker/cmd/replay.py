@@ -41,7 +41,7 @@ class Replay(LocalCommand):
         for path in parsed_args.logs:
             for number, entry in replay.entries(path):
                 if not isinstance(entry, Entry):
-                    status = self.complain(f'{path}, line {number}: {entry}; it is left out')
+                    status = self.complain(f'{path}, line {number}: {str(entry).rstrip()}; it is left out')
                     continue
                 found = replay.differences(entry, registry)
                 replayed, different = replayed + 1, different + bool(found)

@@ -3,7 +3,7 @@
 import argparse
 
 from placement_worker import codec, documents, errors
-from placement_worker.cmd import rendering
+from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.command import OK, Command
 from placement_worker.model import Spec
 from placement_worker.rpc.caller import Caller
@@ -12,6 +12,10 @@ from placement_worker.rpc.caller import Caller
 class Validate(Command):
     """Check policy specs, and print them with their defaults."""
 
+    examples = (
+        'placement-policy validate conf/policies/zone_placement.yaml',
+        'placement-policy validate --check-resources --cloud cloud.yaml spec.yaml',
+    )
     epilog = 'Exit status: 0 all are valid, 2 one is not, or no worker answered.'
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -32,7 +36,7 @@ class Validate(Command):
                 try:
                     spec = caller.policy_validate(_spec(document), args.check_resources)
                 except errors.Refused as exc:
-                    told = str(exc).replace('`$.spec', '`$')  # the file is the spec
+                    told = remedies.told(exc).replace('`$.spec', '`$')  # the file is the spec
                     status = self.complain(f'{path}, document {number}: {told}')
                 else:
                     self.say(rendering.document(spec, args.format))
@@ -41,6 +45,11 @@ class Validate(Command):
 
 class TypeList(Command):
     """List the policy types."""
+
+    examples = (
+        'placement-policy type list',
+        'placement-policy type list -f json --transport rabbit://user:password@host/',
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
@@ -68,6 +77,8 @@ class TypeList(Command):
 class TypeShow(Command):
     """Show a policy type with the schema of its properties."""
 
+    examples = ('placement-policy type show senlin.policy.zone_placement-1.0 -f json',)
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
         parser.add_argument('type_name', metavar='NAME', help='e.g. senlin.policy.deletion-1.1')
@@ -75,10 +86,7 @@ class TypeShow(Command):
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Ask for it."""
-        try:
-            self.say(rendering.document(caller.policy_type_get(args.type_name), args.format))
-        except errors.Refused as exc:
-            return self.complain(str(exc))
+        self.say(rendering.document(caller.policy_type_get(args.type_name), args.format))
         return OK
 
 

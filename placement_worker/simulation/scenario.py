@@ -31,6 +31,9 @@ Percentage = Annotated[str, Meta(pattern=r'^(100|\d{1,2}(\.\d+)?)\s?%$')]
 Weights = dict[str, Annotated[int, Meta(ge=1, le=HEAVIEST)]]
 
 
+THERE = '; correct it there'
+
+
 class InvalidScenario(PlacementWorkerError):
     """The file does not describe a scenario; the text names path, expectation and finding."""
 
@@ -170,14 +173,16 @@ def load(name: str) -> Scenario:
         raise InvalidScenario(f'{name} holds {len(raw)} documents, expected one: a scenario is one document')
     unknown = list(codec.unknown_keys(raw[0], Scenario))
     if unknown:
-        raise InvalidScenario(f'{name} is no scenario: expected only keys that it has, got {", ".join(unknown)}')
+        raise InvalidScenario(
+            f'{name} is no scenario: expected only keys that it has, got {", ".join(unknown)}{THERE}'
+        )
     try:
         scenario = codec.decode(raw[0], Scenario)
     except InvalidRequest as exc:
-        raise InvalidScenario(f'{name} is no scenario: {exc}') from exc
+        raise InvalidScenario(f'{name} is no scenario: {exc}{THERE}') from exc
     unknown = sorted(set(_unknown_names(scenario)))
     if unknown:
-        raise InvalidScenario(f'{name} names what it does not have: {", ".join(unknown)}')
+        raise InvalidScenario(f'{name} names what it does not have: {", ".join(unknown)}{THERE}')
     return scenario
 
 

@@ -18,6 +18,9 @@ ROOT = Path(__file__).parents[3]
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
 
+THERE = '; correct it there and try again'
+SCHEMA = '; placement-policy type show NAME-VERSION shows what a spec may say'
+
 
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):
@@ -114,7 +117,9 @@ def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run,
     assert code == status
     assert out.count('of cluster web') == len(asked) - (status == 2)
     if status == 2:
-        assert err == 'placement-policy check: f, document 2: Object missing required field `target` - at `$`\n'
+        assert (
+            err == f'placement-policy check: f, document 2: Object missing required field `target` - at `$`{THERE}\n'
+        )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,7 @@ def test_a_key_that_the_contract_does_not_list_is_refused_and_named(run, change,
     status, out, err = run('check', 'f', f=changed(GOOD, change))
 
     assert (status, out) == (2, '')
-    assert err == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}\n'
+    assert err == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}{THERE}\n'
 
 
 def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
@@ -284,9 +289,10 @@ def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
     assert status == 2
     assert yaml.safe_load(out)['properties'] == {'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]}
     assert err.splitlines() == [
-        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`',
+        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`'
+        f'{SCHEMA}',
         'placement-policy validate: f, document 3: Expected only keys of a spec, got `$.vrsion` '
-        '(did you mean `version`?)',
+        f'(did you mean `version`?){THERE}',
     ]
 
 
@@ -305,7 +311,7 @@ def test_a_spec_can_be_checked_against_the_cloud(run):
     )
 
     assert status == 2
-    assert err == 'placement-policy validate: f, document 1: The cloud has no usable availability zone `x`.\n'
+    assert err == f'placement-policy validate: f, document 1: The cloud has no usable availability zone `x`{SCHEMA}\n'
 
 
 def test_types_are_listed_as_a_table_and_as_data(run):

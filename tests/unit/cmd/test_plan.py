@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import textwrap
+from pathlib import Path
 
 import pytest
 import yaml
@@ -100,6 +102,15 @@ def test_the_exit_status_is_0_unchanged_2_changed_1_failed_and_a_failure_counts_
     assert [plan(asked)[0] for asked in (IDLE, GROW, FAILING)] == [0, 2, 1]
     assert plan(IDLE, GROW, IDLE)[0] == 2
     assert plan(GROW, FAILING, GROW)[0] == 1
+
+
+def test_the_manual_shows_what_is_printed(program):
+    root = Path(__file__).parents[3]
+    manual = (root / 'doc' / 'source' / 'plan.rst').read_text()
+
+    _, out, _ = program('plan', str(root / 'examples' / 'scale-in.yaml'))
+
+    assert textwrap.indent(out.strip(), '    ') in manual
 
 
 def test_what_nothing_changes_says_so(plan):

@@ -1,0 +1,210 @@
+"""What makes placement-policy pleasant: help with examples, completion, colours on terminals alone, and errors in one
+line that ends with what to do.
+"""
+
+import io
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from placement_worker import errors
+from placement_worker.cmd import remedies
+from placement_worker.cmd.cli import PlacementPolicy
+from tests.requests import balancing_policy, bind, deletion_policy, nodes, request, zone_policy
+
+OURS = [
+    'attach', 'check', 'detach', 'parked drop', 'parked list', 'parked retry', 'parked show', 'ping', 'plan', 'replay',
+    'simulate', 'type list', 'type show', 'validate',
+]  # fmt: skip
+NOWHERE = 'rabbit://127.0.0.1:1/'
+GOOD = request('CLUSTER_SCALE_IN', [zone_policy('az1'), deletion_policy()], nodes(az1=2))
+FILES = {
+    'bad': 'a: [',
+    'binary': b'\xff\xfe\0'.decode('latin-1'),
+    'empty': '',
+    'text': 'hello',
+    'keys': {'taget': 1},
+    'scenario': {'titel': 1},
+    'good': GOOD,
+    'bind': bind(zone_policy('az1')),
+    'spec': zone_policy('az1')['spec'],
+}
+
+
+def command_of(name):
+    """The command and its parser."""
+    app = PlacementPolicy()
+    app.options = app.parser.parse_args([])
+    factory, found, rest = app.command_manager.find_command(name.split())
+    assert (found, rest) == (name, [])
+    command = factory(app, app.options, cmd_name=name)
+    return command, command.get_parser(f'placement-policy {name}')
+
+
+def test_these_are_all_commands():
+    assert sorted(name for name, _ in PlacementPolicy().command_manager if name not in ('help', 'complete')) == OURS
+
+
+@pytest.mark.parametrize('name', OURS)
+def test_help_shows_examples_that_the_command_understands_and_what_the_exit_status_means(program, name):
+    status, out, _ = program(*name.split(), '--help')
+    command, parser = command_of(name)
+
+    assert status == 0
+    assert command.examples
+    for example in command.examples:
+        assert f'\n  {example}\n' in out
+        words = shlex.split(example.partition(' < ')[0], comments=True)
+        assert ' '.join(words).startswith(f'placement-policy {name}')
+        parser.parse_args(words[1 + len(name.split()) :])
+    assert ('Exit status: 0 ' in out) is (name not in ('type list', 'type show'))
+    assert max(map(len, out.splitlines())) <= 110
+
+
+ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+READING = ['check', 'plan', 'attach', 'detach', 'validate']
+ASKING = {
+    'check': ['good'], 'plan': ['good'], 'attach': ['bind'], 'detach': ['bind'], 'validate': ['spec'], 'ping': [],
+    'type list': [], 'type show': ['x'], 'parked list': [], 'parked show': ['1'], 'parked drop': ['1'],
+    'parked retry': ['1'],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        *([name, wrong] for name in READING for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'keys')),
+        *([*name.split(), *rest, '--transport', NOWHERE] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--transport', 'nonsense'] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--config-file', 'none'] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--config-file', 'text'] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--nonsense'] for name, rest in ASKING.items()),
+        *(['check', 'good', '--cloud', wrong] for wrong in ('none', '.', 'bad', 'text', 'keys')),
+        *(['replay', wrong] for wrong in ('none', '.', 'text', 'keys')),
+        *(['simulate', wrong] for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'scenario')),
+        ['ping'],
+        ['type', 'show', 'nonsense'],
+        ['check'],
+        ['nonsense'],
+        ['--nonsense'],
+        ['type', 'nonsense'],
+    ],
+    ids=' '.join,
+)
+def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback(program, arguments):
+    status, _, err = program(*arguments, **FILES)
+
+    what_to_do = [
+        *(remedy for _, remedy in remedies._REMEDIES),
+        'shows how', 'shows those that are', 'name one, or a shipped scenario: ', 'it is left out',
+        'say with --transport or --config-file where running ones are', 'correct it there',
+        'a scenario is one document',
+    ]  # fmt: skip
+    assert status == (1 if arguments[0] == 'plan' else 2)
+    assert err.startswith('placement-policy')
+    assert err.count('\n') == 1, err
+    assert any(f'; {end}' in err or f' {end}' in err for end in what_to_do), err
+    assert 'Traceback' not in err
+    assert 'Error' not in err
+
+
+@pytest.mark.parametrize('kind', ERRORS, ids=lambda kind: kind.__name__)
+def test_every_error_that_a_command_can_meet_has_a_remedy(kind):
+    inside_replies = issubclass(kind, errors.Rejected) and kind is not errors.CloudUnavailable
+    roots = (errors.PlacementWorkerError,)
+
+    assert ('; ' in remedies.told(kind('It is wrong.'))) is not (inside_replies or kind in roots)
+
+
+def test_an_error_that_names_a_command_has_said_what_to_do():
+    text = 'No request 7 is parked; placement-policy parked list shows those that are'
+
+    assert remedies.told(errors.InvalidRequest(text)) == text
+
+
+def test_who_reads_no_further_gets_no_complaint(tmp_path):
+    (tmp_path / 'lines').write_text('\n'.join([json.dumps(GOOD)] * 5000))
+    program = f'{shlex.quote(sys.executable)} -m placement_worker'
+
+    done = subprocess.run(
+        ['bash', '-c', f'{program} check --lines lines | head -n 1; exit ${{PIPESTATUS[0]}}'],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout.count('\n'), done.stderr) == (141, 1, '')
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'coloured'),
+    [
+        (['check', 'good'], '\x1b[32mOK\x1b[0m'),
+        (['plan', 'good'], '\x1b[31m- az1'),
+        (['attach', 'bind'], '\x1b[32mOK\x1b[0m'),
+        (['simulate', 'capped-regions'], '\x1b[31mERROR\x1b[0m'),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else '',
+)
+def test_terminals_are_coloured_unless_the_user_wants_none(program, monkeypatch, arguments, coloured):
+    monkeypatch.setenv('TERM', 'xterm')
+    monkeypatch.delenv('NO_COLOR', raising=False)
+    program('type', 'list', **FILES)  # writes the files
+
+    def shown():
+        app = PlacementPolicy()
+        app.stdout = Terminal()
+        app.run(arguments)
+        return app.stdout.getvalue()
+
+    assert coloured in shown()
+    monkeypatch.setenv('NO_COLOR', '1')
+    assert '\x1b' not in shown()
+    assert '\x1b' not in program(*arguments)[1]
+
+
+STAND_IN = """
+_get_comp_words_by_ref() {  # the part of bash-completion that the script needs
+    words=("${COMP_WORDS[@]}"); cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ('typed', 'completed'),
+    [
+        (['pl'], ['plan']),
+        (['type', ''], ['list', 'show']),
+        (['parked', 'dr'], ['drop']),
+        (['simulate', '--rep'], ['--report']),
+        (['check', '--exp'], ['--explain']),
+        (['check', 'requ'], ['request.yaml']),
+    ],
+    ids=lambda words: '-'.join(words) if isinstance(words, list) else '',
+)
+def test_bash_completes_commands_options_and_files(tmp_path, typed, completed):
+    (tmp_path / 'request.yaml').touch()
+    script = subprocess.run(
+        [sys.executable, '-m', 'placement_worker', 'complete'], capture_output=True, text=True, check=True
+    ).stdout
+    words = ' '.join(map(shlex.quote, ['placement-policy', *typed]))
+    code = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _placement_policy; printf "%s\\n" "${{COMPREPLY[@]}}"'
+
+    done = subprocess.run(
+        ['bash', '-c', f'{STAND_IN}\n{script}\n{code}'], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert (done.stdout.split(), done.stderr) == (completed, '')
+
+
+def test_a_policy_that_needs_attaching_is_no_error_of_the_program(program):
+    _, out, err = program('plan', 'f', f=request('CLUSTER_SCALE_IN', [balancing_policy()], nodes(az1=2)))
+
+    assert err == ''
+    assert 'attach the policy before it is checked' in out
