@@ -16,6 +16,9 @@ import waitress
 from counting import Counting
 
 THREADS = 8
+CONNECTIONS = (
+    1000  # clients of the tests leave theirs open; with waitress' own 100 a service stops answering for a minute
+)
 
 warnings.filterwarnings('ignore')
 
@@ -42,7 +45,8 @@ def main(service: str, name: str, file: str, folder: str) -> None:
     module = importlib.import_module(f'{service}_service')
     run_apart(lambda: module.prepare(config, f'http://{host}:{port}'))
     application = Counting(module.application(config), getattr(module, 'CONTROLS', {}))
-    waitress.serve(application, sockets=[listening], threads=THREADS, ident=None)
+    limits = {'threads': THREADS, 'connection_limit': CONNECTIONS, 'asyncore_use_poll': True}
+    waitress.serve(application, sockets=[listening], ident=None, **limits)
 
 
 if __name__ == '__main__':
