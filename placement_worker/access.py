@@ -93,11 +93,11 @@ def _logging_in(load: Loader, source: str) -> Callable[[str | None], BaseIdentit
     def log_in(trust_id: str | None) -> BaseIdentityPlugin:
         scope: Mapping[str, Any] = {**dict.fromkeys(SCOPE), 'trust_id': trust_id} if trust_id else {}
         try:
-            plugin = load(**scope)
-        except (exceptions.AuthPluginException, TypeError) as exc:
+            plugin: BaseIdentityPlugin = load(**scope)
+        except exceptions.AuthPluginException as exc:
             raise ConfigurationError(f'{source} does not suffice to act for the owner of a trust: {exc}') from exc
-        if not isinstance(plugin, BaseIdentityPlugin):
-            raise ConfigurationError(f'{source}: no token for a trust can be had by {type(plugin).__name__}')
+        except TypeError as exc:
+            raise ConfigurationError(f'{source} has an auth_type that takes no trust: use password') from exc
         return plugin
 
     return log_in
