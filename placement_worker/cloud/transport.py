@@ -116,6 +116,11 @@ class _Adapter(TCPKeepAliveAdapter):
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = {'http': _Pool, 'https': _TLSPool}
 
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = {'http': _Pool, 'https': _TLSPool}
+        return manager
+
     def send(self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any) -> Any:
         budget_s = left_s(timeout)
         if budget_s is None:

@@ -28,14 +28,22 @@ def naps():
 def make_clouds(services, naps):
     made = []
 
-    def make(budget_s=20, max_attempts=4, request_timeout_s=60, interfaces=('public',), region='RegionOne', **options):
+    def make(
+        budget_s=20,
+        max_attempts=4,
+        request_timeout_s=60,
+        verify=True,
+        interfaces=('public',),
+        region='RegionOne',
+        **options,
+    ):
         def log_in(trust_id):
             scope = {'trust_id': trust_id} if trust_id else {'project_name': 'service', 'project_domain_id': 'default'}
             return v3.Password(
                 f'{services.url}/v3', username='u', password=PASSWORD, user_domain_id='default', **scope
             )
 
-        access = Access(log_in, region, interfaces, {'timeout': request_timeout_s})
+        access = Access(log_in, region, interfaces, {'timeout': request_timeout_s, 'verify': verify})
         made.append(OpenStackClouds(access, patience=Patience(max_attempts, budget_s, naps.append), **options))
         return made[-1]
 
