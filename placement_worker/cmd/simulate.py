@@ -4,7 +4,7 @@ import argparse
 import errno
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -21,11 +21,15 @@ if TYPE_CHECKING:  # a simulation is no reason for the other commands to wait
 UNEXPECTED = 1
 SHOWN_UP_TO = 100  # steps, unless --every says otherwise
 EXPLAINED = 1000
-PATIENCE_S = 1  # before a progress bar appears
 
 
 class Simulate(LocalCommand):
-    """Play a scenario on the embedded cloud: tables, pictures, a report."""
+    """Play a scenario on the embedded cloud: tables, pictures, a report.
+
+    :cvar patience_s: how long somebody at a terminal waits before a progress bar appears.
+    """
+
+    patience_s: ClassVar[float] = 1
 
     examples = (
         'placement-policy simulate zone-outage    # one of the shipped ones',
@@ -96,7 +100,7 @@ class Simulate(LocalCommand):
         ours = play(scenario, installed, explained)
         printing = self.app.stdout.isatty() and self._is_shown(1, scenario.length, args.every)
         quiet = printing or not self.app.stderr.isatty()
-        bar = tqdm(ours, total=scenario.length + 1, unit=' steps', delay=PATIENCE_S, leave=False, disable=quiet,
+        bar = tqdm(ours, total=scenario.length + 1, unit=' steps', delay=self.patience_s, leave=False, disable=quiet,
                    file=self.app.stderr)  # fmt: skip
         if not args.compare:
             yield from map(Moment, bar)

@@ -1,11 +1,14 @@
 """placement-policy simulate."""
 
+import io
 import json
 import subprocess
 import sys
 
 import pytest
 
+from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.cmd.simulate import Simulate
 from placement_worker.simulation import scenario as scenarios
 from tests.requests import deletion_policy, zone_policy
 
@@ -139,3 +142,31 @@ def test_a_shipped_scenario_is_known_by_its_name():
     assert sorted(path.name for path in scenarios.shipped().values()) == [
         f'{name}.yaml' for name in scenarios.shipped()
     ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Hasty(Simulate):
+    patience_s = 0
+
+
+@pytest.mark.parametrize(
+    ('stdout', 'stderr', 'options', 'shown'),
+    [
+        (io.StringIO, Terminal, [], True),
+        (Terminal, Terminal, ['--every', '0'], True),
+        (Terminal, Terminal, [], False),
+        (io.StringIO, io.StringIO, [], False),
+    ],
+)
+def test_who_waits_at_a_terminal_sees_progress_unless_steps_are_printed_there(stdout, stderr, options, shown):
+    app = PlacementPolicy()
+    app.stdout, app.stderr = stdout(), stderr()
+    app.command_manager.add_command('hasty', Hasty)
+
+    app.run(['hasty', 'zone-outage', *options])
+
+    assert ('/17' in app.stderr.getvalue()) is shown
