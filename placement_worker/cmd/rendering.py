@@ -21,7 +21,8 @@ def reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = P
     """One reply in one of the `FORMATS`; tables may be coloured."""
     if form != 'table':
         return document(answer, form)
-    return '\n'.join([*_outcome(answer, request, paint), *_plan(answer), *_decisions(answer.decisions, paint), ''])
+    plan = _plan(answer) if request.target == 'BEFORE' else []
+    return '\n'.join([*_outcome(answer, request, paint), *plan, *_decisions(answer.decisions, paint), ''])
 
 
 def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAIN) -> str:

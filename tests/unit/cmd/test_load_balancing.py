@@ -1,0 +1,158 @@
+"""The commands on load balancers, one after the other, as the README and the manual show them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / 'examples' / 'load-balancing'
+
+
+@pytest.fixture
+def run(program):
+    """Run a command over the cloud of the examples, whose load balancers are ready at once."""
+    cloud = yaml.safe_load((EXAMPLES / 'cloud.yaml').read_text())
+    cloud['load_balancer']['pending_s'] = 0
+
+    def command(name, request, *more, fail=()):
+        described = {**cloud, 'load_balancer': {**cloud['load_balancer'], 'fail': list(fail)}}
+        path = request if isinstance(request, str) else 'request.json'
+        files = {'cloud.yaml': described} | ({} if isinstance(request, str) else {'request.json': request})
+        return program(name, '--cloud', 'cloud.yaml', str(EXAMPLES / path) if path != 'request.json' else path, *more,
+                       **files)  # fmt: skip
+
+    return command
+
+
+def kept():
+    """What the file of the embedded cloud holds."""
+    return msgspec.json.decode(Path('load-balancers.json').read_bytes())['']
+
+
+def member_names():
+    (pool,) = kept()['members'].values()
+    return sorted(member['name'] for member in pool.values() if member['provisioning_status'] != 'PENDING_DELETE')
+
+
+def test_the_examples_work_one_after_the_other(run):
+    status, out, err = run('attach', 'attach.yaml')
+    assert (status, err) == (0, '')
+    assert out.splitlines()[:2] == [
+        'balance (senlin.policy.loadbalance-1.1), cluster web (3 nodes): OK',
+        'Policy attached.',
+    ]
+    shown = dict(line.split(': ') for line in out.splitlines()[2:6])
+    known = yaml.safe_load((EXAMPLES / 'scale-out.yaml').read_text())['policies'][0]['data']['LoadBalancingPolicy']
+    assert {key.strip(): value for key, value in shown.items()} == known['data']
+
+    status, out, err = run('check', 'scale-out.yaml')
+    assert (status, err) == (0, '')
+    assert '    2 added\n' in out
+    assert 'To create' not in out, 'they are there already'
+    assert '    updates: 1\n' in out
+    assert member_names() == ['web-1', 'web-2', 'web-3', 'web-4', 'web-5']
+
+    status, out, err = run('check', 'scale-in.yaml')
+    assert (status, err) == (0, '')
+    assert '    3 removed\n' in out
+    assert '    candidates: n4, n5, n2\n' in out
+    assert member_names() == ['web-1', 'web-3']
+
+    status, out, err = run('detach', 'detach.yaml')
+    assert (status, err) == (0, '')
+    assert 'Policy detached.\n    changed data of 2 nodes\n' in out
+    run('detach', 'detach.yaml')  # what was pending ends at the next look
+    assert not any(kept()[kind] for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'members'))
+
+
+def test_a_reply_as_data_holds_what_the_engine_has_to_remember(run):
+    status, out, _ = run('attach', 'attach.yaml', '-f', 'json')
+
+    reply = json.loads(out)
+    assert (status, reply['status']) == (0, 'OK')
+    assert sorted(reply['nodes']) == ['n1', 'n2', 'n3']
+    assert reply['cluster']['data']['loadbalancers'] == {'pol-lb': {'vip_address': '10.0.0.254'}}
+
+
+def test_a_dry_run_says_what_it_takes(run):
+    run('attach', 'attach.yaml')
+    asked = {**yaml.safe_load((EXAMPLES / 'scale-out.yaml').read_text()), 'dry_run': True}
+    before = kept()
+
+    status, out, _ = run('check', json.loads(msgspec.json.encode(asked)))
+
+    assert status == 0
+    assert '    2 to be added, in 1 update; nothing was written\n' in out
+    assert kept() == before
+
+
+@pytest.mark.parametrize(
+    ('fault', 'status', 'words'),
+    [
+        ({'call': 'create', 'kind': 'loadbalancer', 'status': 501}, 0, 'Policy attached.'),
+        ({'call': 'update_members', 'status': 0, 'done': True}, 0, 'Policy attached.'),
+        ({'call': 'create', 'kind': 'loadbalancer', 'status': 403}, 1, 'Octavia answers 403: Quota has been met'),
+        ({'call': 'update_members', 'becomes': 'ERROR'}, 1, 'is in ERROR'),
+    ],
+)
+def test_faults_can_be_tried_out_and_failures_leave_nothing(run, fault, status, words):
+    code, out, _ = run('attach', 'attach.yaml', fail=[fault])
+
+    assert code == status
+    assert words in out
+    run('attach', 'attach.yaml')  # adopts what is there
+    assert len(kept()['loadbalancer']) == 1
+
+
+def test_a_node_that_cannot_be_added_is_an_error_with_its_reason(run):
+    asked = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())
+    asked['cluster']['nodes'][1]['details']['addresses'] = {}
+
+    status, out, _ = run('attach', asked)
+
+    assert status == 1
+    assert "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP version 4" in out
+
+
+def test_a_key_that_the_contract_does_not_list_is_refused(run):
+    asked = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())
+
+    status, out, err = run('attach', {**asked, 'dry_run': True})
+
+    assert (status, out) == (2, '')
+    assert '`$.dry_run`' in err
+
+
+def test_the_spec_can_be_checked_against_the_cloud(run):
+    spec = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())['policy']['spec']
+    spec['properties']['vip']['subnet'] = 'none'
+
+    status, _, err = run('validate', spec, '--check-resources')
+
+    assert status == 2
+    assert 'The cloud has no vip.subnet `none`.' in err
+
+
+def test_the_commands_of_the_readme_and_of_the_manual_are_those_of_the_examples(tmp_path):
+    """Every one of them is run as it stands, in the order of the manual, with its own waits."""
+    manual = (ROOT / 'doc' / 'source' / 'load-balancing.rst').read_text()
+    commands = [
+        line.partition('#')[0].split() for line in manual.splitlines() if line.startswith('    placement-policy ')
+    ]
+    examples = [one for one in commands if any(word.startswith('examples/') for word in one)]
+    (tmp_path / 'examples').symlink_to(ROOT / 'examples')
+
+    assert len(examples) >= 4
+    for command in examples:
+        done = subprocess.run(
+            [sys.executable, '-m', 'placement_worker', *command[1:]],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) in ((0, ''), (2, '')), command
+    readme = (ROOT / 'README.rst').read_text()
+    assert 'examples/load-balancing/attach.yaml' in readme
