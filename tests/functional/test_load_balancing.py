@@ -1,0 +1,189 @@
+"""Load balancers over RabbitMQ: shared by two processes, and made by processes that are killed over it."""
+
+import collections
+import json
+import os
+import re
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import kombu
+import msgspec
+import pytest
+
+from placement_worker.rpc import EXCHANGE
+from tests.balancing import DESCRIPTION, data_of, patched
+from tests.functional.conftest import amqp
+from tests.requests import balancing_policy, bind, connected, request, zone_policy
+
+NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = test-load-balancing\n'
+MEMBERS = [connected(number) for number in range(1, 4)]
+KILLS = 8
+
+
+def cloud(pending_s, **settings):
+    return {**DESCRIPTION, 'zones': {'a': True}, 'load_balancer': {'pending_s': pending_s, **settings}}
+
+
+@pytest.fixture(scope='module')
+def worker(start_worker):
+    return start_worker(cloud(0.2), NOTIFICATIONS, workers=2)
+
+
+@pytest.fixture
+def client(worker):
+    with closing(worker.client(slow_topic=f'{worker.topic}-slow', slow_timeout_s=60)) as client:
+        yield client
+
+
+def wait_for(condition, timeout_s=30):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, 'it did not come about in time'
+        time.sleep(0.02)
+
+
+def named(name):
+    """The policy of a load balancer of its own."""
+    return {**balancing_policy(health_monitor={}), 'id': name}
+
+
+def sent(queue):
+    """The methods of the requests that a queue got a copy of."""
+    methods = []
+    while (message := queue.get(no_ack=True)) is not None:
+        methods.append(json.loads(json.loads(message.body)['oslo.message'])['method'])
+    return methods
+
+
+def notified(url, topic):
+    """All notifications that wait on a topic."""
+    with amqp(url) as connection:
+        while (message := connection.default_channel.basic_get(topic, no_ack=True)) is not None:
+            yield json.loads(json.loads(message.body)['oslo.message'])
+
+
+def test_what_may_wait_for_a_load_balancer_goes_to_the_slow_topic_and_nothing_else(worker, client):
+    policy = named('pol-routes')
+    with amqp(worker.url) as connection:
+        exchange = kombu.Exchange(EXCHANGE, 'topic')
+        fast, slow = (
+            kombu.Queue(f'spy-{topic}', exchange, topic)(connection.default_channel)
+            for topic in (worker.topic, f'{worker.topic}-slow')
+        )
+        for queue in (fast, slow):
+            queue.queue_declare()
+            queue.queue_bind()
+
+        attached = client.policy_attach(bind(policy, MEMBERS))
+        policy = {**policy, 'data': attached.policy.data}
+        members = patched(MEMBERS, msgspec.to_builtins(attached))
+        created = {'creation': {'nodes': ['n4']}}
+        after = request('CLUSTER_SCALE_OUT', [policy], [*members, connected(4)], target='AFTER', data=created)
+        assert client.policy_check(after).action.data['status'] == 'OK'
+        before = request('CLUSTER_SCALE_OUT', [policy, zone_policy('a')], members)
+        assert client.policy_check(before).action.data['status'] == 'OK'
+        assert client.policy_detach(bind(policy, members)).status == 'OK'
+
+        assert sent(slow) == ['policy_attach', 'policy_check', 'policy_detach']
+        assert sent(fast) == ['policy_check']
+        for queue in (fast, slow):
+            queue.delete()
+
+
+def test_two_processes_share_the_load_balancers(worker, client):
+    """Each of many copies may be handled by either process: all tell of the same load balancers."""
+    asked = {name: bind(named(name), MEMBERS) for name in ('pol-a', 'pol-b', 'pol-c', 'pol-d')}
+    log_so_far = len(worker.log.read_text())
+
+    with ThreadPoolExecutor(8) as callers:
+        names = [*asked] * 4
+        replies = list(zip(names, callers.map(lambda name: client.policy_attach(asked[name]), names), strict=True))
+
+    assert {reply.reason for _, reply in replies} == {'Policy attached.'}
+    told = {(name, msgspec.json.encode(reply.policy.data)) for name, reply in replies}
+    assert len(told) == len({data for _, data in told}) == len(asked), 'one load balancer for each policy'
+    handled = re.findall(r'(\d+) INFO .* policy_attach of ', worker.log.read_text()[log_so_far:])
+    assert len(collections.Counter(handled)) == 2, 'both processes have handled some'
+    for request_ in asked.values():
+        assert client.policy_detach(request_).status == 'OK'
+
+
+def test_notifications_tell_of_attaching(worker, client):
+    list(notified(worker.url, 'test-load-balancing.info'))
+
+    reply = client.policy_attach(bind(named('pol-told'), MEMBERS), {'request_id': 'request-41'})
+
+    start, end = notified(worker.url, 'test-load-balancing.info')
+    assert (start['event_type'], end['event_type']) == ('policy_attach.start', 'policy_attach.end')
+    assert start['payload'] == {
+        'request_id': 'request-41',
+        'cluster': {'id': 'c1'},
+        'policy': {'id': 'pol-told', 'name': 'loadbalance', 'type': 'senlin.policy.loadbalance-1.1'},
+    }
+    shown = msgspec.to_builtins(reply)
+    assert end['payload'] == {**shown, 'request_id': 'request-41', 'cluster': {'id': 'c1', **shown['cluster']}}
+    assert client.policy_detach(bind(named('pol-told'), MEMBERS)).status == 'OK'
+
+
+def test_a_request_that_nobody_waits_for_any_more_makes_nothing(client):
+    late = client.policy_attach(bind(named('pol-late'), MEMBERS, expires_at='2020-01-01T00:00:00Z'))
+
+    assert (late.status, late.reason) == ('ERROR', 'Request expired')
+
+
+class Kept:
+    """The load balancers of a worker, in the file that it keeps them in."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def all(self, kind):
+        if not self._path.exists():
+            return []
+        return list(msgspec.json.decode(self._path.read_bytes()).get('R1', {}).get(kind, {}).values())
+
+    def members(self):
+        return [member for pool in self.all('members') for member in pool.values()]
+
+
+@pytest.mark.long
+def test_a_worker_that_is_killed_while_it_attaches_leaves_one_load_balancer(start_worker, tmp_path):
+    """Each process that works on it is killed, eight times, ever later; the last one ends what all have begun."""
+    path = tmp_path / 'load-balancers.json'
+    worker = start_worker(cloud(1.0, state=str(path)), workers=1, max_deliveries=3 * KILLS)
+    kept, replies = Kept(path), []
+    members = [connected(number) for number in range(1, 21)]
+    with closing(worker.client(slow_topic=f'{worker.topic}-slow', slow_timeout_s=300)) as client:
+        caller = threading.Thread(
+            target=lambda: replies.append(client.policy_attach(bind(named('pol-killed'), members)))
+        )
+        caller.start()
+        killed = 0
+        for stage in range(KILLS):
+            begun = worker.log.read_text().count('is delivered again')
+            wait_for(lambda stage=stage: kept.all('loadbalancer') if stage < KILLS // 2 else kept.members(), 60)
+            time.sleep(0.15 * stage)
+            if replies:
+                break
+            (child,) = worker.children()
+            os.kill(child, signal.SIGKILL)
+            killed += 1
+            wait_for(lambda begun=begun: worker.log.read_text().count('is delivered again') > begun, 60)
+        caller.join(timeout=300)
+
+    (reply,) = replies
+    print(f'killed {killed} times')
+    assert killed >= KILLS // 2
+    assert reply.status == 'OK', reply.reason
+    made = reply.policy.data['LoadBalancingPolicy']['data']
+    assert [one['id'] for one in kept.all('loadbalancer')] == [made['loadbalancer']]
+    assert [one['id'] for one in kept.all('listener')] == [made['listener']]
+    assert [one['id'] for one in kept.all('pool')] == [made['pool']]
+    assert [one['id'] for one in kept.all('healthmonitor')] == [made['healthmonitor']]
+    assert sorted(member['address'] for member in kept.members()) == sorted(f'10.0.0.{n}' for n in range(1, 21))
+    known = data_of(patched(members, msgspec.to_builtins(reply)))
+    assert known == {member['name']: {'lb_member': member['id']} for member in kept.members()}
