@@ -1,0 +1,62 @@
+"""What types of msgspec are in words, with their bounds; objects of the contract are links."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import inspect
+from tables import plain
+
+from placement_worker import model
+
+
+def words(annotated: inspect.Type) -> str:
+    """In reStructuredText."""
+    kind = bare(annotated)[0]
+    return WORDS[type(kind)](kind)
+
+
+def bare(kind: inspect.Type) -> tuple[inspect.Type, str]:
+    """A type without its annotations, and their description."""
+    if isinstance(kind, inspect.Metadata):
+        return kind.type, plain((kind.extra_json_schema or {}).get('description', ''))
+    return kind, ''
+
+
+def alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+    """Those of a union, else the type itself."""
+    return tuple(kind.types) if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _struct(kind: inspect.StructType) -> str:
+    name = kind.cls.__name__
+    return f':ref:`{name} <contract-{name}>`' if hasattr(model, name) else 'map'
+
+
+def _list(kind: inspect.ListType) -> str:
+    bound = f', at least {kind.min_length}' if kind.min_length else ''
+    return f'list of {words(kind.item_type)}{bound}'
+
+
+def _map(kind: inspect.DictType) -> str:
+    return 'free-form map' if isinstance(kind.value_type, inspect.AnyType) else f'id: {words(kind.value_type)}'
+
+
+def _integer(kind: inspect.IntType) -> str:
+    bounds = (('at least', kind.ge), ('at most', kind.le))
+    return ', '.join(['integer', *(f'{word} {bound:,}' for word, bound in bounds if bound is not None)])
+
+
+WORDS: Mapping[type[inspect.Type], Callable[[Any], str]] = {
+    inspect.AnyType: lambda _: 'anything',
+    inspect.BoolType: lambda _: 'true or false',
+    inspect.DateTimeType: lambda _: 'time (ISO 8601)',
+    inspect.DictType: _map,
+    inspect.FloatType: lambda _: 'number',
+    inspect.IntType: _integer,
+    inspect.ListType: _list,
+    inspect.LiteralType: lambda kind: ' | '.join(f'``{value}``' for value in kind.values),
+    inspect.NoneType: lambda _: 'null',
+    inspect.StrType: lambda kind: f'string like ``{kind.pattern}``' if kind.pattern else 'string',
+    inspect.StructType: _struct,
+    inspect.UnionType: lambda kind: ', or '.join(words(one) for one in kind.types),
+}

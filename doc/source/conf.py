@@ -1,0 +1,31 @@
+"""How Sphinx makes the documentation; `tox -e docs` runs it, and a warning is an error."""
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / 'ext'))
+
+project = 'placement-worker'
+project_copyright = 'the authors of placement-worker'
+release = version = metadata.version('placement-worker')
+
+extensions = [
+    'openstackdocstheme',
+    'oslo_config.sphinxext',
+    'cliff.sphinxext',
+    'struct_tables',
+    'error_table',
+]
+suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
+highlight_language = 'none'  # a literal block is a command, a configuration or a reply; those that matter say which
+nitpicky = True
+
+html_theme = 'openstackdocs'
+html_static_path = ['_static']
+html_css_files = ['tables.css']
+templates_path = ['_templates']
+html_theme_options = {'analytics_tracking_code': '', 'display_badge': False, 'sidebar_search': True}
+openstackdocs_repo_name = ''
+openstackdocs_auto_name = False
+openstackdocs_auto_version = False
