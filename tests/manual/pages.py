@@ -1,0 +1,99 @@
+"""What stands in the manual to be typed: its blocks, and the commands in them."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / 'README.rst', *sorted((ROOT / 'doc' / 'source').glob('*.rst'))]
+PROGRAMS = re.compile(
+    r'apt-get|chmod|chown|install|journalctl|kill|ln|openstack|pip|placement-(policy|worker-status)|promtool|python3'
+    r'|rabbitmq(ctl|-diagnostics)|sed|sudo|systemctl|systemd-analyze|test|tox|useradd'
+)
+DIRECTIVE = re.compile(r'( *)\.\. code-block:: (\w+)$')
+OPTION = re.compile(r' *:(\w+): (.*)')
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A literal block; `kind` is its language, `::` for one that says none. `line` counts from 1."""
+
+    page: str
+    line: int
+    kind: str
+    caption: str
+    text: str
+    after: str = ''
+    """The line before it: what introduces it."""
+
+    @property
+    def commands(self) -> list[str]:
+        """Those in it, each on one line and without its comment; none in a block of something else."""
+        lines = [re.sub(r'(^|\s+)#( .*|$)', '', line).strip() for line in self.text.replace('\\\n', '').splitlines()]
+        return [line for line in lines if line] if self.is_shell else []
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether it says so, or begins with a program that we know."""
+        return self.kind == 'bash' or (self.kind == '::' and starts_program(self.text.partition('\n')[0]))
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it is what the block before it prints."""
+        return self.kind == 'text' or (self.kind == '::' and self.after.endswith('prints::'))
+
+    @property
+    def place(self) -> str:
+        return f'{self.page}:{self.line}'
+
+
+def starts_program(line: str) -> bool:
+    """Whether a line is a command; `placement-worker decides ...` is one of a log."""
+    words = line.split() or ['']
+    return bool(PROGRAMS.fullmatch(Path(words[0]).name)) or words[:2] == ['placement-worker', '--config-file']
+
+
+def indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def blocks(page: Path) -> list[Block]:
+    """All literal blocks of a page, in their order."""
+    return list(_blocks(page.name, page.read_text().splitlines()))
+
+
+def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
+    number, before = 0, ''
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        directive = DIRECTIVE.match(line)
+        if directive or (line.endswith('::') and not line.lstrip().startswith('.. ')):
+            start, indent = number, indentation(next(filter(None, lines[number:]), ''))
+            while number < len(lines) and (not lines[number] or indentation(lines[number]) >= max(indent, 1)):
+                number += 1
+            options, text = _parted(lines[start:number], directive is not None)
+            kind = directive[2] if directive else '::'
+            yield Block(page, start, kind, options.get('caption', ''), text, before if directive else line)
+        before = line or before
+
+
+def _parted(lines: list[str], has_options: bool) -> tuple[dict[str, str], str]:
+    """The options of a directive, and the text below them without its indentation."""
+    options: dict[str, str] = {}
+    while has_options and lines and (option := OPTION.match(lines[0])):
+        options[option[1]] = option[2]
+        lines = lines[1:]
+    indent = min((indentation(line) for line in lines if line), default=0)
+    return options, '\n'.join(line[indent:] for line in lines).strip('\n')
+
+
+def unknown(block: Block) -> list[str]:
+    """Lines of a block that may be commands, though nothing is known of them."""
+    if block.is_shell:
+        strange = [line for line in block.commands if not starts_program(line)]
+        return [line for line in strange if not re.match(r'export \w+=', line)]
+    first = (block.text.split() or [''])[0]
+    return [first] if block.kind == '::' and not block.is_output and shutil.which(first) else []

@@ -1,0 +1,61 @@
+"""The manual's commands over the embedded cloud, and that each command of the manual is tried somewhere."""
+
+import itertools
+import subprocess
+
+import pytest
+
+from tests.manual import ways, workspace
+from tests.manual.pages import PAGES, ROOT, blocks, unknown
+
+COMMANDS = [
+    (page.stem, block.place, command) for page in PAGES for block in blocks(page) for command in block.commands
+]
+NAMES = [page.stem for page in PAGES]
+
+
+@pytest.mark.parametrize('page', PAGES, ids=NAMES)
+def test_what_looks_like_a_command_is_known(page):
+    """A program that is new to the manual has to be named in `pages`, or nobody would try it."""
+    assert [(block.place, unknown(block)) for block in blocks(page) if unknown(block)] == []
+
+
+def test_it_is_said_of_every_command_how_it_is_tried():
+    assert len(COMMANDS) > 80
+    assert [(place, command) for page, place, command in COMMANDS if ways.way(page, command) is None] == []
+
+
+def test_no_way_is_left_over():
+    used = {ways.way(page, command) for page, _, command in COMMANDS}
+
+    assert [way for way in ways.WAYS if way not in used] == []
+
+
+def test_what_is_not_tried_by_these_tests_has_a_reason():
+    silent = [way for way in ways.WAYS if way.how in (ways.SYNTAX, ways.ELSEWHERE) and not way.reason]
+
+    assert silent == []
+    named = [way.reason.partition(':')[0] for way in ways.WAYS if way.how == ways.ELSEWHERE]
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize('page', PAGES, ids=NAMES)
+def test_bash_can_read_every_command(page):
+    script = '\n'.join(command for block in blocks(page) for command in block.commands)
+
+    done = subprocess.run(['bash', '-n'], input=script, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, '')
+
+
+@pytest.mark.parametrize('page', PAGES, ids=NAMES)
+def test_the_commands_that_need_no_worker_do_what_the_page_shows(page, tmp_path):
+    """Also what they print, where the page shows it."""
+    found = blocks(page)
+    workspace.furnish(tmp_path, found)
+
+    for block, following in itertools.zip_longest(found, found[1:]):
+        here = [command for command in block.commands if ways.way(page.stem, command).how == ways.HERE]
+        printed = ''.join(workspace.type_in(command, tmp_path, workspace.environment()) for command in here)
+        if here and len(here) == len(block.commands) and following and following.is_output:
+            assert workspace.timeless(printed) == workspace.timeless(following.text), following.place

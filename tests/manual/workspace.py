@@ -1,0 +1,60 @@
+"""A folder in which the manual's commands find what they name, and how they are typed there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from tests.manual.pages import ROOT, Block
+
+EXPECTED_STATUS = {r'placement-policy plan \S+$': 2, r'timeout ': 124}
+"""Of commands that do what they should; 0 of all others."""
+TIMEOUT_S = 300
+
+
+def environment(**more: str) -> dict[str, str]:
+    """With the programs of this environment first in the PATH."""
+    return {**os.environ, 'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}', **more}
+
+
+def furnish(folder: Path, blocks: list[Block]) -> None:
+    """Put into a folder what a clone has, what a page shows under a name, and what everybody has of their own."""
+    for name in ('examples', 'conf'):
+        shutil.copytree(ROOT / name, folder / name)
+    requests = [yaml.safe_load((folder / 'examples' / f'scale-{way}.yaml').read_text()) for way in ('in', 'out')]
+    (folder / 'requests.jsonl').write_text(
+        ''.join(f'{msgspec.json.encode(request).decode()}\n' for request in requests)
+    )
+    shutil.copy(folder / 'examples' / 'scenarios' / 'zone-outage.yaml', folder / 'scenario.yaml')
+    for block in blocks:
+        if block.caption and block.kind != 'bash':
+            (folder / block.caption).write_text(f'{block.text}\n')
+
+
+def type_in(command: str, folder: Path, env: Mapping[str, str], answer: str = '') -> str:
+    """Have bash run a command, and return what it prints; it has to end as the manual says."""
+    done = subprocess.run(
+        ['bash', '-euo', 'pipefail', '-c', command],
+        cwd=folder,
+        env=env,
+        input=answer,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    expected = next((status for known, status in EXPECTED_STATUS.items() if re.match(known, command)), 0)
+    assert done.returncode == expected, f'{command}: exit status {done.returncode}\n{done.stdout}'
+    return done.stdout
+
+
+def timeless(output: str) -> str:
+    """Without what is another one each time: milliseconds, and blank lines at the end."""
+    return re.sub(r'(elapsed_ms: )[\d.]+|[\d.]+ (?=ms\b)', r'\1', output).rstrip()
