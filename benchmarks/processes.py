@@ -8,13 +8,6 @@ TICK_S = 1 / os.sysconf('SC_CLK_TCK')
 MIB = 1024  # KiB
 
 
-def descendants(pid: int) -> list[int]:
-    """A process and all that it has started."""
-    threads = Path(f'/proc/{pid}/task').glob('*/children')
-    children = [int(child) for thread in threads for child in thread.read_text().split()]
-    return [pid, *(found for child in children for found in descendants(child))]
-
-
 def cpu_s(pids: Iterable[int]) -> float:
     """The CPU time that processes have used so far, user and system."""
     return sum(_ticks(pid) for pid in pids) * TICK_S

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from benchmarks import echoes
 from benchmarks.clusters import CLOUD
-from benchmarks.processes import descendants
 from tests.broker import Broker
 from tests.functional.conftest import OWN_BROKER, Worker
 
@@ -35,7 +34,8 @@ def bus() -> Iterator[Bus]:
         return
     broker = Broker()
     try:
-        yield Bus(broker.start().url, descendants(broker.guard_pid))
+        url = broker.start().url
+        yield Bus(url, [int(broker.control('eval', 'os:getpid().').strip().strip('"'))])
     finally:
         broker.close()
 
