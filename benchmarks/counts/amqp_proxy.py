@@ -1,0 +1,95 @@
+"""A TCP proxy before a broker that counts AMQP 0-9-1 frames by what they are, in both directions."""
+
+import collections
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from typing import BinaryIO
+
+METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
+NAMES = {
+    (60, 40): 'basic.publish',
+    (60, 60): 'basic.deliver',
+    (60, 80): 'basic.ack',
+    (60, 120): 'basic.nack',
+}
+GREETING = 8  # bytes before a client's first frame
+QUIET_S = 0.5
+
+
+class Proxy:
+    """Listens on a free port of loopback and passes everything on.
+
+    `frames` counts frames by name, heartbeats left out: they depend on time.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._listening = socket.create_server(('127.0.0.1', 0))
+        self._lock = threading.Lock()
+        self._counted: collections.Counter[str] = collections.Counter()
+        self._last = time.monotonic()
+        self._sockets: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """Where clients of the private broker find it."""
+        return f'rabbit://guest:guest@127.0.0.1:{self._listening.getsockname()[1]}/'
+
+    def taken(self) -> collections.Counter[str]:
+        """What was counted since the last time, after nothing has come for a while."""
+        while time.monotonic() - self._last < QUIET_S:
+            time.sleep(QUIET_S / 10)
+        with self._lock:
+            counted, self._counted = self._counted, collections.Counter()
+        return counted
+
+    def close(self) -> None:
+        """Take no more, and end what is there."""
+        for one in [self._listening, *self._sockets]:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                client, _ = self._listening.accept()
+                broker = socket.create_connection(('127.0.0.1', self._to))
+                self._sockets += [client, broker]
+                for source, sink, greeting in ((client, broker, GREETING), (broker, client, 0)):
+                    threading.Thread(target=self._pass_on, args=(source, sink, greeting), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket, greeting: int) -> None:
+        with contextlib.suppress(OSError), source.makefile('rb') as stream:
+            sink.sendall(stream.read(greeting))
+            for frame in _frames(stream):
+                self._count(frame)
+                sink.sendall(frame)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def _count(self, frame: bytes) -> None:
+        if frame[0] != HEARTBEAT:
+            with self._lock:
+                self._counted[_name(frame)] += 1
+                self._counted['bytes'] += len(frame)
+                self._last = time.monotonic()
+
+
+def _frames(stream: BinaryIO) -> Iterator[bytes]:
+    """Whole frames: type, channel, size, payload, end."""
+    while len(start := stream.read(7)) == 7:
+        _, _, size = struct.unpack('>BHI', start)
+        yield start + stream.read(size + 1)
+
+
+def _name(frame: bytes) -> str:
+    if frame[0] == METHOD:
+        kind = struct.unpack('>HH', frame[7:11])
+        return NAMES.get(kind, f'method {kind[0]}.{kind[1]}')
+    return {HEADER: 'header', BODY: 'body'}[frame[0]]

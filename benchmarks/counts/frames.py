@@ -1,0 +1,37 @@
+"""AMQP frames that a call takes, at the client's side of the broker and at the worker's."""
+
+import contextlib
+
+from benchmarks import servers
+from benchmarks.clusters import shrinking
+from benchmarks.counts.amqp_proxy import Proxy
+from benchmarks.counts.count import Count
+from placement_worker.rpc.client import PolicyClient
+from tests.broker import Broker
+
+SIDES = ('client', 'worker')
+CALLS = 40
+NODES = 200
+BYTES_TOLERANCE = 0.02  # numbers in the reply have more or fewer digits
+
+
+def counted() -> list[Count]:
+    """Frames a call, by name and side, and bytes on the wire."""
+    with contextlib.ExitStack() as stack:
+        broker = stack.enter_context(contextlib.closing(Broker())).start()
+        sides = {side: stack.enter_context(contextlib.closing(Proxy(broker.port))) for side in SIDES}
+        worker = stack.enter_context(servers.worker(sides['worker'].url))
+        client = PolicyClient(sides['client'].url, topic=worker.topic)
+        stack.enter_context(contextlib.closing(client))
+        asked = shrinking(NODES)
+        client.policy_check(asked)  # connect
+        for proxy in sides.values():
+            proxy.taken()
+        for _ in range(CALLS):
+            client.policy_check(asked)
+        taken = {side: proxy.taken() for side, proxy in sides.items()}
+    return [
+        Count(f'{side}: {name} a call, {NODES} nodes', round(number / CALLS, 3), BYTES_TOLERANCE * (name == 'bytes'))
+        for side, numbers in taken.items()
+        for name, number in sorted(numbers.items())
+    ]
