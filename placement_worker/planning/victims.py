@@ -47,7 +47,7 @@ def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
     :param seed: of the random order: the same seed and node ids give the same order.
     """
     groups: tuple[list[Node], ...] = ([], [], [])
-    for node in sorted(nodes, key=attrgetter('index', 'id')):
+    for node in _by_index(nodes):
         groups[_group(node)].append(node)
     groups[_SOUND].sort(key=_rank(criteria, seed), reverse=criteria == 'YOUNGEST_FIRST')  # equals stay as they are
     return [*chain(*groups)]
@@ -87,6 +87,12 @@ def _too_few(asked: Mapping[Location, int], held: Mapping[Location, Sequence[Nod
     """Name the first place that holds fewer nodes than are to leave it."""
     place = next(place for place, nodes in held.items() if asked[place] > len(nodes))
     return NoFeasiblePlan(f'{asked[place]} nodes are to leave {_named(place)}, which holds {len(held[place])}.')
+
+
+def _by_index(nodes: Sequence[Node]) -> list[Node]:
+    """By index, then id. Where no index repeats, which is usual, nodes need no tuples to be compared by."""
+    repeats = len({node.index for node in nodes}) < len(nodes)
+    return sorted(nodes, key=attrgetter('index', 'id') if repeats else attrgetter('index'))
 
 
 def reason(node: Node, criteria: Criteria) -> str:

@@ -2,6 +2,7 @@
 
 import random
 
+import msgspec
 import pytest
 
 from placement_worker import codec
@@ -61,6 +62,13 @@ def test_the_order_of_the_request_does_not_matter(criteria):
     for number in range(20):
         shuffled = random.Random(number).sample(members, len(members))
         assert ids(victims.order(shuffled, criteria, 'seed')) == expected
+
+
+def test_equals_of_one_index_die_by_id():
+    members = made(node(3, index=-1), node(1, index=-1), node(2, index=7))
+    equals = [msgspec.structs.replace(member, created_at=members[0].created_at) for member in members]
+
+    assert ids(victims.order(equals, 'OLDEST_FIRST', 'seed')) == ['n1', 'n3', 'n2']
 
 
 def test_random_means_another_order_for_another_action_and_every_node_can_be_hit():
