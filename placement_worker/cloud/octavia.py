@@ -16,13 +16,15 @@ from typing import Any, TypeVar
 
 import tenacity
 
-from placement_worker.cloud import strategies
+from placement_worker.cloud import deadline, strategies
 from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
 from placement_worker.cloud.strategies import Budget, as_told, growing, spent
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
 from placement_worker.observing import Nobody, Observer
 
 T = TypeVar('T')
+LAST_LOOK_S = 5.0
+"""What a call may take when the time for changes is up: to see how things are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ class Driver:
     def counted(self, call: Callable[[], T]) -> T:
         """Make one call of the API, once."""
         self.tally.calls += 1
-        return call()
+        with deadline.until(time.monotonic() + max(self._budget.left_s(), LAST_LOOK_S)):
+            return call()
 
     def write(self, lb_id: str, act: Callable[[], object], done: Callable[[], bool]) -> None:
         """Change something of a load balancer, and wait until it is ACTIVE again.

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from placement_worker.cloud import Network, Subnet, answers, services, transport
+from placement_worker.cloud import Network, Subnet, answers, deadline, services
 from placement_worker.cloud.lbaas import Octavia
 from placement_worker.cloud.reading import Reader
 from placement_worker.cloud.retrying import Allowance, Patience, ServiceFailed
@@ -165,7 +165,7 @@ class OpenStackCloud:
             owner = self._project or self._session.project
             share = partial(
                 self._clouds.sessions.flights.share,
-                wait_s=transport.left_s(self._clouds.patience.budget_s),
+                wait_s=deadline.left_s(self._clouds.patience.budget_s),
                 keep_s=keep_s,
             )
             try:

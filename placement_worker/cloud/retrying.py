@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import tenacity
 
-from placement_worker.cloud import transport
+from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.services import Service
 from placement_worker.cloud.strategies import Budget, as_told, growing, spent
@@ -49,7 +49,7 @@ class Allowance:
         """What is done here ends by when the budget is used up, and is taken off it."""
         started = time.monotonic()
         try:
-            with transport.until(started + self._left_s):
+            with deadline.until(started + self._left_s):
                 yield
         finally:
             self._left_s -= time.monotonic() - started
@@ -60,7 +60,7 @@ class Patience:
     """How often and how long a service is asked.
 
     :ivar max_attempts: of one request.
-    :ivar budget_s: for all attempts and waits; less where `transport.until` says so.
+    :ivar budget_s: for all attempts and waits; less where `deadline.until` says so.
     """
 
     max_attempts: int = 4
@@ -74,7 +74,7 @@ class Patience:
         :raises ServiceFailed: naming service and cause.
         """
         started = time.monotonic()
-        left_s = transport.left_s(self.budget_s)
+        left_s = deadline.left_s(self.budget_s)
         if left_s <= 0:
             raise ServiceFailed(f'{service.name} service not asked: no time is left for look-ups{service.where}')
         retrying = tenacity.Retrying(
@@ -85,7 +85,7 @@ class Patience:
             reraise=True,
         )
         try:
-            with transport.until(started + left_s):
+            with deadline.until(started + left_s):
                 return retrying(call)
         except ApiError as exc:
             attempts = int(retrying.statistics['attempt_number'])

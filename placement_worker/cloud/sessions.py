@@ -12,7 +12,7 @@ from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import BaseIdentityPlugin
 
-from placement_worker.cloud import correlation, faults, transport
+from placement_worker.cloud import correlation, deadline, faults, transport
 from placement_worker.cloud.flights import Flights
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.retrying import Patience
@@ -79,7 +79,7 @@ class Session(keystone.Session):
 
         :raises ServiceFailed: Keystone gives none.
         """
-        left_s = transport.left_s(self._shared.patience.budget_s)
+        left_s = deadline.left_s(self._shared.patience.budget_s)
         ask = partial(self._shared.patience.ask, self._service, self._log_in)
         return self._shared.flights.share(('token', self.trust_id), ask, wait_s=left_s)
 

@@ -8,58 +8,21 @@ import contextlib
 import logging
 import socket
 import threading
-import time
-from collections.abc import Iterator
 from contextvars import ContextVar
 from http import cookiejar
-from typing import Any, overload
+from typing import Any
 
 import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from placement_worker.cloud import deadline
+
 LOG = logging.getLogger(__name__)
 CONNECTIONS = 32
 """Kept open to one host: at least as many as threads of a process ask at once."""
-_deadline: ContextVar[float | None] = ContextVar('deadline', default=None)
 _reading: ContextVar['_Reading | None'] = ContextVar('reading', default=None)
-
-
-@contextlib.contextmanager
-def until(moment: float) -> Iterator[None]:
-    """Let every request of this thread end by then, or by an earlier moment if that is set already.
-
-    :param moment: of `time.monotonic`, in seconds.
-    """
-    before = _deadline.get()
-    token = _deadline.set(moment if before is None else min(moment, before))
-    try:
-        yield
-    finally:
-        _deadline.reset(token)
-
-
-def deadline() -> float | None:
-    """The moment that this thread's requests have to end by; None if there is none."""
-    return _deadline.get()
-
-
-@overload
-def left_s(limit_s: float) -> float: ...
-
-
-@overload
-def left_s(limit_s: float | None) -> float | None: ...
-
-
-def left_s(limit_s: float | None) -> float | None:
-    """What is left until the deadline, in seconds, but no more than a limit; None if neither is set."""
-    moment = deadline()
-    if moment is None:
-        return limit_s
-    left = moment - time.monotonic()
-    return left if limit_s is None else min(left, limit_s)
 
 
 def session() -> requests.Session:
@@ -122,7 +85,7 @@ class _Adapter(TCPKeepAliveAdapter):
         return manager
 
     def send(self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any) -> Any:
-        budget_s = left_s(timeout)
+        budget_s = deadline.left_s(timeout)
         if budget_s is None:
             return super().send(request, stream, timeout, *args, **kwargs)
         if budget_s <= 0:

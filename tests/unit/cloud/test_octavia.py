@@ -1,7 +1,10 @@
 """How Octavia is driven: how long is waited, how often is tried, what counts."""
 
+import time
+
 import pytest
 
+from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
@@ -191,3 +194,15 @@ def test_cleaning_up_has_a_budget_of_its_own_and_one_account(driver):
     late.undoing().write('lb', act, lambda: False)
 
     assert (len(asked), late.tally.updates, late.tally.calls) == (1, 1, 2)
+
+
+def test_no_call_may_take_longer_than_what_is_left_for_all_changes(driver, clock):
+    driven = driver('ACTIVE', timeout_s=40)
+    clock.sleep(10)
+
+    left_s = driven.counted(deadline.moment) - time.monotonic()
+
+    assert 29 < left_s <= 30
+    clock.sleep(300)
+    assert 0 < driven.counted(deadline.moment) - time.monotonic() <= 5  # a last look at how things are
+    assert deadline.moment() is None
