@@ -21,6 +21,7 @@ DEFAULTS = {
     'rabbit_quorum_delivery_limit': '100',
 }
 CONNECT_TIMEOUT_S = 5
+RETRY_S = 0.2  # kombu tries once more
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
 """Options of the rabbit driver that name files, by kombu's names for them."""
 PASSING = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
@@ -103,7 +104,7 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
             transport_options={'confirm_publish': True},
         )
         try:
-            connection.connect()
+            connection.ensure_connection(max_retries=1, interval_start=RETRY_S, reraise_as_library_errors=False)
         except (AccessRefused, NotAllowed) as exc:
             raise BrokerRefused(f'The broker at {place} does not let us in: {exc}') from exc
         except (*connection.connection_errors, *connection.channel_errors) as exc:

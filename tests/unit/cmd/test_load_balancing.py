@@ -135,7 +135,7 @@ def test_the_spec_can_be_checked_against_the_cloud(run):
     status, _, err = run('validate', spec, '--check-resources')
 
     assert status == 2
-    assert 'The cloud has no vip.subnet `none`.' in err
+    assert 'The cloud has no vip.subnet `none`' in err
 
 
 def test_the_commands_of_the_readme_and_of_the_manual_are_those_of_the_examples(tmp_path):
