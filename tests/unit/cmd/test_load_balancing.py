@@ -1,8 +1,6 @@
 """The commands on load balancers, one after the other, as the README and the manual show them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -136,23 +134,3 @@ def test_the_spec_can_be_checked_against_the_cloud(run):
 
     assert status == 2
     assert 'The cloud has no vip.subnet `none`' in err
-
-
-def test_the_commands_of_the_readme_and_of_the_manual_are_those_of_the_examples(tmp_path):
-    """Every one of them is run as it stands, in the order of the manual, with its own waits."""
-    manual = (ROOT / 'doc' / 'source' / 'load-balancing.rst').read_text()
-    commands = [
-        line.partition('#')[0].split() for line in manual.splitlines() if line.startswith('    placement-policy ')
-    ]
-    examples = [one for one in commands if any(word.startswith('examples/') for word in one)]
-    (tmp_path / 'examples').symlink_to(ROOT / 'examples')
-
-    assert len(examples) >= 4
-    for command in examples:
-        done = subprocess.run(
-            [sys.executable, '-m', 'placement_worker', *command[1:]],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) in ((0, ''), (2, '')), command
-    readme = (ROOT / 'README.rst').read_text()
-    assert 'examples/load-balancing/attach.yaml' in readme
