@@ -1,6 +1,5 @@
 """How long a whole check takes inside one process, and which share of it each stage has."""
 
-import gc
 import time
 from typing import Any
 
@@ -9,7 +8,7 @@ import msgspec
 from benchmarks.clusters import CLOUD, encoded, shrinking
 from benchmarks.pairing import Effort, Spread, interleaved
 from benchmarks.results import Bar, Result, Table
-from placement_worker import codec
+from placement_worker import codec, garbage
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.model import CheckReply, CheckRequest
 from placement_worker.policies.registry import Registry
@@ -24,8 +23,7 @@ SLICE_NODES = 10_000  # a slice holds as many checks as have so many nodes toget
 
 def run(effort: Effort) -> Result:
     """Measure; the sizes are compared in turns, so that what disturbs one disturbs the others."""
-    gc.collect()
-    gc.freeze()  # as the daemon does before it serves
+    garbage.settle()
     endpoints = Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=time.thread_time)
     contenders = {nodes: _check(endpoints, encoded(shrinking(nodes)), nodes) for nodes in NODES}
     found = interleaved(contenders, effort.rounds)

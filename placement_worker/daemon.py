@@ -1,7 +1,6 @@
 """The daemon: read the configuration, build the worker, fork the processes, let each serve."""
 
 import functools
-import gc
 import logging
 import multiprocessing
 import os
@@ -21,7 +20,7 @@ from cotyledon.types import WorkerId
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, errors, liveness, metrics, report
+from placement_worker import config, errors, garbage, liveness, metrics, report
 from placement_worker.cloud import Clouds, observed
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
@@ -171,8 +170,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), recorder, board, sharing))
     oslo_config_glue.setup(manager, conf, reload_method='mutate')
     manager.register_hooks(on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number))
-    gc.collect()
-    gc.freeze()  # what is there now is shared with the processes until somebody writes to it
+    garbage.settle()
     watch.start()
     try:
         manager.run()

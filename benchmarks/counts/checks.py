@@ -1,10 +1,10 @@
 """A program that decides one request so many times: python -m benchmarks.counts.checks FILE TIMES."""
 
-import gc
 import sys
 from pathlib import Path
 
 from benchmarks.clusters import CLOUD
+from placement_worker import garbage
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints
@@ -18,8 +18,7 @@ def endpoints() -> Endpoints:
 def main(file: str, times: str) -> None:
     """Decide."""
     asked, made = Path(file).read_text(), endpoints()
-    gc.collect()
-    gc.freeze()  # as the daemon does before it serves
+    garbage.settle()
     for _ in range(int(times)):
         made.policy_check(asked)
 
