@@ -1,0 +1,100 @@
+"""The tutorial, and the README's first line, typed by somebody who has a clone and nothing else.
+
+What they install comes from PyPI. Only the broker is another one than the tutorial's: a private one.
+"""
+
+import itertools
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.broker import Broker
+from tests.manual import ways, workspace
+from tests.manual.pages import ROOT, blocks
+
+pytestmark = pytest.mark.long
+
+TUTORIAL, README = ROOT / 'doc' / 'source' / 'tutorial.rst', ROOT / 'README.rst'
+THEIR_BROKER = 'rabbit://guest:guest@127.0.0.1:5672/'
+START_TIMEOUT_S = 60
+
+
+class Newcomer:
+    """Who types commands into a terminal, in the folder of a clone."""
+
+    def __init__(self, clone, broker_url):
+        workspace.clone(clone)
+        self.clone, self.broker_url = clone, broker_url
+        self.worker = None
+        system = f'{workspace.python_folder()}:/usr/bin:/bin'
+        self.env = {'PATH': system, 'HOME': str(clone.parent), 'LANG': 'C.UTF-8', 'PIP_NO_INPUT': '1'}
+
+    def write(self, block):
+        (self.clone / block.caption).write_text(f'{block.text}\n'.replace(THEIR_BROKER, self.broker_url))
+
+    def type_in(self, command):
+        if command.startswith('export PATH='):
+            self.env['PATH'] = workspace.type_in(f'{command}; echo "$PATH"', self.clone, self.env).strip()
+            return ''
+        if command.startswith('placement-worker '):
+            self.start(command)
+            return ''
+        return workspace.type_in(command, self.clone, self.env)
+
+    def start(self, command):
+        """As in a terminal of its own, until it says that it serves."""
+        log = self.clone.parent / 'log'
+        with log.open('w') as output:
+            self.worker = subprocess.Popen(
+                ['bash', '-c', f'exec {command}'],
+                cwd=self.clone,
+                env=self.env,
+                stdout=output,
+                stderr=output,
+                process_group=0,
+            )
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while 'Serving' not in log.read_text():
+            assert self.worker.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+
+    def press_ctrl_c(self):
+        """The terminal tells all processes of the group."""
+        os.killpg(self.worker.pid, signal.SIGINT)
+        self.worker.wait(START_TIMEOUT_S)
+
+
+@pytest.fixture
+def newcomer(tmp_path):
+    broker = Broker()
+    try:
+        newcomer = Newcomer(tmp_path / 'clone', broker.start().url)
+        yield newcomer
+        if newcomer.worker and newcomer.worker.poll() is None:
+            os.killpg(newcomer.worker.pid, signal.SIGKILL)
+            newcomer.worker.wait()
+    finally:
+        broker.close()
+
+
+def test_a_newcomer_sees_what_the_tutorial_shows(newcomer):
+    """Everything is typed in its order, also the files, and everything that is printed is compared."""
+    for block, following in itertools.pairwise([*blocks(TUTORIAL), None]):
+        if block.caption:
+            newcomer.write(block)
+        typed = [one for one in block.commands if ways.way(TUTORIAL.stem, one).how != ways.SYNTAX]
+        printed = ''.join(newcomer.type_in(command) for command in typed)
+        if block.commands and following and following.is_output:
+            assert workspace.timeless(printed) == workspace.timeless(following.text), following.place
+
+    newcomer.press_ctrl_c()
+
+
+def test_the_first_line_of_the_readme_leads_to_a_decision(newcomer):
+    (line,) = [one for block in blocks(README) for one in block.commands if ways.way('README', one).how == ways.FRESH]
+
+    assert 'zones: az1 1, az2 6' in newcomer.type_in(line)
