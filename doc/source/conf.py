@@ -16,6 +16,7 @@ extensions = [
     'cliff.sphinxext',
     'struct_tables',
     'error_table',
+    'page_links',
 ]
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
 highlight_language = 'none'  # a literal block is a command, a configuration or a reply; those that matter say which
@@ -23,7 +24,7 @@ nitpicky = True
 
 html_theme = 'openstackdocs'
 html_static_path = ['_static']
-html_css_files = ['tables.css']
+html_css_files = ['manual.css']
 templates_path = ['_templates']
 html_theme_options = {'analytics_tracking_code': '', 'display_badge': False, 'sidebar_search': True}
 openstackdocs_repo_name = ''
