@@ -60,14 +60,28 @@ def check_wheel(wheel: Path) -> None:
     """It has the package, all of it, and nothing else."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if '.dist-info/' not in name}
-    here = {str(file.relative_to(REPOSITORY)) for file in (REPOSITORY / PACKAGE).rglob('*') if belongs(file)}
+    listed = data()
+    files = [file for file in (REPOSITORY / PACKAGE).rglob('*') if belongs(file) or file in listed]
+    here = {str(file.relative_to(REPOSITORY)) for file in files}
     refuse(wheel, 'lacks', here - names)
     refuse(wheel, 'should not have', names - here)
 
 
 def belongs(file: Path) -> bool:
-    """Modules and data of the package, not what lies beside its examples to be copied."""
+    """What lies in a package, not in a folder beside its modules, such as an example that is there to be copied."""
     return file.is_file() and file.suffix != '.pyc' and (file.parent / '__init__.py').exists()
+
+
+def data() -> set[Path]:
+    """The files in such folders that setup.cfg names as a package's data all the same."""
+    parser = configparser.ConfigParser()
+    parser.read(REPOSITORY / 'setup.cfg')
+    return {
+        file
+        for package, patterns in parser['options.package_data'].items()
+        for pattern in patterns.split()
+        for file in (REPOSITORY / package.replace('.', '/')).glob(pattern)
+    }
 
 
 def commands(wheel: Path) -> list[str]:

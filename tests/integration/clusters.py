@@ -48,6 +48,11 @@ class Cluster:
     def detach(self) -> Json:
         return self._bind(self.endpoints.policy_detach)
 
+    def adopt(self, node: Json) -> str:
+        """The engine has created this node: its id."""
+        self.nodes = [*self.nodes, node]
+        return str(node['id'])
+
     def twin(self) -> 'Cluster':
         """The same cluster in the hands of another worker: it has its own view of the nodes."""
         return copy.copy(self)

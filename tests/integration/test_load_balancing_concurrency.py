@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.integration import acting
 from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster, left
+from tests.integration.clusters import Cluster, Json, left
 
 TOGETHER_S = 60
+STOCK = 200  # servers that become nodes, more than a minute takes
 
 
 @pytest.mark.long
@@ -19,14 +21,15 @@ def test_two_workers_at_one_pool_for_a_minute_leave_exactly_the_expected_members
 ) -> None:
     web = cluster(2)
     assert web.attach()['status'] == 'OK'
+    stocks = [acting.as_nodes(openstack.add_servers(STOCK)) for _ in range(2)]
     ends = time.monotonic() + TOGETHER_S
 
-    def work(number: int) -> set[str]:
+    def work(stock: list[Json]) -> set[str]:
         """Create single nodes, delete every third; what should be members in the end."""
         mine = web.twin()
         nodes: list[str] = []
-        while time.monotonic() < ends:
-            nodes += mine.grow(1)
+        while stock and time.monotonic() < ends:
+            nodes.append(mine.adopt(stock.pop()))
             reply = mine.check('AFTER', 'NODE_CREATE', node=mine.node(nodes[-1]))
             assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
             if len(nodes) % 3 == 0:
@@ -37,7 +40,7 @@ def test_two_workers_at_one_pool_for_a_minute_leave_exactly_the_expected_members
         return {mine.node(node_id)['data']['lb_member'] for node_id in nodes}
 
     with ThreadPoolExecutor(2) as workers:
-        kept = list(workers.map(work, range(2)))
+        kept = list(workers.map(work, stocks))
 
     expected = {node['data']['lb_member'] for node in web.nodes}.union(*kept)
     assert min(map(len, kept)) >= 2
