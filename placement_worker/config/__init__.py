@@ -66,7 +66,8 @@ def validate_timeouts(conf: cfg.ConfigOpts) -> None:
         ('[DEFAULT] graceful_shutdown_timeout', conf.graceful_shutdown_timeout or math.inf),
         ('[worker] consumer_timeout_s', conf.worker.consumer_timeout_s),
     )
-    _check_order(('[cloud] lookup_budget_s', conf.cloud.lookup_budget_s), engine)
+    if conf.cloud.backend == 'openstack':
+        _check_order(('[cloud] lookup_budget_s', conf.cloud.lookup_budget_s), engine)
     _check_order(engine, ('[worker] liveness_request_age_s', conf.worker.liveness_request_age_s))
 
 
