@@ -19,7 +19,7 @@ from typing import Any
 from placement_worker.cloud.octavia import Driving
 from tests.integration import acting
 from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster
+from tests.integration.clusters import Cluster, lb_policy
 
 WAYS = {'together': True, 'one at a time': False}
 
@@ -28,6 +28,7 @@ def measure(openstack: Cloud, folder: Path, size: int, *, together: bool) -> tup
     """Seconds and updates of the load balancer that it takes to add so many members to a new pool."""
     driving = Driving(batch_members=together, poll_initial_s=0.1, poll_max_s=0.5)
     cluster = Cluster(openstack, acting.endpoints(openstack, folder, lambda: driving), f'bench-{uuid.uuid4()}', 1)
+    cluster.policy = lb_policy(lb_status_timeout=3600)
     attached = cluster.attach()
     if attached['status'] != 'OK':
         raise RuntimeError(attached['reason'])

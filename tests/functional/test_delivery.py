@@ -261,7 +261,7 @@ def test_workers_are_replaced_one_after_the_other_under_load(start):
 
     assert failures == []
     assert set(answered) == {'OK'}
-    assert len(answered) > 50
+    assert len(answered) > 10
 
 
 def test_a_handler_that_ends_its_process_is_answered_and_does_not_come_again(start, tmp_path):
