@@ -3,6 +3,8 @@
 import argparse
 import contextlib
 import functools
+import os
+import sys
 import textwrap
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -47,8 +49,11 @@ class LocalCommand(command.Command):
         """Run it; what goes wrong is told in one line."""
         try:
             return int(super().run(parsed_args))
-        except BrokenPipeError:
-            raise  # whoever reads has seen enough
+        except BrokenPipeError:  # whoever reads has seen enough
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+            )  # else the rest is written at exit
+            raise
         except (errors.PlacementWorkerError, documents.Malformed, OSError) as exc:
             return self.complain(remedies.told(exc))
 

@@ -235,6 +235,7 @@ def test_nothing_of_it_is_left_unacknowledged(start_worker, own_broker):
     while unacknowledged() and time.monotonic() < deadline:
         time.sleep(0.5)
     assert unacknowledged() == []
+    assert worker.stop() == 0  # before its broker, which ends with this test
 
 
 def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
