@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import logging
 import os
 import platform
 import sys
@@ -24,6 +25,7 @@ def main() -> int:
     unknown = sorted(set(args.parts) - set(PARTS))
     if unknown:
         parser.error(f'there is no part {", ".join(unknown)}; there are: {", ".join(PARTS)}')
+    logging.getLogger('oslo_messaging').setLevel(logging.CRITICAL)  # warns of many callers, and of brokers that end
     found: dict[str, results.Result] = {}
     for part in args.parts or PARTS:
         print(f'{part}: load average {os.getloadavg()[0]:.1f}', file=sys.stderr)

@@ -8,6 +8,7 @@ the library beneath. All have the queue options and the prefetch of a worker, an
 
 import collections
 import itertools
+import logging
 import os
 import sys
 import threading
@@ -116,4 +117,5 @@ def _kombu_client(url: str, topic: str) -> Call:
 
 
 if __name__ == '__main__':
+    logging.getLogger('oslo_messaging').setLevel(logging.CRITICAL)
     serve(*sys.argv[1:])

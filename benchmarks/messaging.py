@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from benchmarks.results import Bar, Result, Table
 NODES = (3, 200, 10_000)
 CALLERS = (1, 8, 32)
 PROCESSES = (1, 2)
+FEW_ROUNDS = 3
 LIMITS = {200: {'stock': 1.05, 'json': 0.45}, 10_000: {'stock': 0.90, 'json': 0.25}}
 """The most that the p50 of a check may be of that of an echo, with one caller and one process."""
 NAMES = {'stock': 'echo', 'json': 'echo, JsonPayloadSerializer', 'kombu': 'echo of kombu'}
@@ -52,14 +54,16 @@ def run(effort: Effort) -> Result:
         for processes in PROCESSES[:1] if effort.quick else PROCESSES:
             with _contenders(bus.url, processes) as contenders:
                 for nodes in NODES:
-                    rows = []
-                    for callers in CALLERS[:2] if effort.quick else CALLERS:
-                        samples = _compare(contenders, shrinking(nodes), callers, bus.pids, effort)
-                        rows += [{'callers': callers, 'what': name, **_row(samples, name)} for name in samples]
-                        if (callers, processes) == (1, 1):
-                            result.bars += _bars(samples, nodes)
+                    measured = _by_callers(contenders, nodes, bus.pids, effort)
+                    rows = [
+                        {'callers': callers, 'what': name, **_row(samples, name)}
+                        for callers, samples in measured.items()
+                        for name in samples
+                    ]
                     title = f'{nodes} nodes, {processes} process{"es" if processes > 1 else ""}'
                     result.tables.append(Table(title, rows, NOTE))
+                    if processes == 1:
+                        result.bars += _bars(measured[1], nodes)
     return result
 
 
@@ -67,6 +71,10 @@ NOTE = (
     'p50/check: how many times as long as a check, and the quartiles of the rounds. CPU: milliseconds a call. The '
     "client's encoding is inside the clock."
 )
+
+
+Samples = Mapping[str, Sequence[Sample]]
+"""Contender -> a sample a round."""
 
 
 @contextlib.contextmanager
@@ -85,17 +93,35 @@ def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
         yield found
 
 
+def _by_callers(
+    contenders: Mapping[str, Contender], nodes: int, broker: Sequence[int], effort: Effort
+) -> dict[int, Samples]:
+    """Number of callers -> what was measured with so many."""
+    found = {}
+    for callers in CALLERS[:2] if effort.quick else CALLERS:
+        print(f'  {nodes} nodes, {callers} callers', file=sys.stderr)
+        few = nodes == NODES[-1] and callers > 1  # a round takes a minute
+        rounds = min(effort.rounds, FEW_ROUNDS) if few else effort.rounds
+        found[callers] = _compare(contenders, shrinking(nodes), callers, broker, rounds, effort.seconds)
+    return found
+
+
 def _compare(
-    contenders: Mapping[str, Contender], asked: Any, callers: int, broker: Sequence[int], effort: Effort
-) -> dict[str, list[Sample]]:
+    contenders: Mapping[str, Contender],
+    asked: Any,
+    callers: int,
+    broker: Sequence[int],
+    rounds: int,
+    seconds: float,
+) -> Samples:
     """Let all have their seconds in turns, by so many threads each."""
     with contextlib.ExitStack() as stack:
         runs = {}
         for name, one in contenders.items():
             pool = stack.enter_context(ThreadPoolExecutor(callers))
             _everybody(pool, callers, lambda one=one: one.call(asked))  # connect, before the clock runs
-            runs[name] = lambda one=one, pool=pool: _sample(one, asked, pool, callers, broker, effort.seconds)
-        return interleaved(runs, effort.rounds)
+            runs[name] = lambda one=one, pool=pool: _sample(one, asked, pool, callers, broker, seconds)
+        return interleaved(runs, rounds)
 
 
 def _everybody(pool: ThreadPoolExecutor, callers: int, call: Callable[[], Any]) -> list[Any]:
@@ -133,7 +159,7 @@ def _p50(samples: Sequence[Sample]) -> list[float]:
     return [statistics.median(sample.latencies) for sample in samples]
 
 
-def _row(all_samples: Mapping[str, Sequence[Sample]], name: str) -> dict[str, Any]:
+def _row(all_samples: Samples, name: str) -> dict[str, Any]:
     samples = all_samples[name]
     latencies = sorted(took for sample in samples for took in sample.latencies)
     calls = len(latencies)
@@ -151,7 +177,7 @@ def _row(all_samples: Mapping[str, Sequence[Sample]], name: str) -> dict[str, An
     }
 
 
-def _bars(samples: Mapping[str, Sequence[Sample]], nodes: int) -> list[Bar]:
+def _bars(samples: Samples, nodes: int) -> list[Bar]:
     bars = []
     for kind, limit in LIMITS.get(nodes, {}).items():
         times = ratio(_p50(samples['check']), _p50(samples[NAMES[kind]]))
