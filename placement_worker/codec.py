@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from placement_worker import errors
+from placement_worker.decoders import decoder
 from placement_worker.model import Excerpt
 
 T = TypeVar('T')
@@ -57,7 +58,7 @@ def decode_json(
     if max_bytes is not None and len(data) > max_bytes:
         raise error(f'Expected at most {max_bytes} bytes, got {len(data)} - at `{at}`')
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoder(kind).decode(data)
     except msgspec.ValidationError as exc:
         raise error(_explained(str(exc), data, kind, at)) from None
     except (msgspec.DecodeError, RecursionError) as exc:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-import msgspec
 from keystoneauth1.exceptions import CatalogException
 
 from placement_worker.cloud import faults
 from placement_worker.cloud.retrying import Patience, ServiceFailed
 from placement_worker.cloud.services import Service
 from placement_worker.cloud.sessions import Access, Session
+from placement_worker.decoders import decoder
 
 T = TypeVar('T')
 MULTIPLE_CHOICES = 300
@@ -63,7 +63,7 @@ class Reader:
                     url, params=dict(params or {}), raise_exc=False, headers={'Accept': 'application/json'}
                 )
                 if answer.status_code < MULTIPLE_CHOICES:
-                    return msgspec.json.decode(answer.content, type=kind)
+                    return decoder(kind).decode(answer.content)
             except faults.LIBRARY as exc:
                 raise faults.fault_of(exc, url) from exc
             raise faults.refusal(answer)

@@ -5,12 +5,11 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from placement_worker import errors
 from placement_worker.cloud import Cloud, Network, Subnet
 from placement_worker.cloud.lbaas import ApiError, Kind, Octavia, Resource
 from placement_worker.cloud.recording import Answer, Failure
+from placement_worker.decoders import decoder
 from placement_worker.errors import PlacementWorkerError, Rejected
 from placement_worker.model import Credentials, ServerDetails
 
@@ -39,7 +38,7 @@ class Record:
         answer = left.popleft()
         if answer.failure is not None:
             raise _failed(answer.failure)
-        return msgspec.json.decode(answer.answer, type=kind)
+        return decoder(kind).decode(answer.answer)
 
 
 class ReplayedCloud:

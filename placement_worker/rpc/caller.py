@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from placement_worker import codec
+from placement_worker.decoders import decoder
 from placement_worker.model import (
     BindReply,
     BindRequest,
@@ -69,7 +70,7 @@ class Caller(ABC):
 
     def _call(self, method: str, request: object, reply: type[T], context: Context | None) -> T:
         answer = self._send(method, request, context or {})
-        return msgspec.json.decode(answer, type=reply)
+        return decoder(reply).decode(answer)
 
     @abstractmethod
     def _send(self, method: str, request: object, context: Context) -> str:

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.inventory import Inventory, Region
+from placement_worker.decoders import decoder
 from placement_worker.model import (
     Action,
     Binding,
@@ -91,7 +92,7 @@ class World:
             explain=explain,
         )
         answer = self._endpoints.policy_check(msgspec.json.encode(request).decode())
-        reply = msgspec.json.decode(answer, type=CheckReply)
+        reply = decoder(CheckReply).decode(answer)
         if reply.action.data['status'] != 'OK':
             return reply, 0, 0
         return reply, *self._run(request, reply)
