@@ -7,9 +7,11 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from importlib import metadata
 from typing import Any
 
@@ -72,9 +74,10 @@ class Worker(cotyledon.Service):
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
             driving=lambda: _driving(conf.load_balancer, observer),
         )
+        aside = threading.Lock()
         self._servers = [
             (
-                server.create(conf, connection, queue.topic, endpoints, _server_class(conf, queue, observer)),
+                server.create(conf, connection, queue.topic, endpoints, _server_class(conf, queue, observer, aside)),
                 queue.threads,
             )
             for connection, queue in zip(self._transports, queues, strict=True)
@@ -117,7 +120,9 @@ def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
     return transport.connect(conf, transport.address(conf, rabbit_qos_prefetch_count=threads))
 
 
-def _server_class(conf: cfg.ConfigOpts, queue: server.Queue, observer: Observer) -> Callable[..., Any]:
+def _server_class(
+    conf: cfg.ConfigOpts, queue: server.Queue, observer: Observer, putting_aside: AbstractContextManager[Any]
+) -> Callable[..., Any]:
     """The server for a queue, which knows where to put what it cannot finish."""
     address = transport.address(conf)
 
@@ -126,7 +131,11 @@ def _server_class(conf: cfg.ConfigOpts, queue: server.Queue, observer: Observer)
             parking.forward(connection, message, to)
 
     return functools.partial(
-        LateAckServer, diversion=queue.diversion, forward=forward, traffic=observer.traffic(queue.topic)
+        LateAckServer,
+        diversion=queue.diversion,
+        forward=forward,
+        traffic=observer.traffic(queue.topic),
+        putting_aside=putting_aside,
     )
 
 

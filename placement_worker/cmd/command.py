@@ -50,9 +50,7 @@ class LocalCommand(command.Command):
         try:
             return int(super().run(parsed_args))
         except BrokenPipeError:  # whoever reads has seen enough
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-            )  # else the rest is written at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the rest is written at exit
             raise
         except (errors.PlacementWorkerError, documents.Malformed, OSError) as exc:
             return self.complain(remedies.told(exc))

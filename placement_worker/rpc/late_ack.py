@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from oslo_messaging._drivers import amqp, amqpdriver, base, impl_rabbit
@@ -32,6 +33,7 @@ from placement_worker.rpc.parking import RETRIED, Diversion
 
 LOG = logging.getLogger(__name__)
 POLL_S = 0.02  # how long an acknowledgement may wait for the thread that polls; idle, it costs 1 % of a CPU
+ACKNOWLEDGED_S = 5  # how long to wait until the broker was told that a request was put aside
 REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
 
 
@@ -47,17 +49,21 @@ class LateAckServer(rpc_server.RPCServer):
         diversion: Diversion | None = None,
         forward: Callable[[Any, str], None] | None = None,
         traffic: Traffic | None = None,
+        putting_aside: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Wire the server; `functools.partial` gives `get_rpc_server` what it does not know of.
 
         :param diversion: where requests go that come again and again; None: nowhere.
         :param forward: publishes a message to a queue, confirmed.
         :param traffic: hears of the requests; None: nobody does.
+        :param putting_aside: shared by the servers of a process, and held until a request that was put aside is
+            acknowledged: if the process met it again before that, and died of it, it would be put aside twice.
         """
         super().__init__(transport, target, dispatcher, executor)
         self._diversion = diversion
         self._forward = forward
         self._traffic = traffic or Unheard()
+        self._putting_aside = putting_aside or threading.Lock()
 
     def _create_listener(self) -> Any:
         driver = self.transport._driver
@@ -87,8 +93,12 @@ class LateAckServer(rpc_server.RPCServer):
         if not request.begin():
             return
         if self._diversion and self._forward and request.deliveries > self._diversion.deliveries:
-            self._divert(request, self._diversion, self._forward)
+            with self._putting_aside:
+                self._divert(request, self._diversion, self._forward)
             return
+        if self._diversion and self._diversion.parks:
+            with self._putting_aside:
+                pass
         if not self._is_served(request.message):
             request.client_timeout = None  # the dispatcher would send heartbeats for it for ever
         try:
@@ -114,7 +124,7 @@ class LateAckServer(rpc_server.RPCServer):
             LOG.exception('Request %s could not be put aside', request.key)
             request.leave()
         else:
-            request.finish()
+            request.finish().wait(ACKNOWLEDGED_S)
 
     def _is_served(self, message: dict[str, Any]) -> bool:
         """Whether the dispatcher will find a method for it."""
@@ -209,10 +219,20 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
             self.listener.give_back(self)
         return given
 
-    def finish(self) -> None:
-        """The reply is out: acknowledge, with the next turn of the polling thread."""
+    def finish(self) -> threading.Event:
+        """The reply is out: acknowledge, with the next turn of the polling thread.
+
+        :returns: is set then.
+        """
         self.listener.in_work.remove(self.key)
-        self.listener.do(lambda: self.listener.acknowledge(self))
+        done = threading.Event()
+
+        def settle() -> None:
+            self.listener.acknowledge(self)
+            done.set()
+
+        self.listener.do(settle)
+        return done
 
     def leave(self) -> None:
         """Somebody else has to have it: give it back, with the next turn of the polling thread."""

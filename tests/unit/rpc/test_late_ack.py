@@ -1,16 +1,20 @@
 """The server that acknowledges after the reply: its bookkeeping, and what it relies on in oslo.messaging."""
 
+import functools
 import inspect
+import threading
 import weakref
 
+import oslo_messaging
 import pytest
+from oslo_config import cfg
 from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
 from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.liveness import Pulse
-from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, pulse
-from placement_worker.rpc.parking import RETRIED
+from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, LateAckServer, pulse
+from placement_worker.rpc.parking import RETRIED, Diversion
 
 
 class Driver:
@@ -178,6 +182,51 @@ def test_one_that_was_parked_and_is_retried_is_not_taken_for_finished(listener, 
 
     assert len(listener.poll()) == 1
     assert retried.settled == []
+
+
+class Endpoint:
+    """Says when it is asked."""
+
+    target = oslo_messaging.Target()
+
+    def __init__(self, said):
+        self._said = said
+
+    def m(self, context):
+        self._said.append('handled')
+
+
+def test_a_process_meets_what_it_put_aside_only_after_the_broker_was_told():
+    said, lock, forwarded = [], threading.Lock(), threading.Event()
+    transport = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:')
+
+    def handle(delivery, diversion):
+        """In a thread, as the server of a queue does; gives the listener that took it."""
+        target = oslo_messaging.Target(topic='t', server='s')
+        made = functools.partial(
+            LateAckServer, diversion=diversion, forward=lambda *_: forwarded.set(), putting_aside=lock
+        )
+        server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(said)], server_cls=made)
+        connection = Connection()
+        listener = LateAckListener(Driver(), connection)
+        deliver(listener, delivery)
+        thread = threading.Thread(target=server._process_incoming, args=(listener.poll(),))
+        thread.start()
+        return thread, lambda: turn(listener, connection)
+
+    given_up = Delivery('u1', redelivered=True)
+    given_up._raw_message.headers['x-delivery-count'] = 4
+    given_up.acknowledge = lambda: said.append('acknowledged')
+    putting, poll = handle(given_up, Diversion(3, 'suspects', parks=False))
+    assert forwarded.wait(10)
+    meeting, _ = handle(Delivery('u1'), Diversion(1, 'parked', parks=True))
+    meeting.join(0.2)
+
+    poll()
+    putting.join()
+    meeting.join()
+
+    assert said == ['acknowledged', 'handled']
 
 
 def test_requests_without_an_id_are_told_apart_all_the_same(listener):
