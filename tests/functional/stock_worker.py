@@ -10,5 +10,5 @@ from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
 from placement_worker import daemon  # noqa: E402
 
-daemon._server_class = lambda conf, queue, observer: RPCServer
+daemon._server_class = lambda *_: RPCServer
 sys.exit(daemon.run(sys.argv[1:]))

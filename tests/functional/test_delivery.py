@@ -96,18 +96,13 @@ def _wait_for(condition, timeout_s=60):
 def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
     worker = start(workers=2, threads=3)
     busy = engine(worker)
-    casting = threading.Thread(target=busy.cast, args=(500,))
-    casting.start()
     busy.call(200)
-    time.sleep(0.5)
+    busy.cast(500)
+    enough = repeat(lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1)  # or a kill would find nothing
 
-    again = []
-    for _ in range(KILLS):
-        if busy.waiting() < 100 and not casting.is_alive():
-            busy.cast(100)  # so that there is work to be killed, however slow the machine
-        again.append(kill_one_with_work(worker))
+    again = [kill_one_with_work(worker) for _ in range(KILLS)]
+    enough()
 
-    casting.join()
     assert all(count > 0 for count in again)
     assert busy.lost(timeout_s=120) == set()
     assert len(busy.confirmed) >= 500

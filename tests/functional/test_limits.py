@@ -159,6 +159,12 @@ def _status(pid):
     return {name: value.strip() for name, _, value in (line.partition(':') for line in lines)}
 
 
+def use_all_threads(client):
+    """The pool makes a thread when it first needs one."""
+    with ThreadPoolExecutor(16) as callers:
+        list(callers.map(lambda _: client.policy_check(slow(0.2)), range(32)))
+
+
 def answer_s(client):
     began = time.monotonic()
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
@@ -185,7 +191,7 @@ def test_bad_bytes_are_dropped_and_the_next_request_is_answered(worker, client, 
 
 def test_all_of_them_together_leave_memory_and_threads_as_they_were(worker, client):
     publish(worker, MESSAGES)
-    answer_s(client)
+    use_all_threads(client)
     before, threads_before = memory(worker), threads(worker)
 
     for _ in range(3):
@@ -205,8 +211,7 @@ def test_a_monitor_for_a_method_that_there_is_not_leaves_no_thread_behind(worker
     with amqp(worker.url) as connection:
         channel = connection.default_channel
         channel.queue_declare('test-monitored', exclusive=True, auto_delete=False)
-        with ThreadPoolExecutor(16) as callers:  # so that the pool has all its threads
-            list(callers.map(lambda _: client.policy_check(slow(0.2)), range(32)))
+        use_all_threads(client)
         before = threads(worker)
         for n, method in enumerate([None, 'nothing', '__init__', 7] * 3):
             call = {**CALL, 'method': method, '_timeout': 2, '_msg_id': f'm{n}', '_reply_q': 'test-monitored'}
