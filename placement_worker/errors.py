@@ -95,6 +95,18 @@ class CloudUnavailable(Rejected):
     """A cloud service stayed away, or refused to answer."""
 
 
+class ServiceFailed(CloudUnavailable):
+    """A service that was looked up from gave no answer; the text names it and the cause."""
+
+
+class ServiceRefused(ServiceFailed):
+    """A service refused to answer, and would do so again."""
+
+
+class CredentialsRefused(Rejected):
+    """The request does not say for whom to act, or names somebody else than the cluster's owner."""
+
+
 class ConfigurationError(PlacementWorkerError):
     """The options do not fit together, or name what is not there."""
 

@@ -11,8 +11,8 @@ from openstack.load_balancer.v2._proxy import Proxy
 
 from placement_worker.cloud import faults
 from placement_worker.cloud.lbaas import ApiError, Kind, Resource
-from placement_worker.cloud.retrying import ServiceFailed
 from placement_worker.cloud.sessions import Session
+from placement_worker.errors import ServiceFailed, ServiceRefused
 
 UNAUTHORIZED = 401
 STATUS = 'provisioning_status'
@@ -100,7 +100,7 @@ class OctaviaApi:
             yield self._connected()
         except ServiceFailed as exc:
             # Without a token nothing was asked, so a status of Keystone's must not look like one of Octavia's.
-            raise ApiError(str(exc), UNAUTHORIZED if exc.is_refusal else None) from exc
+            raise ApiError(str(exc), UNAUTHORIZED if isinstance(exc, ServiceRefused) else None) from exc
         except (*faults.LIBRARY, exceptions.SDKException) as exc:
             raise faults.fault_of(exc, self._url) from exc
 

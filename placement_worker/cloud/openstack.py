@@ -8,18 +8,14 @@ from uuid import UUID
 from placement_worker.cloud import Network, Subnet, answers, deadline, services
 from placement_worker.cloud.lbaas import Octavia
 from placement_worker.cloud.reading import Reader
-from placement_worker.cloud.retrying import Allowance, Patience, ServiceFailed
+from placement_worker.cloud.retrying import Allowance, Patience
 from placement_worker.cloud.sessions import Access, Session, Sessions
-from placement_worker.errors import InvalidInput, Rejected
+from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed, ServiceRefused
 from placement_worker.model import Credentials, ServerDetails
 
 T = TypeVar('T')
 PAGE = 1000
 """Servers asked for at a time; Nova gives fewer if its max_limit says so."""
-
-
-class CredentialsRefused(Rejected):
-    """The request does not say for whom to act, or names somebody else than the cluster's owner."""
 
 
 class OpenStackClouds:
@@ -170,8 +166,8 @@ class OpenStackCloud:
             )
             try:
                 return share((owner, *question), asking)
-            except ServiceFailed as exc:
-                if asking.was_asked or not exc.is_refusal:
+            except ServiceRefused:
+                if asking.was_asked:
                     raise
                 return share((owner, *question, self._session.trust_id), ask)
 

@@ -6,10 +6,11 @@ from typing import TypeVar
 from keystoneauth1.exceptions import CatalogException
 
 from placement_worker.cloud import faults
-from placement_worker.cloud.retrying import Patience, ServiceFailed
+from placement_worker.cloud.retrying import Patience
 from placement_worker.cloud.services import Service
 from placement_worker.cloud.sessions import Access, Session
 from placement_worker.decoders import decoder
+from placement_worker.errors import ServiceFailed
 
 T = TypeVar('T')
 MULTIPLE_CHOICES = 300

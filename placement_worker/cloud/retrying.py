@@ -13,29 +13,13 @@ from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.services import Service
 from placement_worker.cloud.strategies import Budget, as_told, growing, spent
-from placement_worker.errors import CloudUnavailable
+from placement_worker.errors import ServiceFailed, ServiceRefused
 
 T = TypeVar('T')
 TOO_MANY = 429
 FAULTS = 500
 NOT_IMPLEMENTED = 501
 WAIT_S = as_told(growing(0.25, 5, random.Random()))  # noqa: S311  # jitter that keeps workers apart
-
-
-class ServiceFailed(CloudUnavailable):
-    """A service stayed away, or refused to answer.
-
-    :ivar status: of its last answer; None if there was none.
-    """
-
-    def __init__(self, reason: str, status: int | None = None) -> None:
-        super().__init__(reason)
-        self.status = status
-
-    @property
-    def is_refusal(self) -> bool:
-        """Whether the service answered, and would give the same answer again."""
-        return self.status is not None and not _passes(self.status)
 
 
 class Allowance:
@@ -89,7 +73,8 @@ class Patience:
                 return retrying(call)
         except ApiError as exc:
             attempts = int(retrying.statistics['attempt_number'])
-            raise ServiceFailed(_reason(service, exc, attempts, time.monotonic() - started), exc.status) from exc
+            kind = ServiceFailed if _may_pass(exc) else ServiceRefused
+            raise kind(_reason(service, exc, attempts, time.monotonic() - started)) from exc
 
 
 def _may_pass(exc: BaseException) -> bool:

@@ -11,12 +11,17 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oslo_messaging._drivers import common
 
+from placement_worker import errors
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.retrying import Patience, ServiceFailed
+from placement_worker.cloud.retrying import Patience
 from placement_worker.cloud.services import compute
-from placement_worker.errors import Rejected
+from placement_worker.errors import Rejected, ServiceFailed
 from placement_worker.model import Credentials
+from placement_worker.policies.registry import Registry
+from placement_worker.rpc.endpoints import Endpoints
+from tests.requests import zone_policy
 from tests.unit.cloud.conftest import PASSWORD
 from tests.unit.cloud.fake_services import answer, drip, hang, reset
 
@@ -86,6 +91,27 @@ def test_what_does_not_pass_by_itself_is_not_tried_again_and_says_what_to_check(
 
     assert services.count(ZONES) == (2 if status == 401 else 1), 'after 401 once more, with a new token'
     assert naps == []
+
+
+@pytest.mark.parametrize(
+    ('path', 'fault', 'reason'),
+    [
+        (ZONES, answer(503), 'Compute service unavailable after 4 attempts'),
+        (ZONES, answer(403), 'Compute service refused the request: HTTP 403'),
+        (TOKENS, answer(401), 'Identity service refused the request: HTTP 401'),
+    ],
+)
+def test_whoever_has_a_spec_validated_over_the_bus_is_told_which_service_failed(clouds, services, path, fault, reason):
+    services.fail(path, *[fault] * 4)
+    asked = {'spec': zone_policy('az1')['spec'], 'check_resources': True}
+
+    with pytest.raises(errors.CloudUnavailable, match=f'^{reason}') as failed:
+        Endpoints(clouds, Registry.installed()).policy_validate(asked)
+
+    sent = common.serialize_remote_exception((failed.type, failed.value, failed.tb))
+    got = common.deserialize_remote_exception(sent, [errors.__name__])
+    assert isinstance(got, errors.CloudUnavailable)
+    assert got.args == (str(failed.value),)
 
 
 @pytest.mark.parametrize('asked', ['7', 'Thu, 01 Jan 2026 00:00:07 GMT'])

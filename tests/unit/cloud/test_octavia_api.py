@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.retrying import ServiceFailed
+from placement_worker.errors import ServiceFailed
 from placement_worker.model import Credentials
 from tests.unit.cloud.fake_services import answer, hang, reset
 

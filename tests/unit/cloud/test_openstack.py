@@ -6,9 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from placement_worker.cloud import Network, Subnet
-from placement_worker.cloud.openstack import CredentialsRefused
-from placement_worker.cloud.retrying import ServiceFailed
-from placement_worker.errors import InvalidInput
+from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed
 from placement_worker.model import Address, Credentials, ServerDetails
 from tests.unit.cloud.fake_services import answer, server
 
