@@ -103,6 +103,10 @@ class ServiceRefused(ServiceFailed):
     """A service refused to answer, and would do so again."""
 
 
+class OutOfTime(ServiceFailed):
+    """The time for look-ups was up before a service gave an answer; with more of it there may be one."""
+
+
 class CredentialsRefused(Rejected):
     """The request does not say for whom to act, or names somebody else than the cluster's owner."""
 

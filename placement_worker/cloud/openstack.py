@@ -157,13 +157,13 @@ class OpenStackCloud:
         """
         asking = _Asking(ask)
         keep_s = self._clouds.validity_ttl_s if keep else 0
+
+        def share(question: tuple[Hashable, ...], ask: Callable[[], T]) -> T:
+            wait_s = deadline.left_s(self._clouds.patience.budget_s)
+            return self._clouds.sessions.flights.share(question, ask, wait_s=wait_s, keep_s=keep_s)
+
         with self._allowance.spent():
             owner = self._project or self._session.project
-            share = partial(
-                self._clouds.sessions.flights.share,
-                wait_s=deadline.left_s(self._clouds.patience.budget_s),
-                keep_s=keep_s,
-            )
             try:
                 return share((owner, *question), asking)
             except ServiceRefused:

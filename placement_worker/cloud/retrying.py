@@ -13,7 +13,7 @@ from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.services import Service
 from placement_worker.cloud.strategies import Budget, as_told, growing, spent
-from placement_worker.errors import ServiceFailed, ServiceRefused
+from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 
 T = TypeVar('T')
 TOO_MANY = 429
@@ -55,12 +55,14 @@ class Patience:
         """What the call returns, at the latest by the deadline of `transport`.
 
         :param call: raises ApiError.
-        :raises ServiceFailed: naming service and cause.
+        :raises ServiceRefused: naming service and cause; asking again would not help.
+        :raises OutOfTime: the same; whoever has more time may get an answer.
+        :raises ServiceFailed: the same; it stays away.
         """
         started = time.monotonic()
         left_s = deadline.left_s(self.budget_s)
         if left_s <= 0:
-            raise ServiceFailed(f'{service.name} service not asked: no time is left for look-ups{service.where}')
+            raise OutOfTime(f'{service.name} service not asked: no time is left for look-ups{service.where}')
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_may_pass),
             wait=WAIT_S,
@@ -73,8 +75,16 @@ class Patience:
                 return retrying(call)
         except ApiError as exc:
             attempts = int(retrying.statistics['attempt_number'])
-            kind = ServiceFailed if _may_pass(exc) else ServiceRefused
-            raise kind(_reason(service, exc, attempts, time.monotonic() - started)) from exc
+            elapsed_s = time.monotonic() - started
+            has_stopped_early = attempts < self.max_attempts or elapsed_s >= left_s
+            raise self._failure(exc, has_stopped_early)(_reason(service, exc, attempts, elapsed_s)) from exc
+
+    def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
+        """What it is to others who want to know the same."""
+        if not _may_pass(exc):
+            return ServiceRefused
+        is_too_long_for_all = (exc.retry_after_s or 0) >= self.budget_s
+        return OutOfTime if has_stopped_early and not is_too_long_for_all else ServiceFailed
 
 
 def _may_pass(exc: BaseException) -> bool:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from oslo_messaging._drivers import common
 
 from placement_worker import errors
+from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.retrying import Patience
 from placement_worker.cloud.services import compute
@@ -138,6 +139,21 @@ SLOW = {
     'a slow body': drip(HEAD + b'\r\n'),
     'a slow body without an end': drip(b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n'),
 }
+
+
+@pytest.mark.parametrize(
+    ('left_s', 'retry_after', 'kind'),
+    [(1, '7', errors.OutOfTime), (1, '3600', errors.ServiceFailed), (60, '3600', errors.ServiceFailed)],
+)
+def test_whether_more_time_would_help_is_told_apart_from_a_service_that_stays_away(
+    cloud, services, left_s, retry_after, kind
+):
+    services.fail(ZONES, answer(503, Retry_After=retry_after))
+
+    with pytest.raises(ServiceFailed) as failed, deadline.until(time.monotonic() + left_s):
+        cloud.zones(None)
+
+    assert failed.type is kind
 
 
 @pytest.mark.parametrize('slow', SLOW.values(), ids=SLOW.keys())

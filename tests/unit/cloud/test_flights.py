@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from placement_worker.cloud.flights import Flights
-from placement_worker.errors import CloudUnavailable
+from placement_worker.errors import OutOfTime
 
 WAIT_S = 60
 
@@ -37,11 +37,29 @@ def test_who_waits_for_the_answer_of_another_waits_no_longer_than_it_may():
     with ThreadPoolExecutor() as threads:
         leader = threads.submit(flights.share, 'question', ask, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
-        with pytest.raises(CloudUnavailable, match='No answer in 0 s to what another check is asking'):
+        with pytest.raises(OutOfTime, match='No answer in 0 s to what another check is asking'):
             flights.share('question', never, wait_s=0.05)
         opened.set()
 
         assert leader.result(WAIT_S) == 'answer'
+
+
+def test_whoever_asks_with_less_time_than_others_have_fails_alone():
+    flights, begun, opened = Flights(), threading.Event(), threading.Event()
+
+    def give_up():
+        begun.set()
+        assert opened.wait(WAIT_S)
+        raise OutOfTime('too late')
+
+    with ThreadPoolExecutor() as threads:
+        leader = threads.submit(flights.share, 'question', give_up, wait_s=WAIT_S)
+        assert begun.wait(WAIT_S)
+        threading.Timer(0.2, opened.set).start()
+
+        assert flights.share('question', lambda: 'asked again', wait_s=WAIT_S) == 'asked again'
+        with pytest.raises(OutOfTime, match='too late'):
+            leader.result(WAIT_S)
 
 
 def test_an_answer_is_kept_as_long_as_it_is_good():

@@ -1,14 +1,15 @@
 """What OpenStack clouds tell, to whom, and with how many requests."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_worker.cloud import Network, Subnet
-from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed
+from placement_worker.cloud import Network, Subnet, deadline
+from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
 from placement_worker.model import Address, Credentials, ServerDetails
-from tests.unit.cloud.fake_services import answer, server
+from tests.unit.cloud.fake_services import answer, hang, server
 
 TRUST = Credentials('trust-a')
 TOKENS, ZONES, REGIONS, SERVERS = '/auth/tokens', '/os-availability-zone', '/v3/regions', '/servers/detail'
@@ -227,6 +228,27 @@ def test_checks_of_one_project_share_the_failure_of_what_they_ask_at_once(clouds
 
     assert {str(one).partition(' in ')[0] for one in answers} == {'Compute service unavailable after 4 attempts'}
     assert services.count(ZONES) == 4
+
+
+@pytest.mark.parametrize('path', [TOKENS, ZONES])
+def test_a_check_whose_time_is_nearly_up_does_not_fail_those_that_wait_for_its_answer(clouds, services, path):
+    if path == ZONES:
+        clouds.acting_for(TRUST, 'project-a')
+    services.fail(path, hang)
+
+    def zones(left_s):
+        with deadline.until(time.monotonic() + left_s):
+            return clouds.acting_for(TRUST, 'project-a').zones(None)
+
+    with ThreadPoolExecutor() as threads:
+        hurried = threads.submit(zones, 0.5)
+        while services.count(path) < 1:
+            pass
+        waiting = [threads.submit(zones, WAIT_S) for _ in range(3)]
+
+        assert [one.result(WAIT_S) for one in waiting] == [{'az1': True, 'az2': False}] * 3
+        with pytest.raises(OutOfTime, match='unavailable after 1 attempt'):
+            hurried.result(WAIT_S)
 
 
 def test_projects_and_regions_do_not_share(clouds, services):
