@@ -26,6 +26,15 @@ class Bound:
         """The binding's own, else that of the policy's type."""
         return self.policy.priority if self.binding.priority is None else self.binding.priority
 
+    def passes_over(self, request: CheckRequest) -> str | None:
+        """Why the policy has nothing to do here, by what it is for alone; None if it is to be asked."""
+        action, profile_type = request.action.action, request.cluster.profile.type
+        if (request.target, action) not in self.policy.targets:
+            return f'{self.policy.name} does not handle {action} {request.target}.'
+        if self.policy.profile_types is not None and profile_type not in self.policy.profile_types:
+            return f'{self.policy.name} does not support profile type {profile_type}.'
+        return None
+
 
 def run(
     bound: Sequence[Bound], request: CheckRequest, state: State, clock: Callable[[], float] = time.perf_counter
@@ -42,7 +51,7 @@ def run(
     for one in _in_order(bound):
         started = clock()
         try:
-            outcome = _consult(one.policy, request, replace(state, binding=one.binding))
+            outcome = _consult(one, request, replace(state, binding=one.binding))
         except Rejected as exc:
             status, reason = 'ERROR', str(exc)
             LOG.debug('%s failed: %s', one.policy.name, exc)
@@ -75,16 +84,14 @@ def _in_order(bound: Sequence[Bound]) -> list[Bound]:
     return sorted(bound, key=position)
 
 
-def _consult(policy: Policy[Any], request: CheckRequest, state: State) -> Outcome:
+def _consult(one: Bound, request: CheckRequest, state: State) -> Outcome:
     """Ask one policy, unless what it is for says that it has nothing to do here."""
-    action, profile_type = request.action.action, request.cluster.profile.type
-    if (request.target, action) not in policy.targets:
-        return skipped(f'{policy.name} does not handle {action} {request.target}.')
-    if policy.profile_types is not None and profile_type not in policy.profile_types:
-        return skipped(f'{policy.name} does not support profile type {profile_type}.')
-    outcome = policy.check(request, state)
+    why_not = one.passes_over(request)
+    if why_not is not None:
+        return skipped(why_not)
+    outcome = one.policy.check(request, state)
     if not isinstance(outcome, Outcome):
-        raise TypeError(f'{policy.name} returned {type(outcome).__name__}, expected an Outcome')
+        raise TypeError(f'{one.policy.name} returned {type(outcome).__name__}, expected an Outcome')
     return outcome
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from placement_worker import actions, binding, chain, codec
 from placement_worker.cloud import Clouds
+from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.errors import InvalidRequest, Refused, Rejected, RequestExpired, UnsupportedAction, error_object
@@ -41,6 +42,7 @@ from placement_worker.rpc.decision_log import Forgetful, Method, Record, Recorde
 from placement_worker.rpc.outbox import Outbox, Silent
 
 LOG = logging.getLogger(__name__)
+NO_CLOUD = Inventory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ class Endpoints:
         started = self._clock()
         record = self._begin(request_id)
         try:
-            state = self._state(request, request.action.data, record)
+            is_asked = any(one.passes_over(request) is None for one in bound)
+            state = self._state(request, request.action.data, record, needs_cloud=is_asked)
         except Rejected as exc:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             reply = CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
@@ -227,15 +230,19 @@ class Endpoints:
             self._outbox.ended(method, asked, reply, request_id)
             return codec.encode(reply, like=request)
 
-    def _state(self, request: CheckRequest | BindRequest, data: Data, record: Record) -> State:
+    def _state(
+        self, request: CheckRequest | BindRequest, data: Data, record: Record, *, needs_cloud: bool = True
+    ) -> State:
         """What policies start from.
 
+        :param needs_cloud: whether a policy is asked; else nobody looks at the credentials, and the cloud is empty.
         :raises Rejected: the request has expired, or its credentials do not let us act.
         """
         left_s = record.left_s(lambda: self._left_s(request))
         if left_s() <= 0:
             raise RequestExpired('Request expired')
-        cloud = record.watch(self._clouds).acting_for(request.credentials, request.cluster.project)
+        clouds: Clouds = record.watch(self._clouds) if needs_cloud else NO_CLOUD
+        cloud = clouds.acting_for(request.credentials, request.cluster.project)
         return State(data, Snapshot(cloud, request.cluster), record.max_nodes, driving=record.driving, left_s=left_s)
 
     def _begin(self, request_id: str | None) -> Record:

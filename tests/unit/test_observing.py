@@ -131,7 +131,7 @@ def test_of_requests_that_are_refused_and_of_faults_they_hear_what_the_caller_se
     with pytest.raises(InvalidRequest):
         endpoints.policy_check({})
     with pytest.raises(RuntimeError):
-        endpoints.policy_check(request('NODE_CREATE', [], node=node(1)))
+        endpoints.policy_check(request('NODE_CREATE', [zone_policy('a')], node=node(1)))
     with pytest.raises(InvalidRequest):
         endpoints.policy_detach({})
 

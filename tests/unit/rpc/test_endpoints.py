@@ -138,14 +138,44 @@ def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expi
         assert reply['decisions'] == []
 
 
-def test_a_cloud_that_refuses_the_credentials_is_the_replys_reason(registry):
-    class Refusing:
-        def acting_for(self, credentials, project):
-            raise CloudUnavailable('No trust, no cloud.')
+class Refusing:
+    """Clouds that let nobody in."""
 
+    def acting_for(self, credentials, project):
+        raise CloudUnavailable('No trust, no cloud.')
+
+
+def test_a_cloud_that_refuses_the_credentials_is_the_replys_reason(registry):
     reply = Endpoints(Refusing(), registry).policy_check(changed(GOOD, lambda r: r['action'].update(data={'kept': 1})))
 
     assert reply['action']['data'] == {'kept': 1, 'status': 'ERROR', 'reason': 'No trust, no cloud.'}
+
+
+@pytest.mark.parametrize('action', ['CLUSTER_CHECK', 'NODE_CHECK', 'CLUSTER_DELETE'])
+def test_an_action_that_no_policy_handles_passes_though_the_cloud_lets_nobody_in(registry, action):
+    asked = request(action, [zone_policy('a'), deletion_policy()], [node(1)], node=node(1))
+
+    reply = Endpoints(Refusing(), registry).policy_check(asked)
+
+    assert reply['action']['data'] == {'status': 'OK', 'reason': 'Completed policy checking.'}
+    assert [decision['outcome'] for decision in reply['decisions']] == ['SKIPPED', 'SKIPPED']
+
+
+def test_a_profile_type_that_no_policy_supports_passes_though_the_cloud_lets_nobody_in(registry):
+    stack = {'id': 'pr1', 'type': 'os.heat.stack-1.0'}
+    asked = request('NODE_CREATE', [zone_policy('a')], node=node(1), profile=stack)
+
+    reply = Endpoints(Refusing(), registry).policy_check(asked)
+
+    assert (reply['action']['data']['status'], reply['decisions'][0]['outcome']) == ('OK', 'SKIPPED')
+
+
+def test_credentials_count_for_a_policy_that_would_not_ask_the_cloud_too(registry):
+    asked = request('CLUSTER_SCALE_IN', [zone_policy('a', enabled=False), deletion_policy()], [node(1)])
+
+    reply = Endpoints(Refusing(), registry).policy_check(asked)
+
+    assert (reply['action']['data']['reason'], reply['decisions']) == ('No trust, no cloud.', [])
 
 
 def test_notifications_tell_start_and_end(endpoints, outbox):
