@@ -103,8 +103,9 @@ class OpenStackCloud:
 
     @property
     def home_region(self) -> str | None:
-        """As `Cloud.home_region`: the configured one."""
-        return self._clouds.access.region
+        """As `Cloud.home_region`: the configured one, else that of the first Octavia of the catalog."""
+        with self._allowance.spent():
+            return self._reader.home_region('load-balancer')
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `Cloud.zones`."""

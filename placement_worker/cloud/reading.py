@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
+from keystoneauth1.discover import EndpointData
 from keystoneauth1.exceptions import CatalogException
 
 from placement_worker.cloud import faults
@@ -30,10 +31,25 @@ class Reader:
         :param region: None for the configured one, which has to be there.
         :raises ServiceFailed: Keystone gives no token; or the configured region has no such service.
         """
+        entry = self._entry(service_type, region)
+        return entry.url.rstrip('/') if entry and entry.url else None
+
+    def home_region(self, service_type: str) -> str | None:
+        """The configured region; if there is none, the one that a service is asked in then.
+
+        :raises ServiceFailed: Keystone gives no token; or the catalog has no such service.
+        """
+        if self._access.region:
+            return self._access.region
+        entry = self._entry(service_type, None)
+        return entry.region_name if entry else None
+
+    def _entry(self, service_type: str, region: str | None) -> EndpointData | None:
+        """What the catalog says of a service; as `endpoint`."""
         wanted = region or self._access.region
         catalog = self.session.log_in().service_catalog
         try:
-            url = catalog.url_for(
+            return catalog.endpoint_data_for(
                 service_type=service_type, interface=list(self._access.interfaces), region_name=wanted
             )
         except CatalogException as exc:
@@ -45,7 +61,6 @@ class Reader:
                 f'The catalog has no {interfaces} endpoint of {service_type}{where}; '
                 'check region_name and interface of [service_auth] and `openstack catalog list`'
             ) from exc
-        return url.rstrip('/') if url else None
 
     def identity_endpoint(self) -> str:
         """The URL of Keystone's API v3: the one that we log in at."""

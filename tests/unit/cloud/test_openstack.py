@@ -9,6 +9,10 @@ import pytest
 from placement_worker.cloud import Network, Subnet, deadline
 from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
 from placement_worker.model import Address, Credentials, ServerDetails
+from placement_worker.policies.registry import Registry
+from placement_worker.rpc.endpoints import Endpoints
+from tests.requests import balancing_policy, connected, request
+from tests.unit.cloud import fake_services
 from tests.unit.cloud.fake_services import answer, hang, server
 
 TRUST = Credentials('trust-a')
@@ -61,6 +65,37 @@ def test_a_configured_region_that_the_catalog_does_not_know_is_a_fault_of_the_co
 
     with pytest.raises(ServiceFailed, match='no public endpoint of compute in region Nowhere; check region_name'):
         cloud.zones(None)
+
+
+@pytest.mark.parametrize('regions', [('RegionOne', 'RegionTwo'), ('RegionTwo', 'RegionOne')])
+def test_without_a_configured_region_home_is_where_the_catalog_leads_first(make_clouds, monkeypatch, regions):
+    monkeypatch.setattr(fake_services, 'REGIONS', regions)
+    cloud = make_clouds(region=None).acting_for(TRUST, 'project-a')
+
+    assert cloud.home_region == regions[0]
+    assert cloud.zones(None) == cloud.zones(regions[0])
+
+
+ELSEWHERE = {'n1': 'The node is in region RegionTwo, the load balancer in RegionOne'}
+
+
+@pytest.mark.parametrize(('configured', 'failed'), [(None, ELSEWHERE), ('RegionOne', ELSEWHERE), ('RegionTwo', {})])
+def test_a_node_of_another_region_is_no_member_whether_or_not_a_region_is_configured(
+    make_clouds, services, configured, failed
+):
+    services.networks = [{'id': 'net1', 'name': 'private'}]
+    services.subnets = [{'id': 'sub1', 'name': 'private-subnet', 'network_id': 'net1', 'ip_version': 4}]
+    services.fail('/lbaas/pools/p1', answer(200, {'pool': {'id': 'p1', 'provisioning_status': 'ACTIVE'}}))
+    one = connected(1, data={'placement': {'region_name': 'RegionTwo'}})
+    stored = {'loadbalancer': 'lb1', 'listener': None, 'pool': 'p1', 'healthmonitor': None}
+    data = {'LoadBalancingPolicy': {'version': 1.1, 'data': stored}}
+    asked = request('NODE_CREATE', [balancing_policy(data=data)], [one], node=one, target='AFTER', dry_run=True)
+    asked['credentials'] = {'trust_id': 'trust-a'}
+    asked['cluster']['project'] = 'project-a'
+
+    reply = Endpoints(make_clouds(region=configured), Registry.installed()).policy_check(asked)
+
+    assert reply['decisions'][0]['details']['failed'] == failed
 
 
 @pytest.mark.parametrize(
