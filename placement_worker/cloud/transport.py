@@ -22,7 +22,7 @@ from placement_worker.cloud import deadline
 LOG = logging.getLogger(__name__)
 CONNECTIONS = 32
 """Kept open to one host: at least as many as threads of a process ask at once."""
-_reading: ContextVar['_Reading | None'] = ContextVar('reading', default=None)
+_exchange: ContextVar['_Exchange | None'] = ContextVar('exchange', default=None)
 
 
 def session() -> requests.Session:
@@ -46,30 +46,39 @@ def _log(answer: requests.Response, **_: object) -> None:
     )
 
 
-class _Reading:
-    """The socket that an answer is being read from; shut down when the time is up."""
+class _Exchange:
+    """The socket that a request goes out and its answer comes in by; shut down when the time is up."""
 
     def __init__(self, left_s: float) -> None:
-        self.socket: socket.socket | None = None
+        self._socket: socket.socket | None = None
         self.is_late = False
         self._timer = threading.Timer(left_s, self._give_up)
         self._timer.daemon = True
 
-    def __enter__(self) -> '_Reading':
-        self._token = _reading.set(self)
+    def __enter__(self) -> '_Exchange':
+        self._token = _exchange.set(self)
         self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
-        _reading.reset(self._token)
+        _exchange.reset(self._token)
+
+    def watch(self, connected: socket.socket) -> None:
+        """Before each step: have the socket shut down in time.
+
+        :raises TimeoutError: the time is up already; whoever gave up then had no socket, or another one.
+        """
+        self._socket = connected
+        if self.is_late:
+            raise TimeoutError
 
     def _give_up(self) -> None:
         self.is_late = True
-        if self.socket is not None:
+        if self._socket is not None:
             with contextlib.suppress(OSError):
                 # Not SSLSocket.shutdown, which pulls TLS from under the thread that reads.
-                socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
 class _Adapter(TCPKeepAliveAdapter):
@@ -90,29 +99,38 @@ class _Adapter(TCPKeepAliveAdapter):
             return super().send(request, stream, timeout, *args, **kwargs)
         if budget_s <= 0:
             raise requests.exceptions.ConnectTimeout(request=request)
-        with _Reading(budget_s) as reading:
+        with _Exchange(budget_s) as exchange:
             try:
                 answer = super().send(request, stream, budget_s, *args, **kwargs)
                 _ = answer.content
             except (requests.exceptions.RequestException, OSError, ValueError) as exc:
-                if reading.is_late:
+                if exchange.is_late:
                     raise requests.exceptions.ReadTimeout(request=request) from exc
                 raise
-        if reading.is_late:  # without a length an answer that was cut off looks complete
+        if exchange.is_late:  # without a length an answer that was cut off looks complete
             raise requests.exceptions.ReadTimeout(request=request)
         return answer
 
 
 class _Watched:
-    """A connection that says which socket it reads from."""
+    """A connection that says which socket it uses."""
 
     sock: Any
 
+    def send(self, data: Any) -> None:
+        if self.sock is None:
+            self.connect()  # type: ignore[attr-defined]
+        self._watch()
+        super().send(data)  # type: ignore[misc]
+
     def getresponse(self) -> Any:
-        reading = _reading.get()
-        if reading is not None:
-            reading.socket = self.sock
+        self._watch()
         return super().getresponse()  # type: ignore[misc]
+
+    def _watch(self) -> None:
+        exchange = _exchange.get()
+        if exchange is not None:
+            exchange.watch(self.sock)
 
 
 class _Connection(_Watched, HTTPConnection):

@@ -9,12 +9,14 @@ import time
 
 import msgspec
 import pytest
+import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oslo_messaging._drivers import common
+from urllib3.connection import HTTPConnection
 
 from placement_worker import errors
-from placement_worker.cloud import deadline
+from placement_worker.cloud import deadline, transport
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.retrying import Patience
 from placement_worker.cloud.services import compute
@@ -180,6 +182,44 @@ def test_an_http_proxy_on_the_way_makes_no_difference(make_clouds, services, mon
         make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a').zones(None)
 
     assert time.monotonic() - started < BUDGET_S + SLACK_S
+
+
+def slowed(call, seconds):
+    """The same, but it takes longer."""
+
+    def slow(*args, **options):
+        result = call(*args, **options)
+        time.sleep(seconds)
+        return result
+
+    return slow
+
+
+def ask_in_vain(services, budget_s):
+    """Send what is answered a byte at a time; returns how long that took."""
+    services.fail('/octavia/pools', drip(b'HTTP/1.1 202 Accepted\r\nContent-Length: 200\r\n\r\n'))
+    started = time.monotonic()
+    with (
+        transport.session() as session,
+        deadline.until(started + budget_s),
+        pytest.raises(requests.exceptions.ReadTimeout),
+    ):
+        session.post(f'{services.url}/octavia/pools', json={}, timeout=60)
+    return time.monotonic() - started
+
+
+def test_nothing_is_sent_when_the_time_is_up_before_there_is_a_connection(services, monkeypatch):
+    monkeypatch.setattr(socket, 'getaddrinfo', slowed(socket.getaddrinfo, 0.6))
+
+    ask_in_vain(services, 0.3)
+
+    assert services.seen == []
+
+
+def test_no_answer_is_read_when_the_time_is_up_before_it_begins(services, monkeypatch):
+    monkeypatch.setattr(HTTPConnection, 'request', slowed(HTTPConnection.request, 0.6))
+
+    assert ask_in_vain(services, 0.3) < 0.6 + SLACK_S
 
 
 @pytest.fixture
