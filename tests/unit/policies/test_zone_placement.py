@@ -308,3 +308,14 @@ def test_a_plan_that_cannot_be_made_says_how_much_was_possible(check):
     reply = check(request(SCALE_IN, [zone_policy('a')], nodes(a=2), inputs={'count': 3}), zones=['a'])
 
     assert decision(reply)['details'] == {'asked': 3, 'possible': 2}
+
+
+@pytest.mark.parametrize(
+    ('count', 'reason'), [(1, '1 node is created without a zone'), (3, '3 nodes are created without a zone')]
+)
+def test_nodes_that_are_created_in_regions_without_a_usable_zone_are_told_as_such(check, count, reason):
+    asked = request(SCALE_OUT, [region_policy('R1'), zone_policy('a')], inputs={'count': count})
+
+    reply = check(asked, regions={'R1': {'zones': {'b': True}}})
+
+    assert reply['decisions'][1]['reason'] == reason
