@@ -188,7 +188,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             ('flavor_id', flavor, lambda name: balancers.shown(driver, 'flavor', name)),
         ]
         try:
-            missing = [f'{at} `{name}`' for at, name, look_up in look_ups if name is not None and not look_up(name)]
+            missing = [
+                f'{at} `{name}`' for at, name, look_up in look_ups if name is not None and not _is_there(look_up, name)
+            ]
         except ApiError as exc:
             raise CloudUnavailable(told(exc)) from exc
         if missing:
@@ -204,6 +206,14 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     def _driver(self, state: State, cluster: Cluster, seed: str) -> Driver:
         octavia = state.cloud.octavia(cluster.profile.region)
         return Driver(octavia, state.driving, self.properties.lb_status_timeout, state.left_s, seed)
+
+
+def _is_there(look_up: Callable[[str], object], name: str) -> bool:
+    """Whether there is something of the name; of several the owner of a cluster may see only one."""
+    try:
+        return bool(look_up(name))
+    except InvalidInput:
+        return True
 
 
 def _attached(state: State) -> tuple[Attached, Binding]:

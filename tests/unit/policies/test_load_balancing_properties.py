@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.errors import CloudUnavailable, InvalidSpec
+from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
 from placement_worker.policies.load_balancing import LoadBalancing
 from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
 from tests.balancing import Lab
@@ -258,6 +258,24 @@ class TestResources:
         for properties in (own, theirs):
             assert validate(properties, '1.3', lab, check_resources=True)
         assert not any(call.writes for call in lab.calls)
+
+    def test_a_name_that_several_have_is_there_as_only_the_owner_sees_which_is_meant(self):
+        lab = Lab()
+        lab.foreign()
+        _, pool = lab.foreign()
+        told = 'The service user sees 2 of this name'
+
+        def of_several(region, name):
+            raise InvalidInput(told)
+
+        lab.subnet = lab.network = of_several
+        own = {'pool': {'subnet': 's'}, 'vip': {'subnet': 's', 'network': 'n'}}
+        theirs = {'pool': {'subnet': 's', 'id': pool}, 'loadbalancer': 'front'}
+
+        assert validate(theirs, '1.3', lab, check_resources=True)
+        assert validate(own, '1.3', lab, check_resources=True)
+        with pytest.raises(InvalidSpec, match=r'^The cloud has no flavor_id `f`\.$'):
+            validate({**own, 'flavor_id': 'f'}, '1.3', lab, check_resources=True)
 
     def test_without_it_nothing_is_asked(self):
         lab = Lab()
