@@ -109,7 +109,7 @@ class Lab:
         return self
 
     def octavia(self, region: str | None) -> Any:
-        settings = Settings(pending_s=self.pending_s, flavors=['small'])
+        settings = Settings(pending_s=self.pending_s, flavors=['small'], availability_zones=['lb-az'])
         subnets = {entry.id: entry.cidr for entry in self.inventory.subnets.values()}
         simulator = Simulator(settings, self.store, subnets, region or REGION, now=self.clock)
         return Watched(simulator, self._watched)

@@ -7,6 +7,7 @@ description of the cloud says::
       pending_s: 0.5                        # how long a change stays pending
       state: load-balancers.json            # where they are kept; else in memory
       flavors: [small]
+      availability_zones: [lb-az1]
       fail:
         - {call: create, kind: loadbalancer, status: 501, times: -1}    # always
         - {call: update_members, status: 0, done: true}                 # the answer is lost, once
@@ -65,6 +66,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     fail: list[Fault] = []
     state: str | None = None
     flavors: list[str] = []
+    availability_zones: list[str] = []
 
 
 class Simulator:
@@ -95,11 +97,10 @@ class Simulator:
 
     def show(self, kind: Kind, object_id: str) -> Resource:
         """As `Octavia.show`."""
-        if kind == 'flavor':
-            if object_id not in self._settings.flavors:
-                raise ApiError(f'flavor {object_id} not found.', 404)
-            return {'id': object_id, 'name': object_id}
-        return self._call('show', kind, lambda state: state.get(kind, object_id))
+        offered = {'flavor': self._settings.flavors, 'availability_zone': self._settings.availability_zones}.get(kind)
+        if offered is None:
+            return self._call('show', kind, lambda state: state.get(kind, object_id))
+        return self._call('show', kind, lambda _: _offered(kind, object_id, offered))
 
     def create(self, kind: Kind, body: Resource) -> Resource:
         """As `Octavia.create`."""
@@ -164,6 +165,13 @@ def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMach
         act(machine)
     message = fault.message or MESSAGES.get(fault.status, f'Fault {fault.status}')
     raise ApiError(message, fault.status or None, fault.retry_after_s)
+
+
+def _offered(kind: Kind, name: str, offered: Sequence[str]) -> Resource:
+    """What operators offer by this name."""
+    if name not in offered:
+        raise ApiError(f'{kind} {name} not found.', 404)
+    return {'id': name, 'name': name}
 
 
 def _fits(shown: Resource, filters: Mapping[str, Any]) -> bool:

@@ -173,11 +173,12 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         return Bond(data, nodes, _without_vip(request))
 
     def check_resources(self, cloud: Cloud) -> None:
-        """As `Policy.check_resources`: subnets and network, the load balancer with its parts, flavor."""
+        """As `Policy.check_resources`: subnets and network, the load balancer with its parts, flavor, zone."""
         properties = self.properties
         driver = Driver(cloud.octavia(None), self.looking, properties.lb_status_timeout, lambda: math.inf, '')
         monitor = properties.health_monitor.id if properties.health_monitor else None
-        flavor = properties.flavor_id if isinstance(properties, LoadBalancingPropertiesWithFlavor) else None
+        later = properties if isinstance(properties, LoadBalancingPropertiesWithFlavor) else None
+        flavor, zone = (later.flavor_id, later.availability_zone) if later else (None, None)
         look_ups: list[tuple[str, str | None, Callable[[str], object]]] = [
             ('pool.subnet', properties.pool.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.subnet', properties.vip.subnet, lambda name: cloud.subnet(None, name)),
@@ -186,6 +187,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             ('pool.id', properties.pool.id, lambda name: balancers.shown(driver, 'pool', name)),
             ('health_monitor.id', monitor, lambda name: balancers.shown(driver, 'healthmonitor', name)),
             ('flavor_id', flavor, lambda name: balancers.shown(driver, 'flavor', name)),
+            ('availability_zone', zone, lambda name: balancers.shown(driver, 'availability_zone', name)),
         ]
         try:
             missing = [

@@ -132,6 +132,21 @@ def test_all_pages_are_found_with_all_filters(octavia, services, kind, path, key
     assert [query for _, _, query in services.seen] == [asked, {**asked, 'marker': 'a'}]
 
 
+@pytest.mark.parametrize(('kind', 'path', 'found'), [
+    ('flavor', 'flavors/f1', {'id': 'f1', 'name': 'small', 'enabled': True}),
+    ('availability_zone', 'availabilityzones/az1', {'name': 'az1', 'enabled': True}),
+])  # fmt: skip
+def test_what_has_no_status_is_shown_without_one(octavia, services, kind, path, found):
+    services.fail(f'{LBAAS}/{path}', answer(200, {kind: found}), answer(404))
+
+    shown = octavia.show(kind, path.partition('/')[2])
+
+    assert shown | found == shown
+    with pytest.raises(ApiError) as failed:
+        octavia.show(kind, path.partition('/')[2])
+    assert failed.value.status == 404
+
+
 @CALL
 def test_a_trust_that_is_gone_is_no_missing_object(octavia, services, call, method, path):
     """Keystone's 404 must not look as if Octavia had nothing to delete."""

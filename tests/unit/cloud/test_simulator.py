@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.simulator import Settings, Simulator
+from placement_worker.cloud.simulator import Fault, Settings, Simulator
 from placement_worker.cloud.stores import Memory
 from placement_worker.errors import InvalidInventory
 from tests.balancing import Clock
@@ -269,3 +269,15 @@ class TestFaults:
             self.simulator(clock, fault)
 
         assert message.rpartition('`$')[2] in str(refused.value)
+
+
+@pytest.mark.parametrize('kind', ['flavor', 'availability_zone'])
+def test_looking_at_what_operators_offer_can_fail_too(clock, kind):
+    fault = Fault(call='show', kind=kind, status=503)
+    octavia = Simulator(Settings(fail=[fault], flavors=['f'], availability_zones=['f']), Memory(), now=clock)
+
+    for name, status_of_http in (('f', 503), ('g', 404)):
+        with pytest.raises(ApiError) as failed:
+            octavia.show(kind, name)
+        assert failed.value.status == status_of_http
+    assert octavia.show(kind, 'f')['name'] == 'f'

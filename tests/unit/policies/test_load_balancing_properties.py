@@ -230,13 +230,19 @@ class TestResources:
     """`check_resources`: what the cloud has to have."""
 
     def test_everything_that_is_missing_is_named(self):
-        own = {'pool': {'subnet': 'x'}, 'vip': {'subnet': 'y', 'network': 'z'}, 'flavor_id': 'f'}
+        own = {
+            'pool': {'subnet': 'x'},
+            'vip': {'subnet': 'y', 'network': 'z'},
+            'flavor_id': 'f',
+            'availability_zone': 'az',
+        }
         theirs = {'pool': {'subnet': 'private-subnet', 'id': 'p'}, 'loadbalancer': 'lb', 'health_monitor': {'id': 'm'}}
 
         for properties, message in (
             (
                 own,
-                'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, no flavor_id `f`.',
+                'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, no flavor_id `f`, '
+                'no availability_zone `az`.',
             ),
             (theirs, 'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m`.'),
         ):
@@ -252,6 +258,7 @@ class TestResources:
             'pool': {'subnet': 'sub1'},
             'vip': {'subnet': 'private-subnet', 'network': 'net1'},
             'flavor_id': 'small',
+            'availability_zone': 'lb-az',
         }
         theirs = {'pool': {'subnet': 'sub1', 'id': pool}, 'loadbalancer': 'front', 'health_monitor': {'id': monitor}}
 
