@@ -12,13 +12,10 @@ import tenacity
 from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.services import Service
-from placement_worker.cloud.strategies import Budget, as_told, growing, spent
+from placement_worker.cloud.strategies import Budget, as_told, growing, passes, spent
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 
 T = TypeVar('T')
-TOO_MANY = 429
-FAULTS = 500
-NOT_IMPLEMENTED = 501
 WAIT_S = as_told(growing(0.25, 5, random.Random()))  # noqa: S311  # jitter that keeps workers apart
 
 
@@ -64,7 +61,7 @@ class Patience:
         if left_s <= 0:
             raise OutOfTime(f'{service.name} service not asked: no time is left for look-ups{service.where}')
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_may_pass),
+            retry=tenacity.retry_if_exception(passes),
             wait=WAIT_S,
             stop=tenacity.stop_after_attempt(self.max_attempts) | spent(Budget(left_s, time.monotonic)),
             sleep=self.sleep,
@@ -81,24 +78,14 @@ class Patience:
 
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
         """What it is to others who want to know the same."""
-        if not _may_pass(exc):
+        if not passes(exc):
             return ServiceRefused
         is_too_long_for_all = (exc.retry_after_s or 0) >= self.budget_s
         return OutOfTime if has_stopped_early and not is_too_long_for_all else ServiceFailed
 
 
-def _may_pass(exc: BaseException) -> bool:
-    """Whether asking again may help."""
-    return isinstance(exc, ApiError) and (exc.status is None or _passes(exc.status))
-
-
-def _passes(status: int) -> bool:
-    """Too many requests, or a fault of the service."""
-    return status == TOO_MANY or (status >= FAULTS and status != NOT_IMPLEMENTED)
-
-
 def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) -> str:
-    if not _may_pass(exc):
+    if not passes(exc):
         advice = service.advice.get(exc.status or 0)
         check = f'; check that {advice}' if advice else ''
         return f'{service.name} service refused the request: {exc}{service.where}{check}'

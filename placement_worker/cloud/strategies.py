@@ -1,5 +1,7 @@
 """When to try again, how long to wait before, and when to give up: small named objects for tenacity.
 
+One rule for all services; what leaves doubt matters to changes alone.
+
 :source: Octavia's answers as octavia.md of the project lists them; its API guide.
 """
 
@@ -13,10 +15,9 @@ from tenacity.wait import wait_base
 
 from placement_worker.cloud.lbaas import ApiError
 
-UNKNOWN_OUTCOME = frozenset({None, 500, 502, 504})
-"""No answer, or one that does not tell whether the call had an effect."""
 BUSY = frozenset({429, 503})
 """The call had no effect; it may have one later."""
+FAULTS, NOT_IMPLEMENTED = 500, 501
 GROWTH = 1.6  # from 0.5 s to 5 s in five waits
 
 
@@ -74,7 +75,7 @@ class spent(stop_base):  # noqa: N801
 
 def passes(exc: BaseException) -> bool:
     """Whether the next attempt may go better."""
-    return isinstance(exc, ApiError) and (exc.status in UNKNOWN_OUTCOME or exc.status in BUSY)
+    return isinstance(exc, ApiError) and (exc.status in BUSY or has_unknown_outcome(exc))
 
 
 def passes_or_settles(exc: BaseException) -> bool:
@@ -82,9 +83,16 @@ def passes_or_settles(exc: BaseException) -> bool:
     return passes(exc) or (isinstance(exc, ApiError) and is_immutable(exc))
 
 
+def has_unknown_outcome(exc: ApiError) -> bool:
+    """Whether there was no answer, or one that does not tell whether the call had an effect, such as a proxy's own."""
+    if exc.status is None:
+        return True
+    return exc.status >= FAULTS and exc.status != NOT_IMPLEMENTED and exc.status not in BUSY
+
+
 def leaves_doubt(exc: ApiError) -> bool:
     """Whether what was asked for may have happened, by this call or an earlier one: look before trying again."""
-    return exc.status in UNKNOWN_OUTCOME or (exc.status == 409 and not is_immutable(exc))
+    return has_unknown_outcome(exc) or (exc.status == 409 and not is_immutable(exc))
 
 
 def is_immutable(exc: ApiError) -> bool:
@@ -94,4 +102,4 @@ def is_immutable(exc: ApiError) -> bool:
 
 def is_unsupported(exc: ApiError) -> bool:
     """Whether provider or API version lack what was asked for."""
-    return exc.status == 501 or (exc.status == 400 and 'unknown argument' in str(exc).lower())
+    return exc.status == NOT_IMPLEMENTED or (exc.status == 400 and 'unknown argument' in str(exc).lower())

@@ -149,6 +149,16 @@ def test_a_change_that_has_happened_already_is_not_made_again(driver):
     assert (len(asked), driven.tally.updates, driven.tally.writes) == (1, 1, 1)
 
 
+@pytest.mark.parametrize('status', [None, 500, 502, 504, 520, 599])
+def test_whatever_of_5xx_does_not_tell_what_came_of_a_change_is_looked_for_and_then_tried_again(driver, status):
+    act, asked = failing(ApiError('what?', status))
+    looked = []
+
+    driver('ACTIVE').write('lb', act, lambda: looked.append(len(asked)))
+
+    assert (len(asked), looked) == (2, [1])
+
+
 @pytest.mark.parametrize('status', [400, 403, 404, 501])
 def test_what_can_not_have_happened_is_not_looked_for(driver, status):
     act, asked = failing(ApiError('no', status))

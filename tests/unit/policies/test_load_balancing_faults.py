@@ -53,6 +53,8 @@ ANSWERS = [
     Answer('bad gateway', 502, done=True),
     Answer('gateway time-out', 504),
     Answer('gateway time-out, but done', 504, done=True),
+    Answer('a status of a proxy of its own', 520),
+    Answer('a status of a proxy of its own, but done', 520, done=True),
     Answer('reset', None, 'The connection broke'),
     Answer('reset, but done', None, 'The connection broke', done=True),
     Answer('reset, done, twice', None, 'The connection broke', done=True, times=2),
