@@ -15,6 +15,7 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (errors.QueueMismatch, 'do with the queue what the message says'),
     (errors.RequestParked, f'{_COMMAND} parked list shows what was put aside'),
     (errors.WorkerFailed, 'look for it in the log, and report it'),
+    (errors.ServiceRefused, 'try again when that is set right'),
     (errors.CloudUnavailable, 'try again when the service answers'),
     (errors.ConfigurationError, 'correct the option'),
     (documents.Malformed, 'give it YAML or JSON'),

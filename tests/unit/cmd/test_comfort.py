@@ -113,10 +113,16 @@ def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback
 
 @pytest.mark.parametrize('kind', ERRORS, ids=lambda kind: kind.__name__)
 def test_every_error_that_a_command_can_meet_has_a_remedy(kind):
-    inside_replies = issubclass(kind, errors.Rejected) and kind is not errors.CloudUnavailable
+    inside_replies = issubclass(kind, errors.Rejected) and not issubclass(kind, errors.CloudUnavailable)
     roots = (errors.PlacementWorkerError,)
 
     assert ('; ' in remedies.told(kind('It is wrong.'))) is not (inside_replies or kind in roots)
+
+
+def test_a_service_that_refuses_is_not_to_be_waited_for():
+    refused = 'Compute service refused the request: HTTP 403; check that the roles let it list zones'
+
+    assert remedies.told(errors.ServiceRefused(refused)) == f'{refused}; try again when that is set right'
 
 
 def test_an_error_that_names_a_command_has_said_what_to_do():
