@@ -12,15 +12,14 @@ from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, told
 from placement_worker.cloud.pools import Pool
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
-from placement_worker.model import Binding, BindRequest, ClusterPatch, Node, NodePatch
-from placement_worker.planning.members import Member
+from placement_worker.model import Binding, BindRequest, ClusterPatch, NodePatch
 from placement_worker.policies import membership
 from placement_worker.policies.base import Bond, State
 from placement_worker.policies.load_balancing_properties import (
     LoadBalancingProperties,
     LoadBalancingPropertiesWithFlavor,
 )
-from placement_worker.policies.membership import Sought
+from placement_worker.policies.membership import NOT_ADDED, Sought
 
 STORED = 'LoadBalancingPolicy'
 """The key of a binding's data; Senlin's class of that name wrote it first."""
@@ -70,71 +69,94 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Attaching:
-    """One attachment; `members` are those that the nodes are to be, by the nodes' ids."""
+    """One attachment."""
 
     properties: LoadBalancingProperties
     request: BindRequest
     state: State
     driver: Driver
-    sought: Sought
-    members: Mapping[str, Member]
+
+    def run(self) -> Bond:
+        """Make a load balancer, or take one that is there, and add all nodes; if that fails, nothing of it is left.
+
+        :raises Rejected: it cannot be done.
+        """
+        try:
+            fill = self._filling()
+            if self._to_existing:
+                balancer = self._existing()
+                nodes = fill(balancer)
+            else:
+                balancer, nodes = balancers.ensure(self.driver, self._layout(), fill)
+            self._refuse_late()
+        except (ApiError, Rejected) as exc:
+            raise self._undone(exc) from exc
+        return self._bond(balancer, nodes)
 
     @property
     def _tags(self) -> list[str]:
         return balancers.tags_of(self.request.cluster.id, self.request.policy.id)
 
-    def to_own(self) -> Bond:
-        """Make a load balancer and add all nodes; if that fails, nothing of it is left.
+    @property
+    def _to_existing(self) -> bool:
+        return self.properties.loadbalancer is not None
 
-        :raises Rejected: it cannot be done.
+    def _filling(self) -> Callable[[Balancer], Mapping[str, NodePatch]]:
+        """What adds all nodes to a pool, and says what becomes of them: node id -> patch.
+
+        :raises Rejected: some cannot be members, which is told before anything is made.
         """
-        layout = self._layout()
-        try:
-            balancer, nodes = balancers.ensure(self.driver, layout, self._fill)
-            self._refuse_late()
-        except (ApiError, Rejected) as exc:
-            raise self._undone(exc, lambda driver: balancers.remove(driver, self._tags)) from exc
-        return self._bond(balancer, nodes)
+        nodes = self.request.cluster.nodes
+        sought = Sought.of(self.state, self.request.cluster, self.properties)
+        members, homeless = sought.members(nodes, self.state)
+        if homeless:
+            raise LoadBalancerFailed(f'{NOT_ADDED}: {list(homeless)}', {'failed': homeless})
+        of_nodes = {member.node_id: member for member in members}
 
-    def to_existing(self) -> Bond:
-        """Add all nodes to a pool that is there; if that fails, those that were added are removed again.
+        def fill(balancer: Balancer) -> Mapping[str, NodePatch]:
+            pool = Pool(self.driver, balancer.load_balancer, balancer.pool, sought.subnet.id, self._tags)
+            joined = membership.join(
+                pool, self.state, nodes, lambda missing: ([of_nodes[node.id] for node in missing], {})
+            )
+            return joined.nodes
 
-        :raises Rejected: it cannot be done.
-        """
-        balancer = self._existing()
-        try:
-            nodes = self._fill(balancer)
-            self._refuse_late()
-        except (ApiError, Rejected) as exc:
-            raise self._undone(exc, lambda driver: self._pool(driver, balancer).clear()) from exc
-        return self._bond(balancer, nodes, preexisting=True)
-
-    def _fill(self, balancer: Balancer) -> Mapping[str, NodePatch]:
-        """Add all nodes to the pool: node id -> patch."""
-        pool, nodes = self._pool(self.driver, balancer), self.request.cluster.nodes
-
-        def find(missing: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
-            return [self.members[node.id] for node in missing], {}
-
-        return membership.join(pool, self.state, nodes, find).nodes
-
-    def _pool(self, driver: Driver, balancer: Balancer) -> Pool:
-        return Pool(driver, balancer.load_balancer, balancer.pool, self.sought.subnet.id, self._tags)
+        return fill
 
     def _refuse_late(self) -> None:
         """What nobody waits for any more nobody would detach either."""
         if self.state.left_s() <= 0:
             raise RequestExpired('Request expired')
 
-    def _undone(self, exc: ApiError | Rejected, undo: Callable[[Driver], None]) -> Rejected:
-        """The error to be raised when everything that was made is removed again."""
+    def _undone(self, exc: ApiError | Rejected) -> Rejected:
+        """The error to be raised when everything is removed again: also what a worker that died has made for it."""
         said = cause(exc)
-        if self.driver.tally.writes:
+        if self._is_to_be_undone(exc):
             try:
-                undo(self.driver.undoing())
+                self._undo(self.driver.undoing())
             except (ApiError, Rejected) as left:
-                return LoadBalancerFailed(f'{said}; what was made for it could not be removed: {cause(left)}')
+                made = 'was made for it' if self.driver.tally.writes else 'an earlier try may have made'
+                return LoadBalancerFailed(f'{said}; what {made} could not be removed: {cause(left)}')
         return RequestExpired(said) if isinstance(exc, RequestExpired) else LoadBalancerFailed(said)
+
+    def _is_to_be_undone(self, exc: ApiError | Rejected) -> bool:
+        """Not what the engine knows to be attached, nor, past the time, what others may have attached anew."""
+        if Attached.of(self.request.policy) is not None:
+            return False
+        return not isinstance(exc, RequestExpired) or bool(self.driver.tally.writes)
+
+    def _undo(self, driver: Driver) -> None:
+        """Remove what carries the tags.
+
+        :raises Rejected: something stays.
+        :raises ApiError: Octavia refuses.
+        """
+        if not self._to_existing:
+            balancers.remove(driver, self._tags)
+            return
+        pool_id = self.properties.pool.id or ''
+        pool = balancers.shown(driver, 'pool', pool_id)
+        for parent in pool.get('loadbalancers') or () if pool else ():
+            Pool(driver, parent['id'], pool_id, None, self._tags).clear()
 
     def _existing(self) -> Balancer:
         """The load balancer and the pool that the properties name.
@@ -207,14 +229,14 @@ class Attaching:
                 found[key] = place.id
         return found
 
-    def _bond(self, balancer: Balancer, nodes: Mapping[str, NodePatch], *, preexisting: bool = False) -> Bond:
+    def _bond(self, balancer: Balancer, nodes: Mapping[str, NodePatch]) -> Bond:
         policy, cluster = self.request.policy, self.request.cluster
         made = {
             'loadbalancer': balancer.load_balancer,
             'listener': balancer.listener,
             'pool': balancer.pool,
             'healthmonitor': balancer.monitor,
-            'preexisting': preexisting or None,
+            'preexisting': self._to_existing or None,
         }
         version = float(policy.spec.type_name.rpartition('-')[2])
         before = cluster.data.get(IN_CLUSTER)

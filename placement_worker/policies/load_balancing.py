@@ -17,7 +17,6 @@ from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving, told
 from placement_worker.errors import (
     CloudUnavailable,
-    InvalidInput,
     InvalidSpec,
     LoadBalancerFailed,
     NotAttached,
@@ -33,7 +32,7 @@ from placement_worker.policies.load_balancing_properties import (
     LoadBalancingProperties,
     LoadBalancingPropertiesWithFlavor,
 )
-from placement_worker.policies.membership import MEMBER, NOT_ADDED, Sought
+from placement_worker.policies.membership import MEMBER, Sought
 
 RECREATED = 'RECREATE'
 """What a node's data say under `recovery` if it has another server now."""
@@ -117,7 +116,8 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             patch = membership.changed(state, nodes[0], ('recovery',))
             return replace(skipped('The node is in the pool, and was not created anew.'), nodes=patch)
         attached, binding = _attached(state)
-        sought, tags = self._sought(state, request.cluster), balancers.tags_of(request.cluster.id, binding.id)
+        sought = Sought.of(state, request.cluster, self.properties)
+        tags = balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
         pool = attached.opened(driver, tags, sought.subnet.id)
         return membership.join(
@@ -135,19 +135,8 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
 
         :raises Rejected: it cannot be done; what was made for it is removed again.
         """
-        sought = self._sought(state, request.cluster)
-        members, homeless = sought.members(request.cluster.nodes, state)
-        if homeless:
-            raise LoadBalancerFailed(cause(LoadBalancerFailed(f'{NOT_ADDED}: {list(homeless)}', {'failed': homeless})))
-        attaching = Attaching(
-            self.properties,
-            request,
-            state,
-            self._driver(state, request.cluster, request.policy.id),
-            sought,
-            {member.node_id: member for member in members},
-        )
-        return attaching.to_existing() if self.properties.loadbalancer is not None else attaching.to_own()
+        driver = self._driver(state, request.cluster, request.policy.id)
+        return Attaching(self.properties, request, state, driver).run()
 
     def detach(self, request: BindRequest, state: State) -> Bond:
         """Delete the load balancer, or take the nodes out of the one that was there before.
@@ -197,13 +186,6 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             raise CloudUnavailable(told(exc)) from exc
         if missing:
             raise InvalidSpec(f'The cloud has no {", no ".join(missing)}.')
-
-    def _sought(self, state: State, cluster: Cluster) -> Sought:
-        region, name = cluster.profile.region, self.properties.pool.subnet
-        subnet = state.cloud.subnet(region, name)
-        if subnet is None:
-            raise InvalidInput(f'The cloud has no subnet {name}, which the pool is of.')
-        return Sought(region, subnet, self.properties.pool.protocol_port)
 
     def _driver(self, state: State, cluster: Cluster, seed: str) -> Driver:
         octavia = state.cloud.octavia(cluster.profile.region)

@@ -7,10 +7,11 @@ from typing import Any
 from placement_worker.cloud import Subnet
 from placement_worker.cloud.lbaas import ApiError, Resource
 from placement_worker.cloud.pools import Added, Pool, reason
-from placement_worker.errors import LoadBalancerFailed, RequestExpired
-from placement_worker.model import Node, NodePatch
+from placement_worker.errors import InvalidInput, LoadBalancerFailed, RequestExpired
+from placement_worker.model import Cluster, Node, NodePatch
 from placement_worker.planning.members import Member, address_of, doubled, key
 from placement_worker.policies.base import Outcome, State
+from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
 
 NOT_ADDED = 'Failed in adding nodes into lb pool'
 NOT_REMOVED = 'Failed in removing deleted node(s) from lb pool'
@@ -80,6 +81,18 @@ class Sought:
     region: str | None
     subnet: Subnet
     port: int
+
+    @classmethod
+    def of(cls, state: State, cluster: Cluster, properties: LoadBalancingProperties) -> 'Sought':
+        """How the nodes of a cluster are to be found in the pool.
+
+        :raises InvalidInput: the cloud has no such subnet.
+        """
+        region, pool = cluster.profile.region, properties.pool
+        subnet = state.cloud.subnet(region, pool.subnet)
+        if subnet is None:
+            raise InvalidInput(f'The cloud has no subnet {pool.subnet}, which the pool is of.')
+        return cls(region, subnet, pool.protocol_port)
 
     def members(self, nodes: Sequence[Node], state: State) -> tuple[list[Member], dict[str, str]]:
         """The members that nodes should be, and why some cannot be: node id -> reason."""

@@ -1,0 +1,171 @@
+"""An attachment whose worker died half way, handled again by another one, which fails: nothing of either is left."""
+
+import pytest
+
+from placement_worker.cloud.lbaas import ApiError
+from tests.balancing import Lab
+from tests.requests import balancing_policy, bind, connected, node
+
+
+class Killed(BaseException):
+    """The worker is no more: nothing of it may run on."""
+
+
+def killed(lab, asked, name):
+    """Attach, and die after the first call of this name."""
+
+    def die(call):
+        answer = call.act()
+        if call.name == name:
+            raise Killed
+        return answer
+
+    lab.around = die
+    with pytest.raises(Killed):
+        lab.attach(asked)
+    lab.around = lambda call: call.act()
+
+
+def busy(lab, name, times=10):
+    """Have Octavia answer 503 to so many calls of this name: as many as are tried, unless it is said."""
+    left = [None] * times
+
+    def refuse(call):
+        if call.name == name and left:
+            left.pop()
+            raise ApiError('busy', 503)
+        return call.act()
+
+    lab.around = refuse
+
+
+@pytest.fixture
+def lab():
+    return Lab()
+
+
+def own(*members, **properties):
+    return bind(balancing_policy(**properties), members or [connected(1), connected(2)])
+
+
+def test_a_load_balancer_that_went_into_error_meanwhile_is_removed(lab):
+    lab.pending_s = 5
+    killed(lab, own(), 'create')
+    with lab.store.changing() as state:
+        for pending in state['R1']['pending'].values():
+            pending['then'] = 'ERROR'
+
+    reply = lab.attach(own())
+
+    assert (reply['status'], reply['reason'].endswith(' is in ERROR')) == ('ERROR', True)
+    assert lab.is_empty()
+
+
+@pytest.mark.parametrize(
+    ('members', 'properties', 'reason'),
+    [
+        ([connected(1), node(3)], {}, "Failed in adding nodes into lb pool: ['n3'] (n3: The node has no address"),
+        ([], {'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
+        ([], {'vip': {'subnet': 'none'}}, 'The cloud has no subnet none, which the VIP is to be of.'),
+    ],
+)
+def test_what_cannot_work_any_more_leaves_no_load_balancer(lab, members, properties, reason):
+    killed(lab, own(), 'update_members')
+
+    reply = lab.attach(own(*members, **properties))
+
+    assert reply['status'] == 'ERROR'
+    assert reply['reason'].startswith(reason)
+    assert lab.is_empty()
+
+
+@pytest.mark.parametrize('name', ['show', 'members'])
+def test_nobody_elses_pool_keeps_members_where_octavia_does_not_tell_what_is_there(lab, name):
+    _, pool = lab.foreign('10.0.0.100')
+    asked = own(loadbalancer='front', pool={'id': pool})
+    killed(lab, asked, 'update_members')
+    lab.clock.now += 10
+    busy(lab, name)
+
+    reply = lab.attach(asked)
+
+    assert (reply['status'], reply['reason']) == ('ERROR', 'Octavia answers 503: busy')
+    assert lab.addresses() == ['10.0.0.100']
+
+
+@pytest.mark.parametrize('change', [{'loadbalancer': 'twin'}, {'health_monitor': {'id': 'none'}}])
+def test_nobody_elses_pool_keeps_members_where_what_the_properties_name_is_not_to_be_had_any_more(lab, change):
+    _, pool = lab.foreign('10.0.0.100')
+    killed(lab, own(loadbalancer='front', pool={'id': pool}), 'update_members')
+    for _ in range(2):
+        lab.octavia(None).create('loadbalancer', {'name': 'twin'})
+
+    reply = lab.attach(own(**{'loadbalancer': 'front', 'pool': {'id': pool}, **change}))
+
+    assert (reply['status'], 'could not be removed' in reply['reason']) == ('ERROR', False)
+    assert lab.addresses() == ['10.0.0.100']
+
+
+def test_no_load_balancer_stays_where_octavia_does_not_tell_of_its_members(lab):
+    killed(lab, own(), 'update_members')
+    lab.clock.now += 10
+    busy(lab, 'members')
+
+    reply = lab.attach(own())
+
+    assert (reply['status'], reply['reason']) == ('ERROR', 'Octavia answers 503: busy')
+    assert lab.is_empty()
+
+
+def test_where_not_even_tags_can_be_looked_for_that_is_told(lab):
+    killed(lab, own(), 'update_members')
+    busy(lab, 'find', times=10**6)
+
+    reply = lab.attach(own())
+
+    assert reply['reason'] == (
+        'Octavia answers 503: busy; what an earlier try may have made could not be removed: Octavia answers 503: busy'
+    )
+
+
+def test_one_that_comes_after_its_caller_stopped_waiting_removes_nothing(lab):
+    """By then the policy may have been attached anew."""
+    killed(lab, own(), 'update_members')
+    late = {**own(), 'expires_at': lab.clock.after(5)}
+
+    def dawdle(call):
+        lab.clock.now += 10
+        return call.act()
+
+    lab.around = dawdle
+    reply = lab.attach(late)
+
+    assert (reply['status'], reply['reason']) == ('ERROR', 'Request expired')
+    assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
+
+
+@pytest.mark.parametrize('properties', [{}, {'loadbalancer': 'front'}])
+@pytest.mark.parametrize('fault', ['no address', 'no subnet', 'busy', 'member refused'])
+def test_a_policy_that_is_attached_already_keeps_all_it_has_whatever_fails(lab, properties, fault):
+    if properties:
+        properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign('10.0.0.100')[1]}}
+    policy, members = lab.attached([connected(1), connected(2)], **properties)
+    before = lab.settled()
+    members = [*members, node(3) if fault == 'no address' else connected(3)]
+    if fault == 'no subnet':
+        policy['spec']['properties']['pool']['subnet'] = 'none'
+    if fault == 'busy':
+        busy(lab, 'members')
+    if fault == 'member refused':
+        lab.batch_members = False
+        lab.around = lambda call: refused() if call.name == 'create_member' else call.act()
+
+    reply = lab.attach(bind(policy, members))
+
+    assert reply['status'] == 'ERROR'
+    assert reply['policy']['data'] == policy['data']
+    assert lab.settled() == before
+
+
+def refused():
+    raise ApiError('Quota has been met for resources: member', 403)
