@@ -52,6 +52,10 @@ class Attached:
         name, pool_id = properties.loadbalancer, properties.pool.id
         return None if name is None or pool_id is None else cls(name, pool_id, preexisting=True)
 
+    def unseen(self, driver: Driver, tags: Sequence[str]) -> Pool:
+        """The pool, for what is to be told of it where it cannot be opened."""
+        return Pool(driver, self.loadbalancer, self.pool, None, tags)
+
     def opened(self, driver: Driver, tags: Sequence[str], subnet_id: str | None = None) -> Pool:
         """The pool, to be driven.
 
@@ -114,6 +118,8 @@ class Attaching:
         of_nodes = {member.node_id: member for member in members}
 
         def fill(balancer: Balancer) -> Mapping[str, NodePatch]:
+            if not nodes:
+                return {}
             pool = Pool(self.driver, balancer.load_balancer, balancer.pool, sought.subnet.id, self._tags)
             joined = membership.join(
                 pool, self.state, nodes, lambda missing: ([of_nodes[node.id] for node in missing], {})

@@ -32,7 +32,7 @@ from placement_worker.policies.load_balancing_properties import (
     LoadBalancingProperties,
     LoadBalancingPropertiesWithFlavor,
 )
-from placement_worker.policies.membership import MEMBER, Sought
+from placement_worker.policies.membership import MEMBER, NOT_ADDED, NOT_REMOVED, Joining, Sought
 
 RECREATED = 'RECREATE'
 """What a node's data say under `recovery` if it has another server now."""
@@ -99,7 +99,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         choosing.refuse_strangers(strangers, nodes, request.cluster)
         attached, binding = _attached(state)
         tags = balancers.tags_of(request.cluster.id, binding.id)
-        pool = attached.opened(self._driver(state, request.cluster, request.action.id), tags)
+        driver = self._driver(state, request.cluster, request.action.id)
+        with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_REMOVED, dry_run=request.dry_run):
+            pool = attached.opened(driver, tags)
         alone = not attached.preexisting and request.action.action not in actions.OF_A_NODE
         outcome = membership.leave(pool, state, nodes, alone=alone, dry_run=request.dry_run)
         return replace(outcome, data=data)
@@ -116,19 +118,13 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             patch = membership.changed(state, nodes[0], ('recovery',))
             return replace(skipped('The node is in the pool, and was not created anew.'), nodes=patch)
         attached, binding = _attached(state)
-        sought = Sought.of(state, request.cluster, self.properties)
         tags = balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
-        pool = attached.opened(driver, tags, sought.subnet.id)
-        return membership.join(
-            pool,
-            state,
-            nodes,
-            lambda missing: sought.members(missing, state),
-            strangers=strangers,
-            recovered=recovered,
-            dry_run=request.dry_run,
-        )
+        how: Joining = {'strangers': strangers, 'recovered': recovered, 'dry_run': request.dry_run}
+        with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_ADDED, **how):
+            sought = Sought.of(state, request.cluster, self.properties)
+            pool = attached.opened(driver, tags, sought.subnet.id)
+        return membership.join(pool, state, nodes, lambda missing: sought.members(missing, state), **how)
 
     def attach(self, request: BindRequest, state: State) -> Bond:
         """Make the load balancer, or take the one that is there, and add all nodes.

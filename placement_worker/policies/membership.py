@@ -1,13 +1,14 @@
 """Nodes of a cluster join a pool and leave it: what is written to the pool, and what becomes of the nodes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from placement_worker.cloud import Subnet
 from placement_worker.cloud.lbaas import ApiError, Resource
 from placement_worker.cloud.pools import Added, Pool, reason
-from placement_worker.errors import InvalidInput, LoadBalancerFailed, RequestExpired
+from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.model import Cluster, Node, NodePatch
 from placement_worker.planning.members import Member, address_of, doubled, key
 from placement_worker.policies.base import Outcome, State
@@ -15,6 +16,9 @@ from placement_worker.policies.load_balancing_properties import LoadBalancingPro
 
 NOT_ADDED = 'Failed in adding nodes into lb pool'
 NOT_REMOVED = 'Failed in removing deleted node(s) from lb pool'
+OF_A_NODE = {NOT_ADDED: 'Failed in adding node into lb pool.', NOT_REMOVED: 'Failed in removing node from lb pool.'}
+"""What is said of each node where that is said of all."""
+STRANGER = 'The cluster has no such node'
 MEMBER = 'lb_member'
 """The key of a node's data that holds the id of its member."""
 UPDATE_S = 1.0
@@ -122,6 +126,18 @@ class Sought:
         return [member for member in found if member.node_id not in twice], failed
 
 
+class Joining(TypedDict, total=False):
+    """What else there is to say of nodes that join.
+
+    `strangers`: ids that are of no node of the cluster. `recovered`: whether the members that nodes have, if any, are
+    those of servers that are no more. `dry_run`: whether nothing is to be written.
+    """
+
+    strangers: Sequence[str]
+    recovered: bool
+    dry_run: bool
+
+
 def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_run: bool) -> Outcome:
     """Take nodes out of the pool.
 
@@ -129,7 +145,8 @@ def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_r
     :raises LoadBalancerFailed: some are still in it; `nodes` says what became of each.
     """
     ledger, doomed = Ledger(), {}
-    shown = _members(pool, pool.members)
+    with looking(pool, state, nodes, NOT_REMOVED, dry_run=dry_run):
+        shown = _members(pool, pool.members)
     there, ours = {member['id'] for member in shown}, pool.of_nodes(shown)
     for node in nodes:
         stored = state.node_data(node).get(MEMBER)
@@ -147,7 +164,7 @@ def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_r
     patches: dict[str, NodePatch] = {}
     for node in nodes:
         if node.id in ledger.failed:
-            patches |= _warned(state, node, 'Failed in removing node from lb pool.', ledger)
+            patches |= _warned(state, node, NOT_REMOVED, ledger)
         else:
             patches |= changed(state, node, (MEMBER,))
     return _outcome(pool, ledger, patches, NOT_REMOVED)
@@ -159,7 +176,7 @@ def join(
     nodes: Sequence[Node],
     find: Find,
     *,
-    strangers: Iterable[str] = (),
+    strangers: Sequence[str] = (),
     recovered: bool = False,
     dry_run: bool = False,
 ) -> Outcome:
@@ -170,14 +187,15 @@ def join(
     :param recovered: whether the members that nodes have, if any, are those of servers that are no more.
     :raises LoadBalancerFailed: some are not in it; `nodes` says what became of each.
     """
-    ledger = Ledger(failed=dict.fromkeys(strangers, 'The cluster has no such node'))
-    shown = _members(pool, pool.standing, must_exist=True)
-    there = {member['id'] for member in shown}
-    stored = {str(state.node_data(node).get(MEMBER)): node.id for node in nodes}
-    present = {member_id: node_id for member_id, node_id in stored.items() if member_id in there}
-    if not recovered:
-        ledger.already_there = list(present.values())
-    wanted, homeless = find([node for node in nodes if node.id not in ledger.already_there])
+    ledger = Ledger(failed=dict.fromkeys(strangers, STRANGER))
+    with looking(pool, state, nodes, NOT_ADDED, strangers=strangers, recovered=recovered, dry_run=dry_run):
+        shown = _members(pool, pool.standing, must_exist=True)
+        there = {member['id'] for member in shown}
+        stored = {str(state.node_data(node).get(MEMBER)): node.id for node in nodes}
+        present = {member_id: node_id for member_id, node_id in stored.items() if member_id in there}
+        if not recovered:
+            ledger.already_there = list(present.values())
+        wanted, homeless = find([node for node in nodes if node.id not in ledger.already_there])
     ledger.failed |= homeless
     doomed = {**present, **_elsewhere(pool, shown, nodes, wanted)} if recovered else {}
     shown = [member for member in shown if member['id'] not in doomed]
@@ -194,10 +212,36 @@ def join(
         drop = _outdated(recovered, node.id in kept)
         member_id = ledger.members.get(node.id)
         if node.id in ledger.failed:
-            patches |= _warned(state, node, 'Failed in adding node into lb pool.', ledger, drop)
+            patches |= _warned(state, node, NOT_ADDED, ledger, drop)
         else:
             patches |= changed(state, node, drop, **({MEMBER: member_id} if member_id else {}))
     return _outcome(pool, ledger, patches, NOT_ADDED)
+
+
+@contextmanager
+def looking(
+    pool: Pool,
+    state: State,
+    nodes: Sequence[Node],
+    failure: str,
+    *,
+    strangers: Sequence[str] = (),
+    recovered: bool = False,
+    dry_run: bool = False,
+) -> Iterator[None]:
+    """While it is looked at what there is: if that fails, all nodes have failed, for that reason.
+
+    :raises LoadBalancerFailed: `failure`; nothing was written.
+    """
+    try:
+        yield
+    except (ApiError, Rejected) as exc:
+        why = {**dict.fromkeys(strangers, STRANGER), **dict.fromkeys((node.id for node in nodes), reason(exc))}
+        ledger = Ledger(failed=why)
+        patches: dict[str, NodePatch] = {}
+        for node in () if dry_run else nodes:
+            patches |= _warned(state, node, failure, ledger, _outdated(recovered, kept=True))
+        raise LoadBalancerFailed(f'{failure}: {list(why)}', ledger.details(pool), patches) from exc
 
 
 def changed(state: State, node: Node, drop: Iterable[str] = (), **new: Any) -> dict[str, NodePatch]:
@@ -240,25 +284,28 @@ def _remove_old(pool: Pool, doomed: Mapping[str, str], ledger: Ledger) -> set[st
 
 
 def _members(pool: Pool, shown: Callable[[], list[Resource]], *, must_exist: bool = False) -> list[Resource]:
-    """What the pool shows; of one that is gone nothing."""
+    """What the pool shows; of one that is gone nothing.
+
+    :raises LoadBalancerFailed: it is gone, and must not be.
+    :raises ApiError: Octavia does not say.
+    """
     try:
         return shown()
     except ApiError as exc:
-        if exc.status == 404 and not must_exist:
-            return []
-        said = f'Pool {pool.pool_id} does not exist any more' if exc.status == 404 else reason(exc)
-        raise LoadBalancerFailed(said) from exc
+        if exc.status != 404:
+            raise
+        if must_exist:
+            raise LoadBalancerFailed(f'Pool {pool.pool_id} does not exist any more') from exc
+        return []
 
 
-def _warned(
-    state: State, node: Node, status_reason: str, ledger: Ledger, drop: Iterable[str] = ()
-) -> dict[str, NodePatch]:
+def _warned(state: State, node: Node, failure: str, ledger: Ledger, drop: Iterable[str] = ()) -> dict[str, NodePatch]:
     """The patch of a node that was to be changed, but nobody waits any more: what is the case, without a warning."""
     patch = changed(state, node, drop)
     if ledger.late:
         return patch
     data = patch[node.id].data if patch else dict(state.node_data(node))
-    return {node.id: NodePatch(data, 'WARNING', status_reason)}
+    return {node.id: NodePatch(data, 'WARNING', OF_A_NODE[failure])}
 
 
 def _planned(pool: Pool, ledger: Ledger, updates: int) -> Outcome:

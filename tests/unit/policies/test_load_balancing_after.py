@@ -264,7 +264,9 @@ def test_a_pool_that_is_gone_is_told(lab, web):
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n3')))
 
     pool = policy['data']['LoadBalancingPolicy']['data']['pool']
-    assert reply['action']['data']['reason'] == f'Pool {pool} does not exist any more'
+    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n3']"
+    assert decision(reply)['details']['failed'] == {'n3': f'Pool {pool} does not exist any more'}
+    assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
 def test_a_binding_that_does_not_say_which_pool_is_told_before_the_cloud_is_asked(lab):
@@ -281,7 +283,9 @@ def test_a_subnet_that_is_gone_is_told(lab, web):
 
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n3')))
 
-    assert reply['action']['data']['reason'] == 'The cloud has no subnet none, which the pool is of.'
+    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n3']"
+    assert decision(reply)['details']['failed'] == {'n3': 'The cloud has no subnet none, which the pool is of.'}
+    assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
 class TestRecovered:

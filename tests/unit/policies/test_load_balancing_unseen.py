@@ -1,0 +1,146 @@
+"""A check that cannot see what there is: every node it is about has failed, and is told so with the cause."""
+
+import pytest
+
+from placement_worker.cloud.lbaas import ApiError
+from placement_worker.errors import CloudUnavailable
+from tests.balancing import Lab, patched
+from tests.requests import connected, node, request
+
+BUSY = 'Octavia answers 503: busy'
+AWAY = 'Compute service unavailable'
+NOT_ADDED, NOT_REMOVED = 'Failed in adding nodes into lb pool', 'Failed in removing deleted node(s) from lb pool'
+
+
+def refuse(name):
+    """Have Octavia answer 503 to all calls of this name."""
+
+    def around(call):
+        if call.name == name:
+            raise ApiError('busy', 503)
+        return call.act()
+
+    return around
+
+
+def away(*_):
+    raise CloudUnavailable(AWAY)
+
+
+@pytest.fixture
+def lab():
+    return Lab()
+
+
+@pytest.fixture(params=['own', 'existing'])
+def web(lab, request):
+    """A cluster of n1 and n2 behind a load balancer: policy and nodes."""
+    properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}} if request.param == 'existing' else {}
+    policy, members = lab.attached([connected(1), connected(2)], **properties)
+    if properties:  # as Senlin has stored it
+        policy['data']['LoadBalancingPolicy']['data']['loadbalancer'] = 'front'
+    return policy, members
+
+
+def removal(policy, members, **more):
+    return request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1', 'n2']}, **more)
+
+
+def addition(policy, members, *node_ids, **more):
+    created = {'creation': {'nodes': list(node_ids)}}
+    return request('CLUSTER_ADD_NODES', [policy], members, target='AFTER', data=created, **more)
+
+
+def details(reply):
+    return reply['decisions'][-1]['details']
+
+
+def test_nodes_to_be_removed_are_marked_and_keep_their_member(lab, web):
+    policy, members = web
+    lab.around = refuse('members')
+
+    reply = lab.check(removal(*web))
+
+    assert reply['action']['data']['reason'] == f"{NOT_REMOVED}: ['n1', 'n2']"
+    assert details(reply)['failed'] == {'n1': BUSY, 'n2': BUSY}
+    assert details(reply)['pool'] == policy['data']['LoadBalancingPolicy']['data']['pool']
+    assert details(reply)['api_calls'] >= 10
+    assert reply['nodes'] == {
+        one['id']: {
+            'data': one['data'],
+            'status': 'WARNING',
+            'status_reason': 'Failed in removing node from lb pool.',
+        }
+        for one in members
+    }
+
+
+def test_nodes_to_be_added_are_marked_and_strangers_are_told_too(lab, web):
+    policy, members = web
+    lab.around = refuse('members')
+
+    reply = lab.check(addition(policy, [*members, connected(3, data={'x': 1})], 'n9', 'n3'))
+
+    assert reply['action']['data']['reason'] == f"{NOT_ADDED}: ['n9', 'n3']"
+    assert details(reply)['failed'] == {'n3': BUSY, 'n9': 'The cluster has no such node'}
+    assert reply['nodes'] == {
+        'n3': {'data': {'x': 1}, 'status': 'WARNING', 'status_reason': 'Failed in adding node into lb pool.'}
+    }
+
+
+@pytest.mark.parametrize('web', ['existing'], indirect=True)
+@pytest.mark.parametrize(
+    ('asked', 'failed'), [(removal, NOT_REMOVED), (lambda *web: addition(*web, 'n1', 'n2'), NOT_ADDED)]
+)
+def test_so_are_they_where_octavia_does_not_tell_which_load_balancer_it_is(lab, web, asked, failed):
+    lab.around = refuse('show')
+
+    reply = lab.check(asked(*web))
+
+    assert reply['action']['data']['reason'] == f"{failed}: ['n1', 'n2']"
+    assert details(reply)['failed'] == {'n1': BUSY, 'n2': BUSY}
+    assert {one['status'] for one in reply['nodes'].values()} == {'WARNING'}
+
+
+@pytest.mark.parametrize('away_for', ['subnet', 'servers'])
+def test_so_are_they_where_the_cloud_does_not_tell_their_addresses(lab, web, away_for):
+    policy, members = web
+    setattr(lab, away_for, away)
+
+    reply = lab.check(addition(policy, [*members, node(3, physical_id='s3')], 'n3'))
+
+    assert reply['action']['data']['reason'] == f"{NOT_ADDED}: ['n3']"
+    assert details(reply)['failed'] == {'n3': AWAY}
+    assert reply['nodes']['n3']['status'] == 'WARNING'
+
+
+def test_a_node_that_was_recovered_keeps_its_old_member_and_is_marked(lab, web):
+    policy, members = web
+    again = {**connected(9), 'id': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
+    lab.around = refuse('members')
+
+    reply = lab.check(request('NODE_RECOVER', [policy], [again, *members[1:]], node=again, target='AFTER'))
+
+    assert reply['nodes']['n1']['data'] == members[0]['data']
+    assert reply['nodes']['n1']['status'] == 'WARNING'
+
+
+@pytest.mark.parametrize('asked', [removal, lambda *web, **more: addition(*web, 'n1', 'n2', **more)])
+def test_a_dry_run_tells_the_cause_and_marks_nobody(lab, web, asked):
+    lab.around = refuse('members')
+
+    reply = lab.check(asked(*web, dry_run=True))
+
+    assert reply['action']['data']['status'] == 'ERROR'
+    assert details(reply)['failed'] == {'n1': BUSY, 'n2': BUSY}
+    assert reply['nodes'] == {}
+
+
+def test_once_octavia_answers_again_the_nodes_leave(lab, web):
+    policy, members = web
+    lab.around = refuse('members')
+    left = patched(members, lab.check(removal(*web)))
+    lab.around = lambda call: call.act()
+
+    assert lab.check(removal(policy, left))['action']['data']['status'] == 'OK'
+    assert lab.addresses() == []
