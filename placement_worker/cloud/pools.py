@@ -45,6 +45,7 @@ class Pool:
     """A pool of a load balancer.
 
     :ivar tags: of whatever we add; a member carries that of its node as well.
+    :ivar nodes: ids of the cluster's nodes: a member of ours that is of none of them is that of who has its address.
     """
 
     driver: Driver
@@ -52,6 +53,7 @@ class Pool:
     pool_id: str
     subnet_id: str | None
     tags: Sequence[str]
+    nodes: frozenset[str] = frozenset()
 
     def members(self) -> list[Resource]:
         """All there are.
@@ -74,6 +76,13 @@ class Pool:
                     found[tag.removeprefix(NODE)].add(member['id'])
         return found
 
+    def left_behind(self, members: Iterable[Resource]) -> dict[Key, str]:
+        """The members that we added for nodes that are no more: address and port -> member id."""
+        ours = [member for member in members if set(self.tags) <= set(member.get('tags') or ())]
+        of_nodes = self.of_nodes(ours)
+        kept = set().union(*(of_nodes[node_id] for node_id in of_nodes.keys() & self.nodes))
+        return {at: member['id'] for at, member in by_key(ours).items() if member['id'] not in kept}
+
     def sort(self, wanted: Sequence[Member], shown: Sequence[Resource]) -> tuple[Added, list[Member]]:
         """Tell the members that are there already from those that are missing, or ours and not ready.
 
@@ -81,10 +90,10 @@ class Pool:
         :param shown: all members that there are.
         """
         result, missing = Added(), []
-        before, ours = by_key(shown), self.of_nodes(shown)
+        before, ours, left = by_key(shown), self.of_nodes(shown), self.left_behind(shown)
         for member in wanted:
             there = before.get(member.key)
-            if there is not None and there['id'] not in ours.get(member.node_id, ()):
+            if there is not None and there['id'] not in {left.get(member.key), *ours.get(member.node_id, ())}:
                 result.foreign[member.node_id] = there['id']
             elif there is not None and there['provisioning_status'] == 'ACTIVE':
                 result.adopted[member.node_id] = there['id']

@@ -12,7 +12,7 @@ from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, told
 from placement_worker.cloud.pools import Pool
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
-from placement_worker.model import Binding, BindRequest, ClusterPatch, NodePatch
+from placement_worker.model import Binding, BindRequest, Cluster, ClusterPatch, NodePatch
 from placement_worker.policies import membership
 from placement_worker.policies.base import Bond, State
 from placement_worker.policies.load_balancing_properties import (
@@ -56,7 +56,7 @@ class Attached:
         """The pool, for what is to be told of it where it cannot be opened."""
         return Pool(driver, self.loadbalancer, self.pool, None, tags)
 
-    def opened(self, driver: Driver, tags: Sequence[str], subnet_id: str | None = None) -> Pool:
+    def opened(self, driver: Driver, tags: Sequence[str], cluster: Cluster, subnet_id: str | None = None) -> Pool:
         """The pool, to be driven.
 
         :raises LoadBalancerFailed: Octavia does not tell which load balancer it is of.
@@ -68,7 +68,7 @@ class Attached:
             except ApiError as exc:
                 raise LoadBalancerFailed(told(exc)) from exc
             lb_id = shown['id'] if shown else lb_id
-        return Pool(driver, lb_id, self.pool, subnet_id, tags)
+        return Pool(driver, lb_id, self.pool, subnet_id, tags, ids_of(cluster))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,8 @@ class Attaching:
         def fill(balancer: Balancer) -> Mapping[str, NodePatch]:
             if not nodes:
                 return {}
-            pool = Pool(self.driver, balancer.load_balancer, balancer.pool, sought.subnet.id, self._tags)
+            ids = ids_of(self.request.cluster)
+            pool = Pool(self.driver, balancer.load_balancer, balancer.pool, sought.subnet.id, self._tags, ids)
             joined = membership.join(
                 pool, self.state, nodes, lambda missing: ([of_nodes[node.id] for node in missing], {})
             )
@@ -252,6 +253,11 @@ class Attaching:
             nodes,
             ClusterPatch({**cluster.data, IN_CLUSTER: entries}),
         )
+
+
+def ids_of(cluster: Cluster) -> frozenset[str]:
+    """The ids of the nodes of a cluster."""
+    return frozenset(node.id for node in cluster.nodes)
 
 
 def cause(exc: ApiError | Rejected) -> str:

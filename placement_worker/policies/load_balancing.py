@@ -101,9 +101,16 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         tags = balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
         with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_REMOVED, dry_run=request.dry_run):
-            pool = attached.opened(driver, tags)
+            pool = attached.opened(driver, tags, request.cluster)
         alone = not attached.preexisting and request.action.action not in actions.OF_A_NODE
-        outcome = membership.leave(pool, state, nodes, alone=alone, dry_run=request.dry_run)
+        outcome = membership.leave(
+            pool,
+            state,
+            nodes,
+            lambda lost: Sought.of(state, request.cluster, self.properties).members(lost, state),
+            alone=alone,
+            dry_run=request.dry_run,
+        )
         return replace(outcome, data=data)
 
     def _join(self, request: CheckRequest, state: State) -> Outcome:
@@ -123,7 +130,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         how: Joining = {'strangers': strangers, 'recovered': recovered, 'dry_run': request.dry_run}
         with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_ADDED, **how):
             sought = Sought.of(state, request.cluster, self.properties)
-            pool = attached.opened(driver, tags, sought.subnet.id)
+            pool = attached.opened(driver, tags, request.cluster, sought.subnet.id)
         return membership.join(pool, state, nodes, lambda missing: sought.members(missing, state), **how)
 
     def attach(self, request: BindRequest, state: State) -> Bond:
@@ -144,9 +151,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         tags = balancers.tags_of(request.cluster.id, request.policy.id)
         try:
             if attached is not None and attached.preexisting:
-                pool = attached.opened(driver, tags)
-                membership.leave(pool, state, request.cluster.nodes, alone=False, dry_run=False)
-                pool.clear()
+                pool = attached.opened(driver, tags, request.cluster)
+                membership.leave(pool, state, request.cluster.nodes, lambda _: ([], {}), alone=False)
+                pool.clear()  # with what nodes have left that are no more
             else:
                 balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
         except (ApiError, LoadBalancerFailed) as exc:

@@ -138,13 +138,16 @@ class Joining(TypedDict, total=False):
     dry_run: bool
 
 
-def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_run: bool) -> Outcome:
+def leave(
+    pool: Pool, state: State, nodes: Sequence[Node], find: Find, *, alone: bool, dry_run: bool = False
+) -> Outcome:
     """Take nodes out of the pool.
 
+    :param find: says where those would be members that neither know of a member nor are known by one.
     :param alone: whether nobody else changes the pool meanwhile.
     :raises LoadBalancerFailed: some are still in it; `nodes` says what became of each.
     """
-    ledger, doomed = Ledger(), {}
+    ledger, doomed, lost = Ledger(), {}, []
     with looking(pool, state, nodes, NOT_REMOVED, dry_run=dry_run):
         shown = _members(pool, pool.members)
     there, ours = {member['id'] for member in shown}, pool.of_nodes(shown)
@@ -153,12 +156,16 @@ def leave(pool: Pool, state: State, nodes: Sequence[Node], *, alone: bool, dry_r
         ids = there & {stored, *ours.get(node.id, ())}
         doomed.update(dict.fromkeys(sorted(ids), node.id))
         if not ids and not stored:
-            ledger.passed_over.append(node.id)
+            lost.append(node)
+    inherited, ledger.failed = _inherited(pool, shown, lost, find)
+    doomed |= inherited
+    found = {*inherited.values(), *ledger.failed}
+    ledger.passed_over = [node.id for node in lost if node.id not in found]
     if dry_run:
         ledger.removed = list(dict.fromkeys(doomed.values()))
         return _planned(pool, ledger, pool.updates_to_remove(len(doomed), alone=alone))
     faults = pool.remove(doomed, alone=alone) if doomed else {}
-    ledger.failed = {doomed[member_id]: reason(exc) for member_id, exc in faults.items()}
+    ledger.failed |= {doomed[member_id]: reason(exc) for member_id, exc in faults.items()}
     ledger.late = any(isinstance(exc, RequestExpired) for exc in faults.values())
     ledger.removed = [node_id for node_id in dict.fromkeys(doomed.values()) if node_id not in ledger.failed]
     patches: dict[str, NodePatch] = {}
@@ -271,6 +278,23 @@ def _elsewhere(
         for member_id in sorted(ours.get(node.id, ()))
         if at[member_id] != where.get(node.id)
     }
+
+
+def _inherited(
+    pool: Pool, shown: Sequence[Resource], lost: Sequence[Node], find: Find
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The members of nodes that are no more, at the addresses of these ones: member id -> node id.
+
+    :returns: and the nodes of which that cannot be told: node id -> reason.
+    """
+    left = pool.left_behind(shown)
+    if not left or not lost:
+        return {}, {}
+    try:
+        wanted, _homeless = find(lost)
+    except Rejected as exc:
+        return {}, dict.fromkeys((node.id for node in lost), str(exc))
+    return {left[member.key]: member.node_id for member in wanted if member.key in left}, {}
 
 
 def _remove_old(pool: Pool, doomed: Mapping[str, str], ledger: Ledger) -> set[str]:
