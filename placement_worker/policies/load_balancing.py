@@ -251,10 +251,10 @@ def _created_anew(state: State, node: Node) -> bool:
 
 
 def _found(request: CheckRequest, node_ids: Iterable[str]) -> tuple[list[Node], list[str]]:
-    """The nodes of these ids, and the ids of which there is none."""
+    """The nodes of these ids, and the ids of which there is none; the action's own is newer than the cluster's copy."""
     known = {node.id: node for node in request.cluster.nodes}
     if request.action.node is not None:
-        known.setdefault(request.action.node.id, request.action.node)
+        known[request.action.node.id] = request.action.node
     wanted = list(node_ids)
     return [known[node_id] for node_id in wanted if node_id in known], [one for one in wanted if one not in known]
 

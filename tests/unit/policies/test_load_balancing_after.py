@@ -288,6 +288,17 @@ def test_a_subnet_that_is_gone_is_told(lab, web):
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
+def test_the_node_of_the_action_is_newer_than_its_copy_among_the_clusters(lab, web):
+    """The engine listed the nodes before this one had its server."""
+    policy, members = web
+
+    reply = lab.check(
+        after('NODE_CREATE', [policy], [*members[:2], node(3, status='CREATING')], node=connected(3, data={'x': 1}))
+    )
+
+    assert reply['nodes'] == {'n3': {'data': {'x': 1, 'lb_member': member_ids(lab)['n3']}}}
+
+
 class TestRecovered:
     """A node that was recovered: never added, created anew, or only healed."""
 
@@ -318,6 +329,15 @@ class TestRecovered:
         new = member_ids(lab)['n1']
         assert new != members[0]['data']['lb_member']
         assert reply['nodes'] == {'n1': {'data': {'lb_member': new}}}
+
+    def test_the_node_of_the_action_tells_of_it_though_its_copy_among_the_clusters_does_not(self, lab, web):
+        policy, members = web
+        again = {**connected(9), 'id': 'n1', 'name': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
+
+        reply = lab.check(after(RECOVER, [policy], members, node=again))
+
+        assert lab.addresses() == ['10.0.0.2', '10.0.0.9']
+        assert reply['nodes'] == {'n1': {'data': {'lb_member': member_ids(lab)['n1']}}}
 
     @pytest.mark.parametrize('data', [{}, {'recovery': 'RECREATE'}, {'recovery': 'REBOOT'}])
     def test_a_member_that_the_node_does_not_know_of_does_not_outlive_its_server(self, lab, web, data):

@@ -55,6 +55,8 @@ def left(lab):
 )  # fmt: skip
 def test_the_nodes_that_are_named_leave_the_pool(lab, web, action, more, remaining):
     policy, members = web
+    if 'node' in more:
+        more = {**more, 'node': next(one for one in members if one['id'] == more['node']['id'])}
 
     reply = lab.check(request(action, [policy], members, **more))
 
@@ -345,3 +347,16 @@ def test_the_data_of_earlier_policies_patches_are_kept(lab, web):
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
 
     assert data_of(patched(members, reply))['n1'] == {'mark': 'x'}
+
+
+def test_the_member_that_the_node_of_the_action_knows_of_leaves_though_its_copy_does_not(lab):
+    """As one that Senlin added, which carries no tags."""
+    lb, pool = lab.foreign('10.0.0.1')
+    policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
+    known = lab.settled()['member'][0]['id']
+
+    reply = lab.check(request('NODE_DELETE', [policy], [connected(1)], node=connected(1, data={'lb_member': known})))
+
+    assert decision(reply)['details']['removed'] == ['n1']
+    assert reply['nodes'] == {'n1': {'data': {}}}
+    assert lab.addresses() == []
