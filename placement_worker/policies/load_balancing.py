@@ -251,7 +251,7 @@ def _created_anew(state: State, node: Node) -> bool:
 
 
 def _found(request: CheckRequest, node_ids: Iterable[str]) -> tuple[list[Node], list[str]]:
-    """The nodes of these ids, and the ids of which there is none; the action's own is newer than the cluster's copy."""
+    """The nodes of these ids, and the ids of which there is none; what the action says of its own node counts."""
     known = {node.id: node for node in request.cluster.nodes}
     if request.action.node is not None:
         known[request.action.node.id] = request.action.node

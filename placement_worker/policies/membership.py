@@ -202,7 +202,8 @@ def join(
         present = {member_id: node_id for member_id, node_id in stored.items() if member_id in there}
         if not recovered:
             ledger.already_there = list(present.values())
-        wanted, homeless = find([node for node in nodes if node.id not in ledger.already_there])
+        known = set(ledger.already_there)
+        wanted, homeless = find([node for node in nodes if node.id not in known])
     ledger.failed |= homeless
     doomed = {**present, **_elsewhere(pool, shown, nodes, wanted)} if recovered else {}
     shown = [member for member in shown if member['id'] not in doomed]
