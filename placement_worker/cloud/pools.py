@@ -12,7 +12,7 @@ from placement_worker.planning.members import Key, Member, by_key
 
 SENT = (
     'address', 'admin_state_up', 'backup', 'monitor_address', 'monitor_port', 'name', 'protocol_port', 'subnet_id',
-    'tags', 'vnic_type', 'weight',
+    'tags', 'weight',
 )  # fmt: skip
 """What a batch says of a member: all that can be set, or Octavia would set it back to its default."""
 NODE = 'placement-worker:node='
