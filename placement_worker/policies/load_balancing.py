@@ -17,6 +17,7 @@ from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving, told
 from placement_worker.errors import (
     CloudUnavailable,
+    InvalidInput,
     InvalidSpec,
     LoadBalancerFailed,
     NotAttached,
