@@ -1,7 +1,9 @@
 """The manual's commands over the embedded cloud, and that each command of the manual is tried somewhere."""
 
 import itertools
+import re
 import subprocess
+import sys
 
 import pytest
 
@@ -48,14 +50,32 @@ def test_bash_can_read_every_command(page):
     assert (done.returncode, done.stderr) == (0, '')
 
 
+def installing_into(folder, command):
+    """The command, with what pip installs in a folder, and not in the environment of the tests."""
+    return re.sub(r'^pip install ', f'{sys.executable} -m pip install --quiet --no-deps --target {folder} ', command)
+
+
 @pytest.mark.parametrize('page', PAGES, ids=NAMES)
 def test_the_commands_that_need_no_worker_do_what_the_page_shows(page, tmp_path):
     """Also what they print, where the page shows it."""
-    found = blocks(page)
-    workspace.furnish(tmp_path, found)
+    found, folder = blocks(page), tmp_path / 'clone'
+    workspace.furnish(folder, found)
+    packages = tmp_path / 'packages'
+    env = workspace.environment(PYTHONPATH=str(packages))
 
     for block, following in itertools.zip_longest(found, found[1:]):
         here = [command for command in block.commands if ways.way(page.stem, command).how == ways.HERE]
-        printed = ''.join(workspace.type_in(command, tmp_path, workspace.environment()) for command in here)
+        printed = ''.join(workspace.type_in(installing_into(packages, command), folder, env) for command in here)
         if here and len(here) == len(block.commands) and following and following.is_output:
             assert workspace.timeless(printed) == workspace.timeless(following.text), following.place
+
+
+def test_writing_a_policy_shows_a_whole_package_and_tries_it():
+    """Nobody has to look for the code, where its names come from, how it is announced, and how it is bound."""
+    page = ROOT / 'doc' / 'source' / 'writing-a-policy.rst'
+
+    text = page.read_text()
+    for file in (ROOT / 'examples' / 'policy-plugin').glob('*.*'):
+        assert f'.. literalinclude:: ../../examples/policy-plugin/{file.name}\n' in text
+    assert 'self.properties' in text
+    assert any(command.startswith('placement-policy check ') for block in blocks(page) for command in block.commands)

@@ -37,7 +37,7 @@ WAYS = [
     Way('bus-security', r'(install|chown|chmod) ', ROOT),
     Way('openstack', r'openstack ', SYNTAX, 'needs Keystone; tests/integration makes such users and trusts'),
     Way('senlin', r"pip install 'placement-worker\[senlin\]'", SYNTAX, 'installs the real Senlin: tox -e senlin does'),
-    Way('writing-a-policy', r'pip install \./examples/policy-plugin$', ELSEWHERE, 'tests/functional/test_plugins.py'),
+    Way('writing-a-policy', r'pip install ', HERE),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay) ', WORKER),
     Way('', r'placement-policy .*--(transport|config-file) ', WORKER),
