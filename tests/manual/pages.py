@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / 'README.rst', *sorted((ROOT / 'doc' / 'source').glob('*.rst'))]
 PROGRAMS = re.compile(
     r'apt-get|chmod|chown|install|journalctl|kill|ln|openstack|pip|placement-(policy|worker-status)|promtool|python3'
-    r'|rabbitmq(ctl|-diagnostics)|sed|sudo|systemctl|systemd-analyze|test|tox|useradd'
+    r'|rabbitmq(ctl|-diagnostics)|rm|sed|sudo|systemctl|systemd-analyze|test|tox|useradd'
 )
 DIRECTIVE = re.compile(r'( *)\.\. code-block:: (\w+)$')
 OPTION = re.compile(r' *:(\w+): (.*)')

@@ -57,9 +57,12 @@ def installing_into(folder, command):
 
 @pytest.mark.parametrize('page', PAGES, ids=NAMES)
 def test_the_commands_that_need_no_worker_do_what_the_page_shows(page, tmp_path):
-    """Also what they print, where the page shows it."""
+    """Also what they print, where the page shows it; and git ignores what they leave in a clone."""
     found, folder = blocks(page), tmp_path / 'clone'
     workspace.furnish(folder, found)
+    git = ['git', '-C', folder]
+    subprocess.run([*git, 'init', '--quiet'], check=True)
+    subprocess.run([*git, 'add', '--all'], check=True)
     packages = tmp_path / 'packages'
     env = workspace.environment(PYTHONPATH=str(packages))
 
@@ -68,6 +71,8 @@ def test_the_commands_that_need_no_worker_do_what_the_page_shows(page, tmp_path)
         printed = ''.join(workspace.type_in(installing_into(packages, command), folder, env) for command in here)
         if here and len(here) == len(block.commands) and following and following.is_output:
             assert workspace.timeless(printed) == workspace.timeless(following.text), following.place
+    left = subprocess.run([*git, 'ls-files', '--others', '--exclude-standard'], check=True, stdout=subprocess.PIPE)
+    assert left.stdout.decode() == ''
 
 
 def test_writing_a_policy_shows_a_whole_package_and_tries_it():
@@ -79,3 +84,18 @@ def test_writing_a_policy_shows_a_whole_package_and_tries_it():
         assert f'.. literalinclude:: ../../examples/policy-plugin/{file.name}\n' in text
     assert 'self.properties' in text
     assert any(command.startswith('placement-policy check ') for block in blocks(page) for command in block.commands)
+
+
+LOAD_BALANCED = [page for page in PAGES if 'placement-policy attach ' in page.read_text()]
+
+
+@pytest.mark.parametrize('page', LOAD_BALANCED, ids=[page.stem for page in LOAD_BALANCED])
+def test_load_balancing_can_be_tried_again(page, tmp_path):
+    """Ids of an earlier try, which are left in the folder, do not let the later one fail."""
+    found = blocks(page)
+    workspace.furnish(tmp_path, found)
+    commands = [command for block in found for command in block.commands if 'load-balanc' in command]
+
+    for command in [*commands, *commands]:
+        if ways.way(page.stem, command).how == ways.HERE:
+            workspace.type_in(command, tmp_path, workspace.environment())

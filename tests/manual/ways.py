@@ -43,6 +43,7 @@ WAYS = [
     Way('', r'placement-policy .*--(transport|config-file) ', WORKER),
     Way('', r'placement-worker-status ', WORKER),
     Way('', r'kill -USR2 PID$', WORKER),
+    Way('', r'rm -f load-balancers\.json', HERE),
     Way('', r'(sed .*\| )?placement-policy ', HERE),
 ]
 

@@ -32,6 +32,7 @@ def furnish(folder: Path, blocks: list[Block]) -> None:
     """Put into a folder what a clone has, what a page shows under a name, and what everybody has of their own."""
     for name in ('examples', 'conf'):
         shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / '.gitignore', folder)
     requests = [yaml.safe_load((folder / 'examples' / f'scale-{way}.yaml').read_text()) for way in ('in', 'out')]
     (folder / 'requests.jsonl').write_text(
         ''.join(f'{msgspec.json.encode(request).decode()}\n' for request in requests)
