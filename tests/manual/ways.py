@@ -28,6 +28,7 @@ class Way(NamedTuple):
 
 WAYS = [
     Way('tutorial', r'sudo apt-get ', SYNTAX, 'the machine that runs the tests is not theirs to change'),
+    Way('tutorial', r'env RABBITMQ', ELSEWHERE, 'tests/manual/test_tutorial.py: beside another broker'),
     Way('tutorial', r'(python3|\.venv|export|placement-worker|.* worker\.conf|sed -i .s/false)', FRESH),
     Way('tutorial', r'.*', HERE),
     Way('README', r'python3 -m venv .venv && ', FRESH),
