@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -22,22 +24,28 @@ HOST, PARKED = 'testhost', '0123456789ab'
 
 
 @pytest.fixture(scope='module')
-def worker(tmp_path_factory):
-    """A worker as the manual has it, topics and all, that has decided once."""
-    folder, broker = tmp_path_factory.mktemp('worker'), Broker()
+def broker():
+    broker = Broker()
     try:
-        log = f'[decision_log]\nfile = {folder / "decisions.jsonl"}\n'
-        names = {'host': HOST, 'topic': TOPIC, 'slow_topic': SLOW_TOPIC, 'liveness_file': folder / 'liveness'}
-        worker = Worker(folder, broker.start().url, CLOUD, log, **names)
-        try:
-            worker.wait_until_ready()
-            request = f'placement-policy check --config-file {worker.config} examples/scale-out.yaml'
-            workspace.type_in(request, ROOT, workspace.environment())
-            yield worker
-        finally:
-            worker.stop()
+        yield broker.start()
     finally:
         broker.close()
+
+
+@pytest.fixture(scope='module')
+def worker(broker, tmp_path_factory):
+    """A worker as the manual has it, topics and all, that has decided once."""
+    folder = tmp_path_factory.mktemp('worker')
+    log = f'[decision_log]\nfile = {folder / "decisions.jsonl"}\n'
+    names = {'host': HOST, 'topic': TOPIC, 'slow_topic': SLOW_TOPIC, 'liveness_file': folder / 'liveness'}
+    worker = Worker(folder, broker.url, CLOUD, log, **names)
+    try:
+        worker.wait_until_ready()
+        request = f'placement-policy check --config-file {worker.config} examples/scale-out.yaml'
+        workspace.type_in(request, ROOT, workspace.environment())
+        yield worker
+    finally:
+        worker.stop()
 
 
 def fitted(command, worker):
@@ -80,3 +88,28 @@ def test_the_commands_that_ask_a_worker_get_an_answer(page, worker, tmp_path):
             park(worker)
         printed = workspace.type_in(fitted(command, worker), tmp_path, workspace.environment())
         assert printed or 'liveness' in command or 'kill' in command, command
+
+
+def test_the_installation_lists_every_queue_and_operating_deletes_those_of_a_host(worker, broker):
+    """What stands in neither table would stay on the broker, and nobody would know whose it is."""
+    listed = broker.control('list_queues', 'name', 'type').splitlines()
+    made = {line.split()[0] for line in listed if line.split()[1] == 'quorum' and line.startswith(TOPIC)}
+    shown = {name.replace(HOST, 'HOST') for name in made}
+
+    install, operating = ((ROOT / 'doc' / 'source' / f'{name}.rst').read_text() for name in ('install', 'operating'))
+    assert [name for name in sorted(shown) if f'``{name}``' not in install] == []
+    of_host = [name for name in sorted(shown) if name.endswith('.HOST')]
+    assert [name for name in of_host if f'delete_queue -p placement {name}\n' not in operating] == []
+    assert len(of_host) == 3
+
+
+def test_the_readmes_program_prints_the_decision_and_nothing_else(worker):
+    """No warning of a library, which is none of the reader's doing."""
+    (program,) = [block.text for block in blocks(ROOT / 'README.rst') if block.kind == 'python']
+    typed = [sys.executable, '-c', fitted(program, worker)]
+
+    done = subprocess.run(typed, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.startswith('OK ')
+    assert done.stdout.count('\n') == 1
