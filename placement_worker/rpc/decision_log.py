@@ -1,6 +1,7 @@
 """Decisions as they go into a log: the request, what the cloud answered, the version and the reply."""
 
 import datetime
+import logging
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -16,13 +17,18 @@ from placement_worker.cloud.recording import Answer, RecordedClouds
 from placement_worker.model import Wire
 from placement_worker.rpc.outbox import Reply, Request
 
+LOG = logging.getLogger(__name__)
 Method = Literal['policy_check', 'policy_attach', 'policy_detach']
 MASK = '***'
 DRIVING = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
 LEFT_OUT = frozenset({'credentials', 'reply_to'})
-_SENSITIVE = ('passw', 'secret', 'token', 'trust', 'credential', 'user_data', 'userdata', 'private_key', 'privatekey')
-"""What the names of secrets have in common, in lower case."""
-_USER_OF_URL = re.compile(r'(?<=://)[^/\s@]+(?=@)')
+_SENSITIVE = (
+    'passw', 'passphrase', 'adminpass', 'pwd', 'secret', 'token', 'trust', 'credential', 'userdata', 'privatekey',
+    'apikey',
+)  # fmt: skip
+"""What the names of secrets have in common, in lower case and without `_` and `-`."""
+_USER_OF_URL = re.compile(r'(?<=://)[^/?#\s]+(?=@)')
+_PARAMETER_OF_URL = re.compile(r'(?<=[?&;#])([^=?&;#\s]+)=[^&;#\s]+')
 
 
 class Entry(Wire, frozen=True):
@@ -139,20 +145,26 @@ class _Line:
         return RecordedClouds(clouds, self._answers)
 
     def end(self, method: Method, request: Request, reply: Reply) -> None:
-        line = msgspec.json.encode(
-            {
-                **self._about,
-                'max_nodes': self.max_nodes,
-                'driving': self._options,
-                'method': method,
-                'request': _kept(request),
-                'cloud': self._answers,
-                'clock': self._clock,
-                'left_s': self._left,
-                'reply': reply,
-            }
-        )
-        self._append(masked(line) + b'\n')
+        try:
+            line = self._line(method, request, reply)
+        except Exception as exc:  # the cloud has been changed: whoever asked has to hear of it
+            LOG.error('The decision of request %s cannot be logged: %s', self._about['request_id'], exc)
+        else:
+            self._append(line + b'\n')
+
+    def _line(self, method: Method, request: Request, reply: Reply) -> bytes:
+        decision = {
+            **self._about,
+            'max_nodes': self.max_nodes,
+            'driving': self._options,
+            'method': method,
+            'request': _kept(request),
+            'cloud': self._answers,
+            'clock': self._clock,
+            'left_s': self._left,
+            'reply': reply,
+        }
+        return masked(msgspec.json.encode(decision))
 
 
 def _noting(ask: Callable[[], float], noted: list[float]) -> Callable[[], float]:
@@ -174,22 +186,49 @@ def _kept(request: Request) -> dict[str, Any]:
 
 def masked(encoded: bytes) -> bytes:
     """JSON without what is secret by its name, at whatever depth: free-form maps may hold it."""
-    text = encoded.lower()  # most lines need no masking; to find that out this way costs next to nothing
-    if b'://' in text or any(word.encode() in text for word in _SENSITIVE):
-        return msgspec.json.encode(_masked(msgspec.json.decode(encoded)))
+    # Most lines need no masking; to find that out this way costs next to nothing.
+    if may_hold_secrets(encoded):
+        return msgspec.json.encode(without_secrets(msgspec.json.decode(encoded)))
     return encoded
 
 
-def _masked(value: Any, secret: bool = False) -> Any:
-    if isinstance(value, dict):
-        return {key: _masked(item, secret or _is_sensitive(key)) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item, secret) for item in value]
+def may_hold_secrets(text: bytes) -> bool:
+    """Whether a word stands in it that names of secrets have, or an address."""
+    bare = _bare(text)
+    return b'://' in bare or any(word.encode() in bare for word in _SENSITIVE)
+
+
+def without_secrets(data: Any) -> Any:
+    """Plain data, changed in place: texts and numbers whose name is that of a secret, or inside of such a one."""
+    whole = [data]
+    left: list[tuple[Any, bool]] = [(whole, False)]  # no recursion: data may be as deep as JSON was read
+    while left:
+        container, inside = left.pop()
+        for key, item in container.items() if isinstance(container, dict) else enumerate(container):
+            secret = inside or (isinstance(key, str) and _is_sensitive(key))
+            if isinstance(item, (dict, list)):
+                left.append((item, secret))
+            else:
+                container[key] = _masked(item, secret)
+    return whole[0]
+
+
+def _masked(value: Any, secret: bool) -> Any:
     if isinstance(value, str) and value:
-        return MASK if secret else _USER_OF_URL.sub(MASK, value)
+        return MASK if secret else _PARAMETER_OF_URL.sub(_parameter, _USER_OF_URL.sub(MASK, value))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return MASK if secret else value
     return value
 
 
-def _is_sensitive(key: str) -> bool:
-    lowered = key.lower()
-    return any(word in lowered for word in _SENSITIVE)
+def _parameter(found: re.Match[str]) -> str:
+    return f'{found[1]}={MASK}' if _is_sensitive(found[1]) else found[0]
+
+
+def _is_sensitive(name: str) -> bool:
+    bare = _bare(name.encode(errors='replace')).decode()
+    return any(word in bare for word in _SENSITIVE)
+
+
+def _bare(text: bytes) -> bytes:
+    return text.lower().translate(None, b'_-')

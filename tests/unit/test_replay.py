@@ -16,7 +16,7 @@ from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.recording import Answer, Failure, RecordedClouds
 from placement_worker.cloud.replaying import NotRecorded, ReplayedCloud
-from placement_worker.model import Credentials
+from placement_worker.model import CheckRequest, Credentials
 from placement_worker.policies.registry import Registry
 from placement_worker.replay import Difference
 from placement_worker.rpc.decision_log import DecisionLog, Entry, masked
@@ -335,14 +335,63 @@ def test_no_secret_reaches_the_log_and_the_decision_is_the_same_without_them(dec
     assert replay.differences(entry(line), registry) == []
 
 
-@pytest.mark.parametrize('key', ['password', 'adminPassword', 'SECRET', 'trust_id', 'x-auth-token', 'privateKey'])
-def test_a_value_is_masked_by_its_name_at_any_depth(key):
+@pytest.mark.parametrize(
+    'key',
+    [
+        'password', 'adminPassword', 'SECRET', 'trust_id', 'x-auth-token', 'privateKey', 'api_key', 'apikey',
+        'X-Api-Key', 'pwd', 'DB_PWD', 'adminPass', 'passphrase', 'user-data',
+    ],
+)  # fmt: skip
+def test_a_text_or_number_is_masked_by_its_name_at_any_depth(key):
     assert json.loads(masked(json.dumps({'a': [{key: 's1', 'b': 1}]}).encode())) == {'a': [{key: '***', 'b': 1}]}
-    assert json.loads(masked(json.dumps({key: {'a': ['s1', 2, None]}}).encode())) == {key: {'a': ['***', 2, None]}}
+    secret = {key: {'a': ['s1', 2, 2.5, None, True, '']}}
+    assert json.loads(masked(json.dumps(secret).encode())) == {key: {'a': ['***'] * 3 + [None, True, '']}}
 
 
-def test_user_and_password_of_an_address_are_masked():
-    assert masked(b'{"url":"https://user:pw@host/"}') == b'{"url":"https://***@host/"}'
+@pytest.mark.parametrize(
+    ('url', 'shown'),
+    [
+        ('https://user:pw@host/', 'https://***@host/'),
+        ('https://user:p@w@host/', 'https://***@host/'),
+        ('https://host/hook?token=s1', 'https://host/hook?token=***'),
+        ('https://host/?V=2&api_key=s1&n=1#access_token=s2', 'https://host/?V=2&api_key=***&n=1#access_token=***'),
+        ('https://host?mail=a@b', 'https://host?mail=a@b'),
+    ],
+)
+def test_user_and_password_and_secret_parameters_of_an_address_are_masked(url, shown):
+    assert json.loads(masked(json.dumps({'url': url}).encode())) == {'url': shown}
+
+
+def test_secrets_beside_what_is_nested_deeply_are_masked_too(decide, registry):
+    deep = json.loads('{"a":' * 600 + '{"pwd": "pw-1"}' + '}' * 600)
+    asked = shrinking(data={'admin_password': 'pw-2', 'deep': deep})
+
+    line, _ = decide(asked)
+
+    assert [secret for secret in SECRETS if secret in line.decode()] == []
+    assert replay.differences(entry(line), registry) == []
+
+
+def test_a_decision_that_cannot_be_logged_is_told_and_stops_nobody(caplog):
+    lines, deep = [], {}
+    for _ in range(5000):
+        deep = {'a': deep}
+    asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
+
+    DecisionLog(lines.append).begin('req-1', NOW, 1, Driving()).end('policy_check', asked, deep)
+
+    assert lines == []
+    assert 'The decision of request req-1 cannot be logged: ' in caplog.text
+
+
+def test_an_answer_that_masking_has_spoilt_is_a_difference(decide, registry):
+    servers = {'s1': {'availability_zone': 'b', 'addresses': {'trusted': [{'addr': '10.0.0.1', 'version': 4}]}}}
+    asked = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')])
+    line, _ = decide(asked, Inventory.parse({**CLOUD, 'servers': servers}, 'test'))
+
+    (found,) = replay.differences(entry(line), registry)
+
+    assert found.now['error']['message'].startswith('An answer was not kept whole: Expected `int`, got `str`')
 
 
 def test_a_name_that_looks_secret_changes_no_replay(decide, registry):
