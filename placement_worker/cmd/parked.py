@@ -1,7 +1,6 @@
 """placement-policy parked list, show, retry and drop: requests that no worker could finish."""
 
 import argparse
-import contextlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -10,9 +9,10 @@ from typing import Any
 from placement_worker import errors
 from placement_worker.cmd import rendering, threads
 from placement_worker.cmd.command import OK, LocalCommand
+from placement_worker.rpc import decision_log
 
 MOST = 1000  # parked requests that are looked at
-MASKED = frozenset({'trust_id'})
+CONTEXT = '_context_'  # how the names of what the caller's context holds begin in a message
 
 
 class ParkedCommand(LocalCommand):
@@ -73,7 +73,13 @@ class ParkedShow(ParkedCommand):
 
     def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
         """Show its message, decoded as far as it can be."""
-        self.say(json.dumps(_masked(_decoded(_find(waiting, args.id).body)), indent=2))
+        try:
+            shown = json.dumps(_without_secrets(_decoded(_find(waiting, args.id).body)), indent=2)
+        except RecursionError:
+            raise errors.InvalidRequest(
+                f'Request {args.id} is nested too deeply to be shown; placement-policy parked drop deletes it'
+            ) from None
+        self.say(shown)
         return OK
 
 
@@ -122,7 +128,8 @@ def _find(waiting: Iterator[Any], wanted: str) -> Any:
 
 def _row(one: Any) -> dict[str, Any]:
     message = _decoded(one.body)
-    request: Any = message.get('args', {}).get('request') if isinstance(message, dict) else None
+    sent: Any = message.get('args') if isinstance(message, dict) else None
+    request: Any = sent.get('request') if isinstance(sent, dict) else None
     action: Any = request.get('action', {}) if isinstance(request, dict) else {}
     return {
         'id': one.id,
@@ -147,14 +154,19 @@ def _decoded(body: Any) -> Any:
 
 
 def _json(value: Any) -> Any:
+    """What a text says; a text that is no JSON is shown as it is, unless there may be secrets in it."""
     text = value.decode(errors='replace') if isinstance(value, bytes) else value
-    if isinstance(text, str):
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(text)
-    return text
+    if not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return decision_log.MASK if decision_log.may_hold_secrets(text.encode(errors='replace')) else text
 
 
-def _masked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: '***' if key in MASKED and item else _masked(item) for key, item in value.items()}
-    return [_masked(item) for item in value] if isinstance(value, list) else value
+def _without_secrets(message: Any) -> Any:
+    """As in the decision log, and of the caller's context its ids alone."""
+    if isinstance(message, dict):
+        kept = (key for key in message if not key.startswith(CONTEXT) or key.endswith('_id'))
+        message = {key: message[key] for key in kept}
+    return decision_log.without_secrets(message)

@@ -374,7 +374,7 @@ def test_secrets_beside_what_is_nested_deeply_are_masked_too(decide, registry):
 
 def test_a_decision_that_cannot_be_logged_is_told_and_stops_nobody(caplog):
     lines, deep = [], {}
-    for _ in range(5000):
+    for _ in range(100_000):
         deep = {'a': deep}
     asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
 

@@ -1,0 +1,107 @@
+"""Parked requests are shown without what is secret in them."""
+
+import contextlib
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from placement_worker.cmd import remote
+from tests.requests import request, zone_policy
+
+CONTEXT = {
+    '_context_request_id': 'req-1',
+    '_context_global_request_id': 'req-0',
+    '_context_user_id': 'u1',
+    '_context_project_id': 'p1',
+    '_context_auth_token': 'secret-1',
+    '_context_password': 'secret-2',
+    '_context_trusts': 'secret-3',
+    '_context_user_name': 'secret-4',
+    '_context_service_catalog': [{'adminURL': 'secret-5'}],
+}
+
+
+@pytest.fixture
+def look(program, monkeypatch):
+    """Run a command while a request with this body is parked; returns exit status, output and errors."""
+
+    def looked(body, *arguments):
+        one = SimpleNamespace(id='7', parked_at='now', topic='t', body=body)
+        monkeypatch.setattr(remote, 'parked', lambda *_: contextlib.nullcontext((None, iter([one]))))
+        return program('parked', *arguments)
+
+    return looked
+
+
+@pytest.fixture
+def show(look):
+    """Show a request with this body."""
+    return lambda body: look(body, 'show', '7')
+
+
+def sent(asked):
+    """A call, as oslo.messaging sends it: a request inside a message inside an envelope, each of them a string."""
+    message = {'method': 'policy_check', 'args': {'request': asked}, **CONTEXT}
+    return json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
+
+
+def test_a_parked_request_is_shown_without_secrets_and_of_the_context_with_its_ids_alone(show):
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data={'admin_password': 'secret-6', 'pin': {'pwd': 77123}})
+    asked['credentials'] = {'trust_id': 'secret-7'}
+    asked['action']['inputs'] = {'hook': 'https://user:secret-8@host/?token=secret-9'}
+
+    status, out, _ = show(sent(json.dumps(asked)))
+
+    message = json.loads(out)
+    assert (status, 'secret-' in out, '77123' in out) == (0, False, False)
+    assert {key: value for key, value in message.items() if key.startswith('_context')} == {
+        '_context_request_id': 'req-1',
+        '_context_global_request_id': 'req-0',
+        '_context_user_id': 'u1',
+        '_context_project_id': 'p1',
+    }
+    assert message['method'] == 'policy_check'
+    assert message['args']['request']['action']['action'] == 'CLUSTER_SCALE_OUT'
+    assert message['args']['request']['credentials'] == {'trust_id': '***'}
+    assert message['args']['request']['action']['inputs'] == {'hook': 'https://***@host/?token=***'}
+
+
+@pytest.mark.parametrize(
+    ('body', 'shown'),
+    [
+        ('hello', '"hello"'),
+        ('{"trust_id": "secret-1"', '"***"'),
+        (b'{"trust_id": "secret-1", "\xff', '"***"'),
+        (json.dumps({'oslo.message': '{"auth_token": "secret-1"'}), '"***"'),
+        (sent('{"trust_id": "secret-1"'), '"request": "***"'),
+        ('{"password": "secret-1", "a": ' + '[' * 100_000 + ']' * 100_000 + '}', '"***"'),
+    ],
+    ids=['text', 'a part', 'bytes', 'a part of a message', 'a part of a request', 'deep'],
+)
+def test_what_cannot_be_decoded_is_shown_as_text_unless_it_may_hold_secrets(show, body, shown):
+    status, out, _ = show(body)
+
+    assert (status, shown in out, 'secret-' in out) == (0, True, False)
+
+
+def test_a_request_of_any_depth_is_shown_or_refused_in_one_line(show):
+    for depth in range(880, 1000, 2):
+        status, out, err = show('[' * depth + ']' * depth)
+
+        assert (status, err) in (
+            (0, ''),
+            (
+                2,
+                'placement-policy parked show: Request 7 is nested too deeply to be shown; placement-policy parked '
+                'drop deletes it\n',
+            ),
+        )
+        assert bool(out) is (status == 0)
+
+
+def test_a_message_whose_arguments_are_no_map_is_listed_too(look):
+    status, out, _ = look(json.dumps({'method': 'policy_check', 'args': [1]}), 'list', '-f', 'json')
+
+    (row,) = json.loads(out)
+    assert (status, row['id'], row['method'], row['action']) == (0, '7', 'policy_check', None)
