@@ -61,7 +61,7 @@ def decode_json(
         return decoder(kind).decode(data)
     except msgspec.ValidationError as exc:
         raise error(_explained(str(exc), data, kind, at)) from None
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc
 
 
@@ -72,7 +72,7 @@ def plain(encoded: bytes) -> Any:
     """
     try:
         return msgspec.json.decode(encoded)
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
 
 
@@ -116,7 +116,7 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
         return what + where
     try:
         return _completed(what, encoded, _type_at(inspect.type_info(kind), path), path) + where
-    except (LookupError, TypeError, StopIteration, ValueError):  # the path is none, or the rest is no JSON
+    except (LookupError, TypeError, StopIteration, ValueError, RecursionError):  # no path, or the rest is no JSON
         return f'{message} - at `{at}`'
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement_worker import codec, errors
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.model import CheckRequest
 from tests.malformed import GOOD, TABLE
 from tests.requests import changed, deletion_policy, nodes, region_policy, request, zone_policy
 
@@ -189,6 +191,34 @@ def test_lines_refuse_what_the_worker_refuses_in_the_same_words(run):
     assert [json.loads(line)['error'] for line in out.splitlines()] == [
         {'type': row.error, 'message': row.message} for row in rows
     ]
+
+
+@pytest.mark.parametrize('bad', [b'{"target": "caf\xe9"}', b'{"request": {"target": "caf\xe9"}}', b'"\xff"'])
+def test_a_line_that_is_not_utf_8_does_not_stop_the_rest(run, tmp_path, bad):
+    (tmp_path / 'f').write_bytes(bad + b'\n' + json.dumps(GOOD).encode())
+
+    status, out, err = run('check', '--lines', 'f')
+
+    first, second = map(json.loads, out.splitlines())
+    assert (status, err) == (2, '')
+    assert first['error']['type'] == 'InvalidRequest'
+    assert first['error']['message'].startswith('Expected JSON - at `$`: ')
+    assert second['action']['data']['status'] == 'OK'
+
+
+@pytest.mark.parametrize('encoded', [b'{"target": "caf\xe9"}', b'\xff'])
+def test_a_request_that_is_not_utf_8_is_refused(encoded):
+    with pytest.raises(errors.InvalidRequest, match='Expected JSON - at `\\$`: '):
+        codec.decode_json(encoded, CheckRequest)
+
+
+def test_a_wrong_key_before_what_is_nested_too_deeply_is_named():
+    deep = b'[' * 100_000 + b']' * 100_000
+
+    with pytest.raises(errors.InvalidRequest, match=r'Expected `str`, got `int` - at `\$.action.id`'):
+        codec.decode_json(b'{"action": {"id": 1}, "x": ' + deep + b'}', CheckRequest)
+    with pytest.raises(errors.InvalidRequest, match=r'Invalid enum value .* - at `\$.target`'):
+        codec.decode_json(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
 
 
 def test_lines_come_from_standard_input_too():

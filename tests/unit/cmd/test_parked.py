@@ -47,7 +47,8 @@ def sent(asked):
 
 
 def test_a_parked_request_is_shown_without_secrets_and_of_the_context_with_its_ids_alone(show):
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data={'admin_password': 'secret-6', 'pin': {'pwd': 77123}})
+    data = {'admin_password': 'secret-6', 'pin': {'pwd': 77123}}
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data=data)
     asked['credentials'] = {'trust_id': 'secret-7'}
     asked['action']['inputs'] = {'hook': 'https://user:secret-8@host/?token=secret-9'}
 
