@@ -152,7 +152,7 @@ def leave(
         shown = _members(pool, pool.members)
     there, ours = {member['id'] for member in shown}, pool.of_nodes(shown)
     for node in nodes:
-        stored = state.node_data(node).get(MEMBER)
+        stored = said if isinstance(said := state.node_data(node).get(MEMBER), str) else None
         ids = there & {stored, *ours.get(node.id, ())}
         doomed.update(dict.fromkeys(sorted(ids), node.id))
         if not ids and not stored:

@@ -299,6 +299,16 @@ def test_a_node_that_does_not_know_of_its_member_is_found_by_its_tag(lab, web):
     assert reply['nodes'] == {}
 
 
+@pytest.mark.parametrize('said', [[], {}, ['m'], {'id': 'm'}, 7, None])
+def test_what_is_no_members_id_in_a_nodes_data_is_as_none(lab, web, said):
+    policy, members = web
+    members = [{**members[0], 'data': {'lb_member': said}}, *members[1:]]
+
+    reply = lab.check(request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1']}))
+
+    assert (reply['action']['data']['status'], left(lab)) == ('OK', ['n2', 'n3', 'n4'])
+
+
 def test_a_member_of_somebody_elses_at_the_address_of_a_node_stays(lab):
     lb, pool = lab.foreign('10.0.0.1')
     policy, members = lab.attached([connected(1)], loadbalancer=lb, pool={'id': pool})
