@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from placement_worker import codec, documents
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.inventory import Inventory, Region
 from placement_worker.errors import InvalidRequest, PlacementWorkerError
 from placement_worker.model import Binding
 from placement_worker.policies.placement import HEAVIEST
@@ -189,22 +189,29 @@ def load(name: str) -> Scenario:
 def _unknown_names(scenario: Scenario) -> Iterator[str]:
     """Zones and regions that steps name, and the cloud or the policies do not."""
     cloud = scenario.inventory
-    regions = {name: set(cloud.zones(name)) for name in cloud.regions()}
-    zones = {zone for known in regions.values() for zone in known} | set(cloud.zones(None))
-    zones |= {f'{region}/{zone}' for region, known in regions.items() for zone in known}
+    regions = cloud.region_map if isinstance(cloud.region_map, dict) else {name: Region() for name in cloud.region_map}
+    zones = set(cloud.zone_list)
+    shared: dict[str, str] = {}
+    for name, region in regions.items():
+        zones |= {zone for own in region.zones or () for zone in (own, f'{name}/{own}')}
+        if region.zones is None:
+            why = f'region {name} has no zones of its own'
+            shared |= {f'{name}/{zone}': f' ({why}; name zone {zone}, or give it some)' for zone in cloud.zone_list}
     listed = {
-        place.get('name')
+        place['name']
         for binding in scenario.policies
         for places in binding.spec.properties.values()
         if isinstance(places, list)
         for place in places
-        if isinstance(place, dict)
+        if isinstance(place, dict) and isinstance(place.get('name'), str)
     }
     for step in _steps(scenario.steps):
-        yield from (f'zone {name}' for name in (step.lose_zone, step.restore_zone) if name and name not in zones)
-        yield from (
-            f'region {name}' for name in (step.lose_region, step.restore_region) if name and name not in regions
-        )
+        for zone in (step.lose_zone, step.restore_zone):
+            if zone is not None and zone not in zones:
+                yield f'zone {zone}{shared.get(zone, "")}'
+        for lost in (step.lose_region, step.restore_region):
+            if lost is not None and lost not in regions:
+                yield f'region {lost}'
         for name in {**(step.weights or {}), **(step.caps or {})}:
             if name not in listed:
                 yield f'place {name} in a policy'

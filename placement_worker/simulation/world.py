@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from placement_worker.cloud import Cloud
-from placement_worker.cloud.inventory import Inventory, Region
+from placement_worker.cloud.inventory import Inventory
 from placement_worker.decoders import decoder
 from placement_worker.model import (
     Action,
@@ -126,15 +126,15 @@ class World:
 
     def set_zone(self, name: str, available: bool) -> None:
         """Let Nova report a zone as available or not; without a region before it, in each region that has it."""
-        region, _, zone = name.rpartition('/')
         whole = self._whole
-        zones = whole.zone_list
-        if not region and zone in zones:
-            zones = {**zones, zone: available}
+        zones = _with_zone(whole.zone_list, name, available)
         regions = whole.region_map
         if isinstance(regions, dict):
             regions = {
-                key: _with_zone(one, zone, available) if region in ('', key) else one for key, one in regions.items()
+                key: structs.replace(one, zones=_with_zone(one.zones, name.removeprefix(f'{key}/'), available))
+                if one.zones
+                else one
+                for key, one in regions.items()
             }
         self._show(structs.replace(whole, zone_list=zones, region_map=regions))
 
@@ -216,10 +216,8 @@ def _share(count: int | str, of: int) -> int:
     return min(of, max(1 if percent else 0, math.floor(of * percent / 100 + 0.5)))
 
 
-def _with_zone(region: Region, zone: str, available: bool) -> Region:
-    if region.zones is None or zone not in region.zones:
-        return region
-    return structs.replace(region, zones={**region.zones, zone: available})
+def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:
+    return {**zones, zone: available} if zone in zones else zones
 
 
 def _with_property(binding: Binding, key: str, values: Mapping[str, int]) -> Binding:

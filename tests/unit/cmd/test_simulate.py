@@ -42,6 +42,20 @@ def test_each_step_has_a_table_and_the_run_a_summary(program):
     )
 
 
+@pytest.mark.parametrize('name', [['a'], {'a': 1}, 7, None])
+@pytest.mark.parametrize('steps', [[{'scale_out': 1}], [{'weights': {'a': 2}}]])
+def test_a_place_whose_name_is_none_is_one_line_of_error_before_anything_is_played(program, name, steps):
+    policy = zone_policy('a')
+    policy['spec']['properties']['zones'].append({'name': name})
+
+    status, out, err = program('simulate', 's', s={**SCENARIO, 'policies': [policy], 'steps': steps})
+
+    assert (status, out) == (2, '')
+    assert err.startswith('placement-policy simulate: Expected `str`, got ')
+    assert '`$.policies[0].spec.properties.zones[1].name`' in err
+    assert err.count('\n') == 1
+
+
 def test_the_greedy_rule_is_shown_beside_ours(program):
     steps = {**SCENARIO, 'cloud': {'zones': dict.fromkeys('abc', True)}, 'policies': [zone_policy('a', 'b', 'c')]}
 

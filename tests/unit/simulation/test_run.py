@@ -79,6 +79,20 @@ def test_a_zone_of_one_region_is_lost_alone_and_one_without_region_everywhere(ru
     assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 3.0, 'R2/a': 0.0, 'R2': 3.0}
 
 
+def test_a_zone_with_a_slash_in_its_name_is_lost_with_and_without_its_region(run):
+    policies = [region_policy('R/1', 'R2'), zone_policy('hall/1', 'b')]
+    zones = {'hall/1': True, 'b': True}
+    cloud = {'regions': {'R/1': {'zones': zones}, 'R2': {'zones': zones}}}
+
+    alone = run([{'lose_zone': 'R/1/hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
+    everywhere = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
+    whole = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies[1:], cloud={'zones': zones})[-1]
+
+    assert held(alone) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 1, 'R2/b': 1}
+    assert held(everywhere) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 0, 'R2/b': 2}
+    assert held(whole) == {'hall/1': 0, 'b': 4}
+
+
 def test_weights_and_caps_change_what_comes_next(run):
     weights = run([{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}], [zone_policy('a', 'b')])[-1]
     caps = run([{'caps': {'R1': 1}}, {'scale_out': 4}], [region_policy('R1', 'R2')], cloud={'regions': ['R1', 'R2']})[

@@ -28,6 +28,14 @@ GOOD = {'title': 'T', 'cloud': {'zones': {'a': True}}, 'policies': [zone_policy(
         ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, '`$.steps[0].steps[0].x`'),
         ({'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]}, 'does not have: zone R/a, zone z'),
         ({'steps': [{'lose_region': 'R'}]}, 'does not have: region R'),
+        (
+            {'cloud': {'zones': {'a': True}, 'regions': ['R']}, 'steps': [{'lose_zone': 'R/a'}]},
+            'does not have: zone R/a (region R has no zones of its own; name zone a, or give it some); correct',
+        ),
+        (
+            {'cloud': {'zones': {'a': True}, 'regions': {'R': {}}}, 'steps': [{'restore_zone': 'R/a'}]},
+            'does not have: zone R/a (region R has no zones of its own; name zone a, or give it some); correct',
+        ),
         ({'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]}, 'does not have: place z in a policy'),
         ({'cloud': {'zone': 1}}, 'does not describe a cloud: Object contains unknown field `zone`'),
         ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
