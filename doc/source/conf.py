@@ -14,6 +14,7 @@ extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxext',
     'cliff.sphinxext',
+    'command_examples',
     'struct_tables',
     'error_table',
     'page_links',
@@ -21,6 +22,7 @@ extensions = [
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
 highlight_language = 'none'  # a literal block is a command, a configuration or a reply; those that matter say which
 nitpicky = True
+smartquotes_action = 'qe'  # two hyphens are an option's, and no dash
 
 html_theme = 'openstackdocs'
 html_static_path = ['_static']
