@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from placement_worker import telling
 from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.cmd.colours import PLAIN, Paint, Style
 
@@ -21,7 +22,7 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
         yield f'{paint("!", "red")} {changes.reason}'
         return
     after = changes.size + changes.created - changes.deleted
-    yield paint(f'{title}: {_nodes(changes.size)}' + (f' -> {after}' if after != changes.size else ''), 'bold')
+    yield paint(f'{title}: {telling.nodes(changes.size)}' + (f' -> {after}' if after != changes.size else ''), 'bold')
     for key, rows in changes.places.items():
         yield ''
         yield from _places(key, rows, paint)
@@ -85,7 +86,7 @@ def _members(members: Any) -> Sequence[str]:
     """Node ids; a mapping has them as keys, a number stands for itself."""
     if isinstance(members, (list, tuple, Mapping)):
         return [str(member) for member in members]
-    return [_nodes(members)] if isinstance(members, int) and members else []
+    return [telling.nodes(members)] if isinstance(members, int) and members else []
 
 
 def _told(value: Any) -> str:
@@ -97,16 +98,12 @@ def _told(value: Any) -> str:
 def _summary(changes: Changes, paint: Paint) -> str:
     if not changes.any:
         return paint('Nothing changes: ', 'bold') + changes.reason
-    counts = [f'{_nodes(changes.created)} to create'] * bool(changes.created)
-    counts += [f'{_nodes(changes.deleted)} to delete'] * bool(changes.deleted)
+    counts = [f'{telling.nodes(changes.created)} to create'] * bool(changes.created)
+    counts += [f'{telling.nodes(changes.deleted)} to delete'] * bool(changes.deleted)
     counts += [_updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')]
-    counts = counts or [f'the data of {_nodes(len(changes.patched))} to change']
+    counts = counts or [f'the data of {telling.nodes(len(changes.patched))} to change']
     return paint('Plan: ', 'bold') + ', '.join(counts) + '. Nothing was done.'
 
 
 def _updates(count: object) -> str:
     return f'{count} load-balancer update{"" if count == 1 else "s"}'
-
-
-def _nodes(count: int) -> str:
-    return '1 node' if count == 1 else f'{count} nodes'

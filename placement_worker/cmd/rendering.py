@@ -7,6 +7,7 @@ import msgspec
 import prettytable
 import yaml
 
+from placement_worker import telling
 from placement_worker.cmd.colours import PLAIN, Paint, Style
 from placement_worker.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
 
@@ -32,14 +33,14 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
     policy, cluster = request.policy, request.cluster
     lines = [
         f'{policy.name or policy.id} ({policy.spec.type_name}), cluster {cluster.name or cluster.id} '
-        f'({_nodes(len(cluster.nodes))}): {paint(answer.status, _STYLES[answer.status])}',
+        f'({telling.nodes(len(cluster.nodes))}): {paint(answer.status, _STYLES[answer.status])}',
         answer.reason,
     ]
     for stored in answer.policy.data.values() if answer.status == 'OK' else ():
         data = stored.get('data') if isinstance(stored, dict) else None
         lines += [f'{INDENT}{key}: {value}' for key, value in data.items()] if isinstance(data, dict) else []
     if answer.nodes:
-        lines.append(f'{INDENT}changed data of {_nodes(len(answer.nodes))}')
+        lines.append(f'{INDENT}changed data of {telling.nodes(len(answer.nodes))}')
     return '\n'.join([*lines, ''])
 
 
@@ -53,7 +54,7 @@ def document(answer: object, form: str) -> str:
 def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
     cluster, data = request.cluster, answer.action.data
     return [
-        f'{request.action.action} of cluster {cluster.name or cluster.id} ({_nodes(len(cluster.nodes))}), '
+        f'{request.action.action} of cluster {cluster.name or cluster.id} ({telling.nodes(len(cluster.nodes))}), '
         f'{request.target}: {paint(data["status"], _STYLES[data["status"]])}',
         f'{data["reason"]}',
     ]
@@ -68,7 +69,7 @@ def _plan(answer: CheckReply) -> list[str]:
         decided = answer.action.data.get(kind)
         if not isinstance(decided, dict):
             continue
-        lines.append(f'{verb}: {_nodes(decided.get("count", "?"))}')
+        lines.append(f'{verb}: {telling.nodes(decided.get("count", "?"))}')
         lines += [
             f'{INDENT}{key}: {_counts(decided[key])}'
             for key in ('regions', 'zones')
@@ -107,23 +108,15 @@ def _counts(counts: Mapping[str, Any]) -> str:
     return ', '.join(f'{name} {count}' for name, count in counts.items())
 
 
-def _nodes(count: object) -> str:
-    return '1 node' if count == 1 else f'{count} nodes'
-
-
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows with a column for each key; numbers stand right."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     drawn = prettytable.PrettyTable([column.replace('_', ' ') for column in columns])
     for title, column in zip(drawn.field_names, columns, strict=True):
-        drawn.align[title] = 'r' if all(_is_number(row.get(column)) for row in rows) else 'l'
+        drawn.align[title] = 'r' if all(telling.is_number(row.get(column)) for row in rows) else 'l'
     for row in rows:
         drawn.add_row([_cell(column, row.get(column)) for column in columns])
     return str(drawn.get_string())
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _cell(column: str, value: Any) -> Any:

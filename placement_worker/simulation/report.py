@@ -10,6 +10,7 @@ import jinja2
 import markupsafe
 import msgspec
 
+from placement_worker import telling
 from placement_worker.simulation import charts
 from placement_worker.simulation.charts import Line
 from placement_worker.simulation.history import History, Moment
@@ -36,7 +37,7 @@ def page(scenario: Scenario, history: History) -> str:
         loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.filters.update(number=_number, cell=_cell, columns=_columns, held=_held, is_number=_is_number)
+    environment.filters.update(number=_number, cell=_cell, columns=_columns, held=_held, is_number=telling.is_number)
     moments = history.moments
     return environment.get_template('report.html.j2').render(
         scenario=scenario,
@@ -109,11 +110,7 @@ def _told(side: tuple[str, Record]) -> str:
         for one in record.standings
     )
     failed = ' A check ended in ERROR.' if record.status == 'ERROR' else ''
-    return f'{who}{_nodes(record.size)}, {_number(record.misplaced)} off their ideal; {places}.{failed}'
-
-
-def _nodes(count: int) -> str:
-    return '1 node' if count == 1 else f'{count} nodes'
+    return f'{who}{telling.nodes(record.size)}, {_number(record.misplaced)} off their ideal; {places}.{failed}'
 
 
 def _number(value: float) -> str:
@@ -126,10 +123,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f'{value:g}'
     return '-' if value in (None, '') else str(value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

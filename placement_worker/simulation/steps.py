@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from placement_worker import actions
+from placement_worker import actions, telling
 from placement_worker.model import Decision, Explain
 from placement_worker.simulation.scenario import Failing, Resize, Step
 from placement_worker.simulation.world import World
@@ -70,14 +70,15 @@ def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
 def _delete_nodes(world: World, count: int, ask: Ask, seed: str) -> Taken:
     chosen = world.pick(count, seed)
     checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen})] if chosen else []
-    return Taken(f'delete {_nodes(len(chosen))} by name', checks)
+    return Taken(f'delete {telling.nodes(len(chosen))} by name', checks)
 
 
 def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
     failing = which if isinstance(which, Failing) else Failing(which)
-    where = '/'.join(filter(None, (failing.region, failing.zone)))
+    place = '/'.join(filter(None, (failing.region, failing.zone)))
+    where = f' in {place}' if place else ''
     failed = world.fail(failing, seed)
-    return Taken(f'{_nodes(failed)} fail{"s" if failed == 1 else ""}{f" in {where}" if where else ""}', [], True)
+    return Taken(f'{telling.nodes(failed)} fail{"s" if failed == 1 else ""}{where}', [], True)
 
 
 def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
@@ -113,10 +114,6 @@ def _properties(key: str, plural: str) -> Callable[[World, Mapping[str, int], As
         return Taken(f'{plural}: {", ".join(f"{name} {value}" for name, value in values.items())}', [], True)
 
     return taken
-
-
-def _nodes(count: int) -> str:
-    return '1 node' if count == 1 else f'{count} nodes'
 
 
 _TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
