@@ -99,9 +99,9 @@ class LateAckServer(rpc_server.RPCServer):
         if self._diversion and self._diversion.parks:
             with self._putting_aside:
                 pass
-        if not self._is_served(request.message):
-            request.client_timeout = None  # the dispatcher would send heartbeats for it for ever
         try:
+            if not self._is_served(request.message):
+                request.client_timeout = None  # the dispatcher would send heartbeats for it for ever
             super()._process_incoming(incoming)
         except BaseException:  # SystemExit from an endpoint, say: it would come back, and end the next worker too
             LOG.exception('A request ended its handler; the caller is told')
@@ -127,15 +127,20 @@ class LateAckServer(rpc_server.RPCServer):
             request.finish().wait(ACKNOWLEDGED_S)
 
     def _is_served(self, message: dict[str, Any]) -> bool:
-        """Whether the dispatcher will find a method for it."""
+        """Whether the dispatcher will find a method for it; it will not where looking for one raises."""
         find, method = self.dispatcher, message.get('method')
-        return any(
-            find._is_namespace(endpoint.target, message.get('namespace'))
-            and find._is_compatible(endpoint.target, message.get('version', '1.0'))
-            and isinstance(method, str)
-            and find.access_policy.is_allowed(endpoint, method)
-            for endpoint in find.endpoints
-        )
+        if not isinstance(method, str):
+            return False
+        try:
+            return any(
+                find._is_namespace(target, message.get('namespace'))
+                and find._is_compatible(target, message.get('version', '1.0'))
+                and find.access_policy.is_allowed(endpoint, method)
+                for endpoint in find.endpoints
+                for target in [getattr(endpoint, 'target', None) or find._default_target]
+            )
+        except Exception:  # the version is none: it is the dispatcher that tells the caller
+            return False
 
 
 def pulse(server: Any) -> Pulse | None:

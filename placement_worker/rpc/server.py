@@ -105,6 +105,15 @@ class ExposedEndpoints:
         return self._endpoints.get_capabilities(request)
 
 
+class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
+    """What is exposed may be called; and `oslo_rpc_server_ping`, which is there with `rpc_ping_enabled`."""
+
+    def is_allowed(self, endpoint: object, method: str) -> bool:
+        """Whether callers may reach a method of an endpoint."""
+        ping = isinstance(endpoint, dispatcher.PingEndpoint) and method == 'oslo_rpc_server_ping'
+        return ping or super().is_allowed(endpoint, method)
+
+
 @dataclass(frozen=True, slots=True)
 class Queue:
     """What one server of a worker consumes: a topic, by so many threads, and where what it cannot finish goes."""
@@ -135,6 +144,6 @@ def create(
         oslo_messaging.Target(exchange=exchange(conf), topic=topic, server=conf.worker.host),
         [ExposedEndpoints(endpoints)],
         serializer=ContextSerializer(),
-        access_policy=dispatcher.ExplicitRPCAccessPolicy,
+        access_policy=AccessPolicy,
         server_cls=server_cls,
     )

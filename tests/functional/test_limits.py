@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -26,7 +27,14 @@ def enveloped(message):
     )
 
 
-CALL = {'method': 'policy_check', 'args': {'request': json.dumps(GOOD)}, 'version': '1.0', '_unique_id': 'u'}
+NOT_HANDLED_YET = 'unique-id-of-its-own'
+"""For each message that is published another one, or all but the first would be dropped as handled already."""
+CALL = {
+    'method': 'policy_check',
+    'args': {'request': json.dumps(GOOD)},
+    'version': '1.0',
+    '_unique_id': NOT_HANDLED_YET,
+}
 NO_REPLY_QUEUE = {'_msg_id': 'm', '_reply_q': 'reply_nobody'}
 
 BODIES = {
@@ -63,6 +71,7 @@ BODIES = {
     'arguments named like ours': enveloped({**CALL, 'args': {'self': 1, 'context': 2}}).encode(),
     'a version that is no version': enveloped({**CALL, 'version': 'one'}).encode(),
     'a version that is a number': enveloped({**CALL, 'version': 1.0}).encode(),
+    'a version with a major number alone': enveloped({**CALL, 'version': '1'}).encode(),
     'a newer version': enveloped({**CALL, 'version': '2.0'}).encode(),
     'a namespace': enveloped({**CALL, 'namespace': 'other'}).encode(),
     'a unique id that is a list': enveloped({**CALL, '_unique_id': []}).encode(),
@@ -109,7 +118,7 @@ PROPERTIES = {
 }
 MESSAGES = [
     *((name, body, {}) for name, body in BODIES.items()),
-    *((name, enveloped({**CALL, '_unique_id': name}).encode(), more) for name, more in PROPERTIES.items()),
+    *((name, enveloped(CALL).encode(), more) for name, more in PROPERTIES.items()),
     *(
         (f'a bomb of {kind}', BOMB, {'headers': {'compression': kind}})
         for kind in ('application/x-gzip', 'zlib', 'application/x-bz2', 'application/x-lzma')
@@ -133,7 +142,8 @@ def publish(worker, messages):
     with amqp(worker.url) as connection, connection.Producer() as producer:
         for _, body, more in messages:
             settings = {'content_type': 'application/json', 'content_encoding': 'utf-8', **more}
-            producer.publish(body, exchange=EXCHANGE, routing_key=worker.topic, **settings)
+            identified = body.replace(NOT_HANDLED_YET.encode(), uuid.uuid4().hex.encode())
+            producer.publish(identified, exchange=EXCHANGE, routing_key=worker.topic, **settings)
 
 
 def left_on(worker):
@@ -215,7 +225,7 @@ def test_a_monitor_for_a_method_that_there_is_not_leaves_no_thread_behind(worker
         before = threads(worker)
         for n, method in enumerate([None, 'nothing', '__init__', 7] * 3):
             call = {**CALL, 'method': method, '_timeout': 2, '_msg_id': f'm{n}', '_reply_q': 'test-monitored'}
-            publish(worker, [('', enveloped({**call, '_unique_id': f'monitored{n}'}).encode(), {})])
+            publish(worker, [('', enveloped(call).encode(), {})])
         answer_s(client)
         time.sleep(1)
         channel.queue_purge('test-monitored')
@@ -246,11 +256,7 @@ def test_nothing_of_it_is_left_unacknowledged(start_worker, own_broker):
 def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
     """As many as there are threads: each holds one until kombu_missing_consumer_retry_timeout, 10 s, is over."""
     dead = [
-        (
-            f'dead {n}',
-            enveloped({**CALL, **NO_REPLY_QUEUE, '_reply_q': f'reply_dead_{n}', '_unique_id': f'dead{n}'}).encode(),
-            {},
-        )
+        (f'dead {n}', enveloped({**CALL, **NO_REPLY_QUEUE, '_reply_q': f'reply_dead_{n}'}).encode(), {})
         for n in range(8)
     ]
     publish(worker, dead)

@@ -10,11 +10,16 @@ import pytest
 from oslo_config import cfg
 from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
+from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 from oslo_messaging.rpc import server as rpc_server
 
+from placement_worker.cloud.inventory import Inventory
 from placement_worker.liveness import Pulse
+from placement_worker.policies.registry import Registry
+from placement_worker.rpc.endpoints import Endpoints
 from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, LateAckServer, pulse
 from placement_worker.rpc.parking import RETRIED, Diversion
+from placement_worker.rpc.server import AccessPolicy, ContextSerializer, ExposedEndpoints
 
 
 class Driver:
@@ -227,6 +232,72 @@ def test_a_process_meets_what_it_put_aside_only_after_the_broker_was_told():
     meeting.join()
 
     assert said == ['acknowledged', 'handled']
+
+
+class Transport:
+    """Of RabbitMQ, so that a server acknowledges late; it is not connected."""
+
+    conf = cfg.CONF
+
+    def _require_driver_features(self, **features):
+        pass
+
+
+@pytest.fixture
+def handle(connection, listener):
+    """Have a worker's server handle a message; gives the delivery, the request, and what was replied."""
+    cfg.CONF([], default_config_files=[])
+    dispatcher = rpc_dispatcher.RPCDispatcher(
+        [ExposedEndpoints(Endpoints(Inventory(), Registry([])))], ContextSerializer(), AccessPolicy
+    )
+    server = LateAckServer(Transport(), oslo_messaging.Target(topic='t', server='s'), dispatcher)
+
+    def handled(message):
+        delivery, replies = Delivery('u1'), []
+        delivery.update(message)
+        deliver(listener, delivery)
+        (request,) = incoming = listener.poll()
+        request.client_timeout = 2
+        request.reply = lambda *reply, **more: replies.append(reply or more['failure'])
+        server._process_incoming(incoming)
+        turn(listener, connection)
+        return delivery, request, replies
+
+    return handled
+
+
+@pytest.mark.parametrize('version', [1.0, '1', 'one', [], None])
+def test_a_request_whose_version_is_none_is_answered_and_acknowledged_and_gets_no_heartbeats(
+    handle, listener, version
+):
+    delivery, request, replies = handle({'method': 'policy_check', 'version': version})
+
+    assert delivery.settled == ['acknowledged']
+    assert listener.in_work.oldest() is None
+    assert request.client_timeout is None
+    assert len(replies) == 1
+
+
+@pytest.fixture
+def pings():
+    """Rpc_ping_enabled, which the dispatcher looks for in the configuration of the process."""
+    rpc_dispatcher.RPCDispatcher([], None)  # makes the option known
+    cfg.CONF.set_override('rpc_ping_enabled', True)
+    yield
+    cfg.CONF.clear_override('rpc_ping_enabled')
+
+
+@pytest.mark.parametrize(
+    ('method', 'heard', 'heartbeats'), [('oslo_rpc_server_ping', 'pong', 2), ('nothing', 'NoSuchMethod', None)]
+)
+def test_with_rpc_ping_enabled_a_ping_is_answered_and_an_unknown_method_refused(
+    pings, handle, method, heard, heartbeats
+):
+    delivery, request, replies = handle({'method': method, 'args': {}})
+
+    assert delivery.settled == ['acknowledged']
+    assert heard in repr(replies)
+    assert request.client_timeout == heartbeats
 
 
 def test_requests_without_an_id_are_told_apart_all_the_same(listener):
