@@ -16,7 +16,7 @@ from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker.errors import BrokerRefused, QueueMismatch
-from placement_worker.rpc import transport
+from placement_worker.rpc import parking, transport
 
 ARGUMENTS = {
     'rabbit_quorum_delivery_limit': 'x-delivery-limit',
@@ -24,6 +24,10 @@ ARGUMENTS = {
     'rabbit_quorum_max_memory_bytes': 'x-max-in-memory-bytes',
 }
 """Options of the rabbit driver that become arguments of a quorum queue, where they are not 0."""
+UNLIMITED = {'x-delivery-limit': 10**9}
+"""For parked requests, as each look at one is a delivery. RabbitMQ 4 has a limit of its own where none is named, and
+older ones do not know its word for no limit."""
+EMPTY_FIRST = 'Retry or drop what is parked in it first: placement-policy parked list. '
 
 
 def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
@@ -134,11 +138,14 @@ class _Layout:
         :raises QueueMismatch: it is not.
         """
         channel = connection.channel()
+        parks = topic.endswith(parking.PARKED)
+        arguments = {**self._arguments, **UNLIMITED} if parks and self._arguments else self._arguments
         try:
             with _permitted(queue='configure'):
-                channel.queue_declare(topic, arguments=self._arguments, **self._lasting)
+                channel.queue_declare(topic, arguments=arguments, **self._lasting)
         except PreconditionFailed as exc:
-            raise _mismatch(f'Queue {topic}', exc, f'rabbitmqctl -p {self._vhost} delete_queue {topic}') from exc
+            command = f'rabbitmqctl -p {self._vhost} delete_queue {topic}'
+            raise _mismatch(f'Queue {topic}', exc, command, EMPTY_FIRST if parks else '') from exc
         return channel
 
 
@@ -197,8 +204,8 @@ def _delete_exchange(vhost: str, exchange: str) -> str:
     )
 
 
-def _mismatch(what: str, exc: PreconditionFailed, command: str) -> QueueMismatch:
+def _mismatch(what: str, exc: PreconditionFailed, command: str, first: str = '') -> QueueMismatch:
     return QueueMismatch(
-        f'{what} on the broker is not made as this worker needs it: {exc}. When nobody uses it, delete it, and start '
-        f'the worker again: {command}'
+        f'{what} on the broker is not made as this worker needs it: {exc}. {first}When nobody uses it, delete it, and '
+        f'start the worker again: {command}'
     )
