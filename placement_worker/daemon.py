@@ -39,6 +39,8 @@ PROGRAM = 'placement-worker'
 BROKER_WAIT_MAX_S = 10
 QUIET = ('amqp=ERROR', 'stevedore=CRITICAL')
 """Loggers that warn of what is no fault, or of what we tell ourselves."""
+FAULTS = (cfg.Error, errors.PlacementWorkerError, OSError, UnicodeDecodeError)
+"""What a configuration that cannot work raises."""
 LOG = logging.getLogger(__name__)
 
 
@@ -94,7 +96,7 @@ class Worker(cotyledon.Service):
 
         cotyledon's own way is to end the process and start another one, and its oslo_config_glue leaves that so.
         """
-        self._conf.mutate_config_files()
+        read_again(self._conf)
 
     def terminate(self) -> None:
         """Take no more requests, give back those that wait, and answer those in work."""
@@ -107,6 +109,31 @@ class Worker(cotyledon.Service):
     def _publish(self) -> None:
         """Let the parent know how the servers are."""
         self._board.publish(self.worker_id, [late_ack.pulse(one) for one, _ in self._servers], time.monotonic())
+
+
+def read_again(conf: cfg.ConfigOpts) -> None:
+    """Take over the options that may change; files that a worker would not start with change nothing."""
+    try:
+        config.validate_files(conf)
+        conf.mutate_config_files()
+    except FAULTS as exc:
+        LOG.error('The configuration stays as it was: %s', told(exc))
+    except log.LogConfigError as exc:
+        LOG.error('The options are read again, but not those of the log: %s', exc)
+
+
+class _Reloading:
+    """A configuration as cotyledon's glue takes it, to be read again as `read_again` does."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._conf, name)
+
+    def mutate_config_files(self) -> None:
+        """In the parent."""
+        read_again(self._conf)
 
 
 def _driving(options: Any, observer: Observer) -> Driving:
@@ -157,10 +184,8 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         over, recorder = clouds(conf), _recorder(conf)
         _declare(conf)
         sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
-    except OSError as exc:
-        return _complain(errors.told(exc))
-    except (cfg.Error, errors.PlacementWorkerError, UnicodeDecodeError) as exc:
-        return _complain(config.told(exc))
+    except FAULTS as exc:
+        return _complain(told(exc))
     bodies.guard(conf.worker.max_request_bytes)
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d processes',
@@ -177,7 +202,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     watch = _watch(conf, board)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
     manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), recorder, board, sharing))
-    oslo_config_glue.setup(manager, conf, reload_method='mutate')
+    oslo_config_glue.setup(manager, _Reloading(conf), reload_method='mutate')
     manager.register_hooks(on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number))
     garbage.settle()
     watch.start()
@@ -194,6 +219,12 @@ def _watch(conf: cfg.ConfigOpts, board: liveness.Board) -> liveness.Watch:
     """Who judges the processes, with the bounds of the configuration."""
     bounds = liveness.Bounds(conf.worker.liveness_poll_age_s, conf.worker.liveness_request_age_s)
     return liveness.Watch(board, bounds, liveness.Systemd.of(os.environ), conf.worker.liveness_file)
+
+
+def told(exc: Exception) -> str:
+    """What went wrong, in a line."""
+    text = errors.told(exc) if isinstance(exc, OSError) else config.told(exc)
+    return ' '.join(text.split())
 
 
 def _complain(message: str) -> int:

@@ -12,11 +12,10 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from placement_worker import config, daemon, errors
+from placement_worker import config, daemon
 from placement_worker.rpc import durability, transport
 
 OLDEST_BROKER = '3.10'
-FAULTS = (cfg.Error, errors.PlacementWorkerError, OSError, UnicodeDecodeError)
 
 Check = Callable[[Any], Result]
 
@@ -28,15 +27,10 @@ def failing(check: Check) -> Check:
     def checked(self: 'Checks') -> Result:
         try:
             return check(self)
-        except FAULTS as exc:
-            return Result(Code.FAILURE, told(exc))
+        except daemon.FAULTS as exc:
+            return Result(Code.FAILURE, daemon.told(exc))
 
     return checked
-
-
-def told(exc: Exception) -> str:
-    """What went wrong, in a line."""
-    return errors.told(exc) if isinstance(exc, OSError) else config.told(exc)
 
 
 class Checks(upgradecheck.UpgradeCommands):
@@ -144,6 +138,6 @@ def run(program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF)
     config.set_defaults()
     try:
         return int(upgradecheck.main(conf, daemon.PROGRAM, Checks(conf), list(arguments)))
-    except FAULTS as exc:
-        print(f'{program}: {told(exc)}', file=sys.stderr)  # noqa: T201
+    except daemon.FAULTS as exc:
+        print(f'{program}: {daemon.told(exc)}', file=sys.stderr)  # noqa: T201
         return int(Code.FAILURE)

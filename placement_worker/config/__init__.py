@@ -8,6 +8,7 @@ from typing import Any
 import oslo_messaging
 from cotyledon import oslo_config_glue
 from oslo_config import cfg
+from oslo_log import _options as log_options
 from oslo_reports import opts as report_options
 
 from placement_worker import rpc
@@ -48,6 +49,21 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
             conf[group][option.dest]
     if conf.worker.topic == conf.worker.slow_topic:
         raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {conf.worker.topic}')
+
+
+def validate_files(conf: cfg.ConfigOpts) -> None:
+    """Look at every option as its files have it now; the configuration itself does not change.
+
+    :raises: what reading the files raises, and `validate`.
+    """
+    trial = cfg.ConfigOpts()
+    register(trial)
+    for group, options in log_options.list_opts():
+        trial.register_opts(options, group=group)
+    trial([], default_config_files=conf.config_file, default_config_dirs=conf.config_dir)
+    validate(trial)
+    for name in trial:
+        trial[name]
 
 
 def told(exc: Exception) -> str:

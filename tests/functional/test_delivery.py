@@ -360,6 +360,19 @@ def test_options_are_read_again_on_sighup_without_a_restart(start):
     assert worker.children() == pids
 
 
+def test_a_faulty_file_at_sighup_ends_no_process_and_is_told_of_by_each(start):
+    worker = start(workers=1)
+    pids = worker.children()
+    with closing(worker.client()) as client:
+        worker.config.write_text(worker.config.read_text() + 'max_nodes_per_cluster = 0\n')
+        worker.process.send_signal(signal.SIGHUP)
+
+        _wait_for(lambda: worker.log.read_text().count('The configuration stays as it was: ') == 2)
+        assert client.policy_check(GOOD).action.data['status'] == 'OK'
+    assert worker.children() == pids
+    assert 'Traceback' not in worker.log.read_text()
+
+
 def test_a_process_that_dies_is_replaced(start):
     worker = start(workers=2)
     before = worker.children()
