@@ -28,7 +28,7 @@ from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import bodies, durability, late_ack, parking, server, tracing, transport
+from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing, transport
 from placement_worker.rpc.decision_log import DecisionLog, Forgetful, Recorder
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.late_ack import LateAckServer
@@ -182,6 +182,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         report.setup(conf, PROGRAM)
         tracing.prepare(conf)
         over, recorder = clouds(conf), _recorder(conf)
+        publisher.check(conf)
         _declare(conf)
         sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     except FAULTS as exc:
@@ -252,8 +253,7 @@ def _declare(conf: cfg.ConfigOpts) -> None:
 
     :raises QueueMismatch: they are not; the text has the command that mends it.
     """
-    target = transport.address(conf)
-    transport.connect(conf, target).cleanup()  # makes the driver's options known
+    target = transport.located(conf)
     patiently = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),

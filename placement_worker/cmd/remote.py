@@ -43,8 +43,7 @@ def parked(
     :raises NoWorkerAnswered: the broker is away, or no worker has made the queue yet.
     """
     conf = _configured(config_file)
-    target = transport.address(conf, url)
-    transport.connect(conf, target).cleanup()  # makes the driver's options known
+    target = transport.located(conf, url)
     queue = conf.worker.topic + parking.PARKED
     with transport.open_connection(conf, target) as connection:
         try:

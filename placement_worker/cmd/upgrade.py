@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from placement_worker import config, daemon
-from placement_worker.rpc import durability, transport
+from placement_worker.rpc import durability, publisher, transport
 
 OLDEST_BROKER = '3.10'
 
@@ -44,6 +44,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Every option has a value that fits, and the cloud is one that is there."""
         config.validate_options(self._conf)
         daemon.clouds(self._conf)
+        publisher.check(self._conf)
         return Result(Code.SUCCESS)
 
     @failing
@@ -55,7 +56,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def broker(self) -> Result:
         """A broker answers, lets us in, and is not too old."""
-        target = self._target()
+        target = transport.located(self._conf)
         if not target.transport.startswith('rabbit'):
             return Result(
                 Code.WARNING,
@@ -69,7 +70,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def queues(self) -> Result:
         """Exchange and queues, where they are there, are made as the worker needs them."""
-        found = durability.inspect(self._conf, self._target(), daemon.queues(self._conf))
+        found = durability.inspect(self._conf, transport.located(self._conf), daemon.queues(self._conf))
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))
         if found.missing:
@@ -81,12 +82,6 @@ class Checks(upgradecheck.UpgradeCommands):
         """What is installed is what the package asks for."""
         wrong = unfit(metadata.requires(daemon.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
-
-    def _target(self) -> Any:
-        """Where the broker is; the driver's options are known from here on."""
-        target = transport.address(self._conf)
-        transport.connect(self._conf, target).cleanup()
-        return target
 
     _upgrade_checks = (
         ('Configuration', configuration),

@@ -35,7 +35,7 @@ def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
 
     Where oslo.messaging lacks a permission, it tries again for ever.
 
-    :param target: an address that a transport was made of, so that the driver's options are known.
+    :param target: as of `transport.located`.
     :raises QueueMismatch: the broker has one that was made otherwise; the text has the command that deletes it.
     :raises BrokerRefused: a permission is missing; the text says which one, on what.
     :raises BrokerUnreachable: there is no broker to ask.

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Iterator
+from importlib import metadata
 from typing import Any
 
 import oslo_messaging
@@ -13,6 +14,9 @@ from placement_worker.model import ReplyTo
 from placement_worker.rpc import transport
 from placement_worker.rpc.outbox import Reply, Request, ended_payload, started_payload
 
+DRIVERS = 'oslo.messaging.notify.drivers'
+"""Entry points that can be named as `driver`."""
+SECTION = '[oslo_messaging_notifications]'
 LOG = logging.getLogger(__name__)
 
 
@@ -63,8 +67,30 @@ class Publisher:
             LOG.error('The broker refuses the reply to %s: %s', request_id, exc)
 
 
+def check(conf: cfg.ConfigOpts) -> None:
+    """See that a `Publisher` can be made, so that no process is forked that ends of it at once.
+
+    :raises ConfigurationError: address or driver of notifications cannot be used.
+    """
+    _notification_transport(conf).cleanup()
+    there = metadata.entry_points(group=DRIVERS).names
+    missing = [name for name in conf.oslo_messaging_notifications.driver if name and name not in there]
+    if missing:
+        raise errors.ConfigurationError(
+            f'{SECTION} driver: There is no {", ".join(missing)}; there are {", ".join(sorted(there))}'
+        )
+
+
 def _notification_transport(conf: cfg.ConfigOpts) -> Any:
-    """On the broker for notifications alone, if the configuration names one, else on the one for requests."""
-    oslo_messaging.get_notification_transport(conf)  # makes the driver's options known
-    target = transport.address(conf, conf.oslo_messaging_notifications.transport_url)
-    return oslo_messaging.get_notification_transport(conf, url=target)
+    """On the broker for notifications alone, if the configuration names one, else on the one for requests.
+
+    :raises ConfigurationError: the address cannot be used.
+    """
+    oslo_messaging.get_notification_transport(conf, url=transport.located(conf))  # makes the options known
+    url = conf.oslo_messaging_notifications.transport_url
+    try:
+        target = transport.address(conf, url)
+        with transport.loading():
+            return oslo_messaging.get_notification_transport(conf, url=target)
+    except errors.ConfigurationError as exc:
+        raise errors.ConfigurationError(f'{SECTION} transport_url: {exc}') from exc

@@ -1,7 +1,8 @@
 """The connection to the broker, the same on both sides."""
 
+import contextlib
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import oslo_messaging
@@ -61,16 +62,36 @@ def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
 
     :raises ConfigurationError: there is no such driver, or it has no such option.
     """
-    try:
+    with loading():
         return oslo_messaging.get_rpc_transport(conf, url=target, allowed_remote_exmods=['placement_worker.errors'])
-    except (oslo_messaging.DriverLoadFailure, cfg.Error, ImportError) as exc:
+
+
+def located(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
+    """As `address`, and the options of its driver are known from here on.
+
+    :raises ConfigurationError: it is no such URL, there is no such driver, or it has no such option.
+    """
+    target = address(conf, url)
+    connect(conf, target).cleanup()
+    return target
+
+
+@contextlib.contextmanager
+def loading() -> Iterator[None]:
+    """Make a transport, or say in words of ours why there is none.
+
+    :raises ConfigurationError: there is no such driver, or it has no such option, or not with such a value.
+    """
+    try:
+        yield
+    except (oslo_messaging.DriverLoadFailure, cfg.Error, ImportError, ValueError) as exc:
         raise ConfigurationError(f'The transport URL cannot be used: {exc}') from exc
 
 
 def probe(conf: cfg.ConfigOpts, target: Any) -> None:
     """See whether a broker answers and lets us in; oslo.messaging would try for ever.
 
-    :param target: an address that a transport was made of, so that the driver's options are known.
+    :param target: as of `located`.
     :raises BrokerUnreachable: none of the hosts does.
     :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
     :raises ConfigurationError: a file that TLS needs cannot be used.
@@ -100,6 +121,7 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
             password=host.password,
             virtual_host=target.virtual_host or '/',
             ssl=_tls(options, host.hostname),
+            login_method=options['rabbit_login_method'],
             connect_timeout=CONNECT_TIMEOUT_S,
             transport_options={'confirm_publish': True},
         )
