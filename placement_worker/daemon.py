@@ -167,8 +167,10 @@ def _server_class(
 
 
 def _stop(one: Any) -> None:
-    one.stop()
-    one.wait()
+    """End a server gracefully; one that has not found its broker yet has no work, and would wait for it first."""
+    if one.listener is not None:
+        one.stop()
+        one.wait()
 
 
 def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:

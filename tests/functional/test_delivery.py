@@ -345,6 +345,23 @@ def test_a_worker_waits_for_a_broker_that_is_not_there_yet(own_broker, tmp_path)
     assert worker.stop() == 0
 
 
+@pytest.mark.long
+def test_a_process_that_has_not_found_its_broker_yet_ends_when_it_is_told_to(own_broker, start):
+    worker = start(workers=1)
+    before = worker.children()
+    own_broker.kill()
+    try:
+        os.kill(before[0], signal.SIGKILL)
+        _wait_for(lambda: worker.children() not in ([], before))
+        time.sleep(3)  # it looks for the broker now
+
+        began = time.monotonic()
+        assert worker.stop() == 0
+        assert time.monotonic() - began < 15
+    finally:
+        own_broker.start()
+
+
 def test_options_are_read_again_on_sighup_without_a_restart(start):
     worker = start(workers=1)
     pids = worker.children()
