@@ -189,7 +189,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     except FAULTS as exc:
         return _complain(told(exc))
-    bodies.guard(conf.worker.max_request_bytes)
+    bodies.guard(lambda: conf.worker.max_request_bytes)
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d processes',
         conf.worker.topic,

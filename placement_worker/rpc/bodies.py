@@ -1,29 +1,40 @@
 """What a worker reads of a message before it is a request: no compressed bodies, and none beyond a size."""
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import kombu.compression
 import kombu.serialization
 from kombu.utils import json
 
-ENVELOPE = 2  # a request inside oslo.messaging's envelope, each quote of it escaped, is at most so much larger
+ENVELOPE = 4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
+AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
 
 
-def guard(max_request_bytes: int) -> None:
+def guard(max_request_bytes: Callable[[], int]) -> None:
     """Refuse, in this process, what could fill the memory: bombs in compressed bodies, and bodies beyond a size.
 
     The driver rejects what cannot be read: the message is gone, and the log says why.
+
+    :param max_request_bytes: the limit in force; asked at each message.
     """
     for content_type in kombu.compression.encoders():
         kombu.compression.register(_refuse, _refuse, content_type)
-    most = ENVELOPE * max_request_bytes
+    kombu.serialization.register(
+        'json', json.dumps, reader(max_request_bytes), content_type='application/json', content_encoding='utf-8'
+    )
+
+
+def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
+    """What decodes a body of JSON, unless it is too large."""
 
     def loads(body: Any) -> Any:
+        most = ENVELOPE * max_request_bytes() + AROUND_BYTES
         if len(body) > most:
             raise ValueError(f'Expected a message of at most {most} bytes, got {len(body)}')
         return json.loads(body)
 
-    kombu.serialization.register('json', json.dumps, loads, content_type='application/json', content_encoding='utf-8')
+    return loads
 
 
 def _refuse(_body: bytes) -> NoReturn:

@@ -1,0 +1,40 @@
+"""The bound on a message's size, which is looked at before it is decoded."""
+
+import json
+
+import msgspec
+import pytest
+from oslo_messaging._drivers import common
+from oslo_serialization import jsonutils
+
+from placement_worker.rpc import bodies
+
+REQUESTS = {
+    'quotes': {'nodes': [''] * 500},
+    'quotes inside of strings': {'name': '"' * 500},
+    'backslashes': {'name': '\\' * 500},
+    'umlauts': {'name': 'ü' * 500},
+    'signs of three bytes': {'name': '节' * 500},
+    'signs of four bytes': {'name': '🐢' * 500},
+    'line breaks': {'name': '\n' * 500},
+}
+
+
+@pytest.mark.parametrize('request_', REQUESTS.values(), ids=REQUESTS)
+def test_a_request_as_large_as_it_may_be_passes_in_its_envelope_whatever_is_in_it(request_):
+    encoded = msgspec.json.encode(request_)
+    message = {'method': 'policy_check', 'args': {'request': encoded.decode()}, 'version': '1.0'}
+    body = jsonutils.dumps(common.serialize_msg(message))
+
+    assert json.loads(bodies.reader(lambda: len(encoded))(body)['oslo.message']) == message
+
+
+def test_the_limit_is_the_one_in_force_when_a_message_comes():
+    limit = 1024
+    read = bodies.reader(lambda: limit)
+    body = json.dumps('x' * 70_000)
+
+    with pytest.raises(ValueError, match='at most 69632 bytes, got 70002'):
+        read(body)
+    limit = 2048
+    assert read(body) == 'x' * 70_000
