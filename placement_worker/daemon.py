@@ -115,10 +115,12 @@ def read_again(conf: cfg.ConfigOpts) -> None:
     """Take over the options that may change; files that a worker would not start with change nothing."""
     try:
         config.validate_files(conf)
-        conf.mutate_config_files()
     except FAULTS as exc:
         LOG.error('The configuration stays as it was: %s', told(exc))
-    except log.LogConfigError as exc:
+        return
+    try:
+        conf.mutate_config_files()
+    except Exception as exc:  # whatever the file that log_config_append names leads to
         LOG.error('The options are read again, but not those of the log: %s', exc)
 
 
@@ -240,6 +242,7 @@ def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     """Read the command line and the files it names, and set up the log.
 
     :raises cfg.Error: an option that does not exist or does not fit.
+    :raises ConfigurationError: options that do not fit together, or a log that cannot be set up.
     """
     config.register(conf)
     log.register_options(conf)
@@ -247,7 +250,12 @@ def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     config.set_defaults()
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     config.validate(conf)
-    log.setup(conf, PROGRAM)
+    try:
+        log.setup(conf, PROGRAM)
+    except OSError:
+        raise
+    except Exception as exc:  # whatever the file that log_config_append names leads to
+        raise errors.ConfigurationError(f'The log cannot be set up: {exc}') from exc
 
 
 def _declare(conf: cfg.ConfigOpts) -> None:

@@ -14,6 +14,7 @@ from oslo_reports import opts as report_options
 from placement_worker import rpc
 from placement_worker.config import cloud, decision_log, load_balancer, metrics, worker
 from placement_worker.errors import ConfigurationError
+from placement_worker.rpc import parking
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than RabbitMQ does
 
@@ -47,8 +48,14 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
     for group, options in own_opts():
         for option in options:
             conf[group][option.dest]
-    if conf.worker.topic == conf.worker.slow_topic:
-        raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {conf.worker.topic}')
+    topic, slow_topic = conf.worker.topic, conf.worker.slow_topic
+    for name in ('topic', 'slow_topic'):
+        if not conf.worker[name]:
+            raise ConfigurationError(f'[worker] {name} is empty')
+    if topic == slow_topic:
+        raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {topic}')
+    if slow_topic in (topic + parking.SUSPECTS, topic + parking.PARKED):
+        raise ConfigurationError(f'[worker] slow_topic = {slow_topic} is a queue for what is put aside')
 
 
 def validate_files(conf: cfg.ConfigOpts) -> None:

@@ -101,6 +101,7 @@ class _Layout:
         options = {**conf.oslo_messaging_rabbit, **target.query}
         quorum = transport.is_on(options['rabbit_quorum_queue'])
         self.exchange, self._vhost = transport.exchange(conf), target.virtual_host or '/'
+        self._parked = conf.worker.topic + parking.PARKED
         self._arguments = _arguments(options) if quorum else {}
         self._lasting = {
             'durable': quorum or transport.is_on(options['amqp_durable_queues']),
@@ -138,7 +139,7 @@ class _Layout:
         :raises QueueMismatch: it is not.
         """
         channel = connection.channel()
-        parks = topic.endswith(parking.PARKED)
+        parks = topic == self._parked
         arguments = {**self._arguments, **UNLIMITED} if parks and self._arguments else self._arguments
         try:
             with _permitted(queue='configure'):

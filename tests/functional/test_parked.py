@@ -28,7 +28,12 @@ def declare(conf, broker_url):
     """Have a worker make its queues."""
     target = transport.address(conf, broker_url)
     transport.connect(conf, target).cleanup()
-    return lambda *topics: durability.declare(conf, target, topics)
+
+    def declare(queue):
+        conf.set_override('topic', queue.removesuffix(parking.PARKED), group='worker')
+        durability.declare(conf, target, [queue])
+
+    return declare
 
 
 def look(url, queue):
