@@ -79,7 +79,9 @@ class Worker(cotyledon.Service):
         aside = threading.Lock()
         self._servers = [
             (
-                server.create(conf, connection, queue.topic, endpoints, _server_class(conf, queue, observer, aside)),
+                server.create(
+                    conf, connection, queue.topic, endpoints, _server_class(conf, queue, observer, aside, endpoints)
+                ),
                 queue.threads,
             )
             for connection, queue in zip(self._transports, queues, strict=True)
@@ -150,7 +152,11 @@ def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
 
 
 def _server_class(
-    conf: cfg.ConfigOpts, queue: server.Queue, observer: Observer, putting_aside: AbstractContextManager[Any]
+    conf: cfg.ConfigOpts,
+    queue: server.Queue,
+    observer: Observer,
+    putting_aside: AbstractContextManager[Any],
+    endpoints: Endpoints,
 ) -> Callable[..., Any]:
     """The server for a queue, which knows where to put what it cannot finish."""
     address = transport.address(conf)
@@ -165,6 +171,7 @@ def _server_class(
         forward=forward,
         traffic=observer.traffic(queue.topic),
         putting_aside=putting_aside,
+        tell_parked=functools.partial(server.tell_parked, endpoints),
     )
 
 

@@ -30,6 +30,7 @@ from placement_worker.model import (
     CheckRequest,
     Cluster,
     Data,
+    ReplyTo,
     TypeRequest,
     ValidateReply,
     ValidateRequest,
@@ -54,6 +55,12 @@ class Limits:
 
     nodes_per_cluster: int = 1000
     request_bytes: int = 64 * 2**20
+
+
+class _Addressed(msgspec.Struct, frozen=True):
+    """Of a request who wants the reply; the rest is not looked at, for it may be what nobody could finish."""
+
+    reply_to: ReplyTo | None = None
 
 
 def _now() -> datetime.datetime:
@@ -115,6 +122,15 @@ class Endpoints:
             if asked.reply_to:
                 self._outbox.reply(asked.reply_to, request_id, answer)
             return answer
+
+    def told_elsewhere(self, request: object, request_id: str | None, exc: Exception) -> None:
+        """Send an error in place of the reply to a check that nobody decides, to where `reply_to` says."""
+        try:
+            asked = self._decode(request, _Addressed)
+        except Refused:
+            return
+        if asked.reply_to:
+            self._outbox.reply(asked.reply_to, request_id, codec.encode(error_object(exc), like=request))
 
     def policy_attach(self, request: object, request_id: str | None = None) -> Any:
         """Attach a policy to a cluster: BindRequest in, BindReply out.

@@ -50,6 +50,7 @@ class LateAckServer(rpc_server.RPCServer):
         forward: Callable[[Any, str], None] | None = None,
         traffic: Traffic | None = None,
         putting_aside: AbstractContextManager[Any] | None = None,
+        tell_parked: Callable[[dict[str, Any], dict[str, Any], RequestParked], None] | None = None,
     ) -> None:
         """Wire the server; `functools.partial` gives `get_rpc_server` what it does not know of.
 
@@ -58,12 +59,14 @@ class LateAckServer(rpc_server.RPCServer):
         :param traffic: hears of the requests; None: nobody does.
         :param putting_aside: shared by the servers of a process, and held until a request that was put aside is
             acknowledged: if the process met it again before that, and died of it, it would be put aside twice.
+        :param tell_parked: tells who else waits, with message and context of a request that is parked; None: nobody.
         """
         super().__init__(transport, target, dispatcher, executor)
         self._diversion = diversion
         self._forward = forward
         self._traffic = traffic or Unheard()
         self._putting_aside = putting_aside or threading.Lock()
+        self._tell_parked = tell_parked
 
     def _create_listener(self) -> Any:
         driver = self.transport._driver
@@ -93,8 +96,14 @@ class LateAckServer(rpc_server.RPCServer):
         if not request.begin():
             return
         if self._diversion and self._forward and request.deliveries > self._diversion.deliveries:
+            message, context = request.message, request.ctxt
             with self._putting_aside:
-                self._divert(request, self._diversion, self._forward)
+                parked = self._divert(request, self._diversion, self._forward)
+            if parked and self._tell_parked:  # not before: whoever dies of looking at it must not park it again
+                try:
+                    self._tell_parked(message, context, parked)
+                except Exception:
+                    LOG.exception('Nobody but its caller is told that request %s is parked', request.key)
             return
         if self._diversion and self._diversion.parks:
             with self._putting_aside:
@@ -109,8 +118,14 @@ class LateAckServer(rpc_server.RPCServer):
         finally:
             request.finish()
 
-    def _divert(self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]) -> None:
-        """Put a request aside that was delivered too often, and if nobody handles it there, tell its caller."""
+    def _divert(
+        self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]
+    ) -> RequestParked | None:
+        """Put a request aside that was delivered too often, and if nobody handles it there, tell its caller.
+
+        :returns: what the caller was told.
+        """
+        parked = None
         LOG.warning(
             'Request %s was given up %d times and goes to %s', request.key, request.deliveries, diversion.queue
         )
@@ -118,13 +133,16 @@ class LateAckServer(rpc_server.RPCServer):
             forward(request.delivery._raw_message, diversion.queue)
             self._traffic.put_aside(diversion.parks)
             if diversion.parks:
-                told = f'The workers that took the request died or gave it up; it is parked in {diversion.queue}.'
-                request.reply(failure=(RequestParked, RequestParked(told), None))
+                parked = RequestParked(
+                    f'The workers that took the request died or gave it up; it is parked in {diversion.queue}.'
+                )
+                request.reply(failure=(RequestParked, parked, None))
         except Exception:
             LOG.exception('Request %s could not be put aside', request.key)
             request.leave()
-        else:
-            request.finish().wait(ACKNOWLEDGED_S)
+            return None
+        request.finish().wait(ACKNOWLEDGED_S)
+        return parked
 
     def _is_served(self, message: dict[str, Any]) -> bool:
         """Whether the dispatcher will find a method for it; it will not where looking for one raises."""

@@ -105,6 +105,13 @@ class ExposedEndpoints:
         return self._endpoints.get_capabilities(request)
 
 
+def tell_parked(endpoints: Endpoints, message: Mapping[str, Any], context: Mapping[str, Any], exc: Exception) -> None:
+    """Tell whoever waits elsewhere for the reply to a check that it is parked; callers hear it from their call."""
+    if message.get('method') == 'policy_check':
+        request_id = ContextSerializer().deserialize_context(context).request_id
+        endpoints.told_elsewhere(message.get('args', {}).get('request'), request_id, exc)
+
+
 class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
     """What is exposed may be called; and `oslo_rpc_server_ping`, which is there with `rpc_ping_enabled`."""
 

@@ -38,6 +38,7 @@ class Engine:
         self.worker = worker
         self.runs = runs
         self.replies: collections.Counter = collections.Counter()
+        self.told: dict[str, object] = {}
         self.confirmed: list[str] = []
         self.calls: list[Future] = []
         self._callers = ThreadPoolExecutor(6)
@@ -49,6 +50,7 @@ class Engine:
     @oslo_messaging.expose
     def policy_checked(self, context, request_id, reply):
         self.replies[request_id] += 1
+        self.told[request_id] = reply
 
     def cast(self, count: int) -> None:
         """Cast checks; what the broker does not confirm is not counted."""

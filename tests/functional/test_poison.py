@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from placement_worker.errors import RequestParked
-from tests.functional.engine import slow
+from tests.functional.engine import TO, Engine, slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH, _wait_for
 
 pytestmark = pytest.mark.long
@@ -107,3 +107,16 @@ def test_poison_that_is_tried_again_is_parked_again_and_can_be_dropped(poisoned)
     assert again['action_id'] == 'poison'
     assert parked(worker, 'drop', again['id']).stdout == f'{again["id"]} was dropped.\n'
     assert parked(worker, 'list').stdout == 'No request is parked.\n'
+
+
+def test_a_cast_that_is_parked_has_the_error_for_its_reply(poisoned, tmp_path):
+    worker, _, _ = poisoned
+    runs = tmp_path / 'runs'
+    with closing(worker.client()) as client, closing(Engine(worker, runs)) as engine:
+        client.cast_check(slow(0, runs, 'poison-cast', kills=True), TO, {'request_id': 'request-cast'})
+        _wait_for(lambda: 'request-cast' in engine.told, timeout_s=60)
+
+    assert json.loads(engine.told['request-cast'])['error'] == {
+        'type': 'RequestParked',
+        'message': f'The workers that took the request died or gave it up; it is parked in {worker.topic}-parked.',
+    }

@@ -228,6 +228,21 @@ def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_i
     assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
 
 
+@pytest.mark.parametrize('form', [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()])
+def test_who_waits_for_a_reply_elsewhere_is_told_that_a_request_was_parked(endpoints, outbox, form):
+    endpoints.told_elsewhere(form({**GOOD, 'reply_to': TO}), 'req-1', errors.RequestParked('It is parked.'))
+
+    error = form({'error': {'type': 'RequestParked', 'message': 'It is parked.'}})
+    assert outbox.sent == [('reply', 'engine', 'replies', 'policy_checked', 'req-1', error)]
+
+
+@pytest.mark.parametrize('request_', [GOOD, '{', None, {'reply_to': 7}])
+def test_nobody_is_told_of_a_parked_request_that_names_nobody(endpoints, outbox, request_):
+    endpoints.told_elsewhere(request_, 'req-1', errors.RequestParked('It is parked.'))
+
+    assert outbox.sent == []
+
+
 def spec_of(binding):
     return binding['spec']
 
