@@ -197,7 +197,8 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         _declare(conf)
         sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     except FAULTS as exc:
-        return _complain(told(exc))
+        where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
+        return _complain(told(exc) + where)
     bodies.guard(lambda: conf.worker.max_request_bytes)
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d processes',
@@ -274,18 +275,30 @@ def _declare(conf: cfg.ConfigOpts) -> None:
     patiently = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
-        before_sleep=tenacity.before_sleep_log(LOG, logging.WARNING),
+        before_sleep=_trying_again,
     )
     patiently(durability.declare, conf, target, queues(conf))
+
+
+def _trying_again(state: tenacity.RetryCallState) -> None:
+    """Say what is waited for, and how long."""
+    if state.outcome and state.next_action:
+        LOG.warning('%s; trying again in %g s', state.outcome.exception(), state.next_action.sleep)
 
 
 def _recorder(conf: cfg.ConfigOpts) -> Recorder:
     """Who keeps decisions: the file that `[decision_log] file` names, or nobody.
 
-    :raises OSError: the file cannot be written.
+    :raises ConfigurationError: the file cannot be written.
     """
     path = conf.decision_log.file
-    return DecisionLog(LogFile(path).append) if path else Forgetful()
+    try:
+        return DecisionLog(LogFile(path).append) if path else Forgetful()
+    except OSError as exc:
+        raise errors.ConfigurationError(
+            f'[decision_log] file cannot be written: {errors.told(exc)}; its folder has to be there, and the worker '
+            'has to have the right to write to it'
+        ) from exc
 
 
 def queues(conf: cfg.ConfigOpts) -> list[str]:
@@ -308,4 +321,7 @@ def clouds(conf: cfg.ConfigOpts) -> Clouds:
         return access.clouds(conf)
     if not conf.cloud.inventory_file:
         raise errors.ConfigurationError('[cloud] backend = inventory needs inventory_file, the description of a cloud')
-    return Inventory.load(conf.cloud.inventory_file)
+    try:
+        return Inventory.load(conf.cloud.inventory_file)
+    except errors.InvalidInventory as exc:
+        raise errors.ConfigurationError(f'[cloud] inventory_file: {exc}') from exc

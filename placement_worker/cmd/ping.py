@@ -35,8 +35,8 @@ class Ping(Command):
         """
         if args.transport is None and args.config_file is None:
             raise errors.ConfigurationError(
-                'A worker inside this process is none to ping: say with --transport or --config-file where running '
-                'ones are'
+                'It is not said which workers to ask: name the running ones with --transport or --config-file; '
+                'placement-policy ping --help shows how'
             )
         return answering.by(args)
 

@@ -18,7 +18,8 @@ def client(
     """The client that a transport URL or the workers' configuration file leads to.
 
     :param server: the host of the one worker to ask; None for any.
-    :raises ConfigurationError: the file cannot be read, or says what does not fit.
+    :raises OSError: the file cannot be read.
+    :raises ConfigurationError: it says what does not fit.
     """
     conf = _configured(config_file)
     return PolicyClient(
@@ -39,7 +40,8 @@ def parked(
 ) -> Iterator[tuple[Connection, Iterator[parking.Parked]]]:
     """A connection, and the requests that the workers have parked; those not acknowledged stay.
 
-    :raises ConfigurationError: the file cannot be read, or says what does not fit.
+    :raises OSError: the file cannot be read.
+    :raises ConfigurationError: it says what does not fit.
     :raises NoWorkerAnswered: the broker is away, or no worker has made the queue yet.
     """
     conf = _configured(config_file)
@@ -56,6 +58,9 @@ def _configured(config_file: str | None) -> cfg.ConfigOpts:
     conf = cfg.CONF
     config.register(conf)
     config.set_defaults()
+    if config_file:
+        with open(config_file, 'rb'):  # Python's error says what is wrong with it, oslo.config's does not
+            pass
     try:
         conf([], default_config_files=[config_file] if config_file else [])
     except (cfg.Error, UnicodeDecodeError) as exc:

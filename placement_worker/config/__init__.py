@@ -75,7 +75,17 @@ def validate_files(conf: cfg.ConfigOpts) -> None:
 
 def told(exc: Exception) -> str:
     """What an exception says; where an option stands, in words instead of oslo.config's Python."""
+    if isinstance(exc, cfg.ConfigFilesNotFoundError):
+        return f'{", ".join(exc.config_files)}: there is no such file; see what --config-file names'
+    if isinstance(exc, cfg.ConfigFilesPermissionDeniedError):
+        return f'{", ".join(exc.config_files)}: permission denied; see who may read the configuration'
     return re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
+
+
+def sources(conf: cfg.ConfigOpts) -> str:
+    """Which files a configuration was read from, in words."""
+    read = ', '.join(conf.config_file)
+    return f'read: {read}' if read else 'no configuration file was read; --config-file FILE names one'
 
 
 def validate_timeouts(conf: cfg.ConfigOpts) -> None:

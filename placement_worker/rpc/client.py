@@ -140,8 +140,9 @@ class PolicyClient(Caller):
         try:
             return getattr(prepared, how)(ids, method, request=msgspec.json.encode(request).decode())
         except oslo_messaging.MessageUndeliverable as exc:
+            who = 'placement-worker' if route.server is None else f'a worker with [worker] host = {route.server}'
             raise errors.NoWorkerAnswered(
-                f'There is no queue for topic {route.queue}: placement-worker has never run on this broker'
+                f'There is no queue for topic {route.queue}: {who} has never run on this broker'
             ) from exc
         except oslo_messaging.MessageDeliveryFailure as exc:
             raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc

@@ -94,7 +94,7 @@ def probe(conf: cfg.ConfigOpts, target: Any) -> None:
     :param target: as of `located`.
     :raises BrokerUnreachable: none of the hosts does.
     :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
-    :raises ConfigurationError: a file that TLS needs cannot be used.
+    :raises ConfigurationError: the URL names no host, or a file that TLS needs cannot be used.
     """
     if target.transport.startswith('rabbit'):
         open_connection(conf, target).close()
@@ -108,8 +108,10 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
     :param target: as for `probe`.
     :raises BrokerUnreachable: none of the hosts does.
     :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
-    :raises ConfigurationError: a file that TLS needs cannot be used.
+    :raises ConfigurationError: the URL names no host, or a file that TLS needs cannot be used.
     """
+    if not target.hosts:
+        raise ConfigurationError(_no_host(conf))
     failures = []
     options = {**conf.oslo_messaging_rabbit, **target.query}
     for host in target.hosts:
@@ -135,7 +137,15 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
             failures.append(f'{place}: {exc}')
         else:
             return connection
-    raise BrokerUnreachable(f'No broker answered: {"; ".join(failures) or "the transport URL names none"}')
+    raise BrokerUnreachable(f'No broker answered: {"; ".join(failures)}')
+
+
+def _no_host(conf: cfg.ConfigOpts) -> str:
+    """Why nobody can be connected to; waiting for a broker that no URL names would be for ever."""
+    found = conf.get_location('transport_url')
+    if found and found.location.is_user_controlled:
+        return 'The transport URL names no broker: expected rabbit://user:password@host:port/'
+    return '[DEFAULT] transport_url is not set'
 
 
 def _told(exc: ssl.SSLError) -> str:

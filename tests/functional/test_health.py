@@ -128,7 +128,7 @@ def test_a_ping_by_host_reaches_that_worker_alone_and_is_told_when_there_is_none
     gone = ping('host-2', '--timeout', '1')
 
     assert never.returncode == 2
-    assert f'There is no queue for topic {first.topic}.host-3' in never.stderr
+    assert f'{first.topic}.host-3: a worker with [worker] host = host-3 has never run on this broker' in never.stderr
     assert gone.returncode == 2
     assert f'No worker answered on topic {first.topic}.host-2 within 1 s' in gone.stderr
 

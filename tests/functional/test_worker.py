@@ -415,7 +415,7 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
     [
         ('', '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user'),
         ('[cloud]\nbackend = inventory\n', '[cloud] backend = inventory needs inventory_file'),
-        ('[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n', 'The cloud cannot be read: '),
+        ('[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n', '[cloud] inventory_file: The cloud '),
         ('[cloud]\nbackend = aws\n', 'Value for option backend from '),
         ('[worker]\ntopic = t\nslow_topic = t\n', '[worker] topic and slow_topic have to differ, both are t'),
         (

@@ -1,5 +1,6 @@
 """placement-policy, run inside this process over the embedded cloud."""
 
+import errno
 import json
 import logging
 import subprocess
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[3]
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
 
+REAL_OPEN = open
 THERE = '; correct it there and try again'
 SCHEMA = '; placement-policy type show NAME-VERSION shows what a spec may say'
 
@@ -246,7 +248,7 @@ def test_lines_come_from_standard_input_too():
         (['check', 'empty.yaml'], 'empty.yaml is empty'),
         (['check', 'binary.yaml'], 'binary.yaml holds no YAML or JSON: '),
         (['validate', 'f', '--cloud', 'empty.yaml'], 'The cloud cannot be read: empty.yaml is empty'),
-        (['validate', 'f', '--transport', ''], 'No broker answered: the transport URL names none'),
+        (['validate', 'f', '--transport', ''], '[DEFAULT] transport_url is not set'),
         (['validate', 'f', '--transport', 'rabbit://127.0.0.1:port/'], 'The transport URL is not valid: '),
         (['validate', 'f', '--transport', 'kafka://127.0.0.1/'], 'The transport URL cannot be used: '),
         (['validate', 'f', '--config-file', 'text.yaml'], 'Failed to parse '),
@@ -258,14 +260,15 @@ def test_lines_come_from_standard_input_too():
         (['validate', 'f', '--transport', 'foo'], 'The transport URL is not valid: No scheme specified'),
         (['validate', 'f', '--transport', 'nope://x/'], 'The transport URL cannot be used: Failed to load transport'),
         (['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
-        (['validate', 'f', '--config-file', 'none.conf'], 'Failed to find some config files: '),
+        (['validate', 'f', '--config-file', 'none.conf'], 'none.conf: No such file or directory; see that the path'),
         (['type', 'show', 'foo'], 'Policy type `foo` is not installed'),
-        (['ping'], 'A worker inside this process is none to ping: say with --transport or --config-file where '),
+        (['ping'], 'It is not said which workers to ask: name the running ones with --transport or --config-file; '),
+        (['ping', '--config-file', 'locked'], 'locked: Permission denied; see who may read'),
         (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
-        (['ping', '--config-file', 'none.conf'], 'Failed to find some config files: '),
+        (['ping', '--config-file', 'none.conf'], 'none.conf: No such file or directory; see that the path'),
     ],
 )
-def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, arguments, message):
+def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, monkeypatch, arguments, message):
     files = {
         'bad.yaml': 'a: [',
         'text.yaml': 'hello',
@@ -275,12 +278,20 @@ def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, arguments, mess
     }
     for name, content in files.items():
         Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
+    monkeypatch.setattr('builtins.open', _open)
 
     status, out, err = run(*arguments)
 
     assert (status, out) == (2, '')
     assert err.startswith(f'placement-policy {" ".join(arguments[: 2 if arguments[0] == "type" else 1])}: {message}')
     assert err.count('\n') == 1
+
+
+def _open(path, *args, **more):
+    """As `open`, but for a file that not even root may read."""
+    if path == 'locked':
+        raise PermissionError(errno.EACCES, 'Permission denied', path)
+    return REAL_OPEN(path, *args, **more)
 
 
 def test_the_embedded_worker_imports_nothing_of_messaging_layer_and_openstack():

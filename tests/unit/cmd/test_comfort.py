@@ -100,7 +100,7 @@ def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback
     what_to_do = [
         *(remedy for _, remedy in remedies._REMEDIES),
         'shows how', 'shows those that are', 'name one, or a shipped scenario: ', 'it is left out',
-        'say with --transport or --config-file where running ones are', 'correct it there',
+        'correct it there',
         'a scenario is one document',
     ]  # fmt: skip
     assert status == (1 if arguments[0] == 'plan' else 2)
