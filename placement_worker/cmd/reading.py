@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from placement_worker import codec, errors
+from placement_worker import codec, kinds
 
 T = TypeVar('T')
 
@@ -10,9 +10,7 @@ T = TypeVar('T')
 def request_of(document: object, kind: type[T]) -> T:
     """One request of a file; a key that the contract does not list is refused, as it may be a slip.
 
-    :raises InvalidRequest: it does not fit the contract.
+    :raises InvalidRequest: it is of another kind, or does not fit the contract.
     """
-    unknown = list(codec.unknown_keys(document, kind))
-    if unknown:
-        raise errors.InvalidRequest(f'Expected only keys of the contract, got {", ".join(unknown)}')
+    kinds.check(document, kind, 'Expected only keys of the contract')
     return codec.decode(document, kind)

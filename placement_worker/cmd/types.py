@@ -2,7 +2,7 @@
 
 import argparse
 
-from placement_worker import codec, documents, errors
+from placement_worker import codec, documents, errors, kinds
 from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.command import OK, Command
 from placement_worker.model import Spec
@@ -95,7 +95,5 @@ def _spec(document: object) -> Spec:
 
     :raises InvalidRequest: it is none, or has keys that no spec has.
     """
-    unknown = list(codec.unknown_keys(document, Spec))
-    if unknown:
-        raise errors.InvalidRequest(f'Expected only keys of a spec, got {", ".join(unknown)}')
+    kinds.check(document, Spec, 'Expected only keys of a spec')
     return codec.decode(document, Spec)

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from placement_worker import codec, documents
+from placement_worker import codec, documents, kinds
 from placement_worker.cloud.inventory import Inventory, Region
 from placement_worker.errors import InvalidRequest, PlacementWorkerError
 from placement_worker.model import Binding
@@ -171,11 +171,11 @@ def load(name: str) -> Scenario:
     raw = documents.read(str(_found(name)))
     if len(raw) > 1:
         raise InvalidScenario(f'{name} holds {len(raw)} documents, expected one: a scenario is one document')
-    unknown = list(codec.unknown_keys(raw[0], Scenario))
-    if unknown:
-        raise InvalidScenario(
-            f'{name} is no scenario: expected only keys that it has, got {", ".join(unknown)}{THERE}'
-        )
+    other, strange = kinds.another(raw[0], kinds.SCENARIO), kinds.unknown_keys(raw[0], Scenario)
+    if other:
+        raise InvalidScenario(f'{name} is no scenario: it looks like {other}')
+    if strange:
+        raise InvalidScenario(f'{name} is no scenario: expected only keys that it has, got {strange}{THERE}')
     try:
         scenario = codec.decode(raw[0], Scenario)
     except InvalidRequest as exc:

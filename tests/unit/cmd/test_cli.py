@@ -15,7 +15,7 @@ from placement_worker.cloud.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.model import CheckRequest
 from tests.malformed import GOOD, TABLE
-from tests.requests import changed, deletion_policy, nodes, region_policy, request, zone_policy
+from tests.requests import bind, changed, deletion_policy, nodes, region_policy, request, zone_policy
 
 ROOT = Path(__file__).parents[3]
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
@@ -140,6 +140,45 @@ def test_a_key_that_the_contract_does_not_list_is_refused_and_named(run, change,
 
     assert (status, out) == (2, '')
     assert err == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}{THERE}\n'
+
+
+def test_of_many_keys_that_the_contract_does_not_list_only_the_first_are_named(run):
+    _, _, err = run('check', 'f', f=changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(7)})))
+
+    named = ', '.join(f'`$.key{i}`' for i in range(5))
+    assert (
+        err
+        == f'placement-policy check: f, document 1: Expected only keys of the contract, got {named} and 2 more{THERE}\n'
+    )
+
+
+SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {'name': 'web'}}
+
+
+@pytest.mark.parametrize(
+    ('command', 'document', 'told'),
+    [
+        ('check', SCENARIO, 'f, document 1: It looks like a scenario; placement-policy simulate takes it'),
+        (
+            'check',
+            zone_policy('a')['spec'],
+            'f, document 1: It looks like a policy spec; placement-policy validate takes it',
+        ),
+        (
+            'plan',
+            bind(zone_policy('a')),
+            'f, document 1: It looks like a request to attach or detach a policy; placement-policy attach takes it',
+        ),
+        ('attach', GOOD, 'f, document 1: It looks like a check request; placement-policy check takes it'),
+        ('validate', GOOD, 'f, document 1: It looks like a check request; placement-policy check takes it'),
+        ('simulate', GOOD, 'f is no scenario: it looks like a check request; placement-policy check takes it'),
+    ],
+)
+def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(run, command, document, told):
+    status, out, err = run(command, 'f', f=document)
+
+    assert (status, out) == (1 if command == 'plan' else 2, '')
+    assert err == f'placement-policy {command}: {told}\n'
 
 
 def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
