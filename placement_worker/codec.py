@@ -1,5 +1,6 @@
 """Decode once, at the edge, with errors that name path, expectation and finding; encode the reply."""
 
+import bisect
 import difflib
 import re
 from collections.abc import Iterable, Iterator
@@ -111,13 +112,41 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
         path = path[:-1]
     else:
         what, path = message, '$'
-    where = f' - at `{at}{path.removeprefix("$")}`'
+    named = _with_keys(message, path, encoded, kind) if _INSIDE_MAP in path else path
+    where = f' - at `{at}{named.removeprefix("$")}`'
     if ', got ' in what or _INSIDE_MAP in path:
         return what + where
     try:
         return _completed(what, encoded, _type_at(inspect.type_info(kind), path), path) + where
     except (LookupError, TypeError, StopIteration, ValueError, RecursionError):  # no path, or the rest is no JSON
         return f'{message} - at `{at}`'
+
+
+def _with_keys(message: str, path: str, encoded: bytes | str, kind: type) -> str:
+    """A path with the keys that msgspec leaves out: of each map the first that brings the error about."""
+    try:
+        whole = value = msgspec.json.decode(encoded)
+    except msgspec.DecodeError:  # a number that no JSON library of ours can hold
+        return path
+    first, *rest = path.split(_INSIDE_MAP)
+    value, named = _value_at(value, first), first
+    for part in rest:
+        items = list(value.items())
+
+        def fails(count: int, value: Any = value, items: list[Any] = items) -> bool:
+            value.clear()
+            value.update(items[:count])
+            try:
+                decoder(kind).decode(msgspec.json.encode(whole))
+            except msgspec.ValidationError as exc:
+                return str(exc) == message
+            return False
+
+        count = bisect.bisect_left(range(len(items)), True, lo=1, key=fails)
+        fails(count)  # what comes after it may bring the same about
+        key, found = items[count - 1]
+        value, named = _value_at(found, part), f'{named}.{_shown(key)}{part}'
+    return named
 
 
 def _completed(what: str, encoded: bytes | str, expected: inspect.Type, path: str) -> str:

@@ -114,7 +114,8 @@ TABLE = [
         'an action with a slip',
         _set('action.action', 'CLUSTER_SCALEIN'),
         ACTION,
-        'Expected an action of Senlin, got `CLUSTER_SCALEIN` - at `$.action.action`; did you mean `CLUSTER_SCALE_IN`?',
+        'Expected an action of Senlin, got `CLUSTER_SCALEIN` - at `$.action.action` '
+        '(did you mean `CLUSTER_SCALE_IN`?)',
     ),
     _row(
         'an action that is none',
@@ -151,7 +152,7 @@ TABLE = [
     _typed(
         'cluster.nodes.0.details',
         {'addresses': {'private': [{'addr': '10.0.0.5'}]}},
-        'Object missing required field `version` - at `$.cluster.nodes[0].details.addresses[...][0]`',
+        'Object missing required field `version` - at `$.cluster.nodes[0].details.addresses.private[0]`',
     ),
     _missing('cluster.nodes.1.id', 'Object missing required field `id` - at `$.cluster.nodes[1]`'),
     _typed('cluster.nodes.2.id', 'n1', 'Expected each node once, got `n1` again - at `$.cluster.nodes[2].id`'),
@@ -175,15 +176,15 @@ TABLE = [
         'a type with a slip',
         _set('policies.0.spec.type', 'senlin.policy.zoneplacement'),
         TYPE,
-        'Policy type `senlin.policy.zoneplacement-1.0` is not installed - at `$.policies[0].spec`; '
-        'did you mean `senlin.policy.zone_placement-1.0`?',
+        'Policy type `senlin.policy.zoneplacement-1.0` is not installed - at `$.policies[0].spec` '
+        '(did you mean `senlin.policy.zone_placement-1.0`?)',
     ),
     _row(
         'a version that is not there',
         _set('policies.1.spec.version', 1.2),
         TYPE,
-        'Policy type `senlin.policy.deletion-1.2` is not installed - at `$.policies[1].spec`; '
-        'did you mean `senlin.policy.deletion-1.1`?',
+        'Policy type `senlin.policy.deletion-1.2` is not installed - at `$.policies[1].spec` '
+        '(did you mean `senlin.policy.deletion-1.1`?)',
     ),
     # Their properties.
     _spec(0, 'no zones', {}, f'Object missing required field `zones` - at `{ZONE}`'),

@@ -86,7 +86,11 @@ class TypeShow(Command):
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Ask for it."""
-        self.say(rendering.document(caller.policy_type_get(args.type_name), args.format))
+        try:
+            shown = caller.policy_type_get(args.type_name)
+        except errors.PolicyTypeNotFound as exc:
+            return self.complain(remedies.told(exc).replace(' - at `$.type_name`', ''))  # it is an argument here
+        self.say(rendering.document(shown, args.format))
         return OK
 
 

@@ -15,6 +15,7 @@ from placement_worker.policies import base
 
 LOG = logging.getLogger(__name__)
 NAMESPACE = 'placement_worker.policies'
+SIMILAR = 0.85  # most names begin and end alike
 
 
 class Registry:
@@ -61,11 +62,18 @@ class Registry:
             return self.types[type_name]
         except KeyError:
             type_name = type_name[:80]
-            near = difflib.get_close_matches(type_name, self.types, n=1)
+            near = self._nearest(type_name)
             raise errors.PolicyTypeNotFound(
                 f'Policy type `{type_name}` is not installed - at `{at}`'
-                + (f'; did you mean `{near[0]}`?' if near else f'; there are: {", ".join(self.types) or "none"}')
+                + (f' (did you mean `{near}`?)' if near else f'; there are: {", ".join(self.types) or "none"}')
             ) from None
+
+    def _nearest(self, type_name: str) -> str | None:
+        """The newest version of the one type whose name has this in it, else what is spelt almost so."""
+        holding = [name for name in self.types if type_name and type_name in name]
+        if len({self.types[name].name for name in holding}) == 1:
+            return holding[-1]
+        return next(iter(difflib.get_close_matches(type_name, self.types, n=1, cutoff=SIMILAR)), None)
 
     def describe(self, type_name: str, schema: bool = False) -> PolicyType:
         """What there is to say about one of `types`; the schema of its properties is JSON Schema."""

@@ -300,7 +300,7 @@ def _validate(request: CheckRequest) -> None:
     name = request.action.action
     if name not in actions.ALL:
         near = difflib.get_close_matches(name[:80], sorted(actions.ALL), n=1)
-        hint = f'; did you mean `{near[0]}`?' if near else ''
+        hint = f' (did you mean `{near[0]}`?)' if near else ''
         raise UnsupportedAction(f'Expected an action of Senlin, got `{name[:80]}` - at `$.action.action`{hint}')
     if name in actions.OF_A_NODE and request.action.node is None:
         raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')

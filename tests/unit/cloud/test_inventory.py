@@ -142,3 +142,20 @@ def test_data_that_hold_no_zone_leave_it_unknown(placement):
     )
 
     assert Snapshot(Counting(), cluster).zone_of(cluster.nodes[0]) is None
+
+
+@pytest.mark.parametrize(
+    ('raw', 'message'),
+    [
+        ({'zones': {'az1': True, 'az2': 'maybe', 'az.3': 1}}, 'Expected `bool`, got `str` - at `$.zones.az2`'),
+        (
+            {'regions': {name: {'zones': {'a': True, 'c.1': name == 'R1' or name}} for name in ('R1', 'R2', 'R3')}},
+            'Expected `bool`, got `str` - at `$.regions.R2.zones.c.1`',
+        ),
+    ],
+)
+def test_a_wrong_value_in_a_map_is_told_with_its_key(raw, message):
+    with pytest.raises(InvalidInventory) as refused:
+        Inventory.parse(raw, 'cloud')
+
+    assert str(refused.value) == f'cloud does not describe a cloud: {message}'

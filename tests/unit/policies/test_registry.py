@@ -89,14 +89,29 @@ def test_a_version_may_be_a_number(registry, version, found):
             registry.policy(spec, '$')
 
 
-def test_a_type_that_is_not_there_is_named_with_the_nearest(registry):
+@pytest.mark.parametrize(
+    ('given', 'nearest'),
+    [
+        ('senlin.policy.deletoin-1.1', 'senlin.policy.deletion-1.1'),
+        ('senlin.policy.zone', 'senlin.policy.zone_placement-1.0'),
+        ('zone_placement', 'senlin.policy.zone_placement-1.0'),
+        ('senlin.policy.deletion-3.0', 'senlin.policy.deletion-1.'),
+        ('senlin.policy.deletion', 'senlin.policy.deletion-1.1'),
+    ],
+)
+def test_a_type_that_is_not_there_is_named_with_the_nearest(registry, given, nearest):
     with pytest.raises(PolicyTypeNotFound) as refused:
-        registry.lookup('senlin.policy.deletoin-1.1', '$.spec')
+        registry.lookup(given, '$.spec')
 
-    assert str(refused.value) == (
-        'Policy type `senlin.policy.deletoin-1.1` is not installed - at `$.spec`; '
-        'did you mean `senlin.policy.deletion-1.1`?'
+    assert str(refused.value).startswith(
+        f'Policy type `{given}` is not installed - at `$.spec` (did you mean `{nearest}'
     )
+
+
+@pytest.mark.parametrize('given', ['senlin.policy', 'senlin.policy.affinity-1.0', '', 'foo'])
+def test_what_is_near_to_no_type_is_answered_with_all_types(registry, given):
+    with pytest.raises(PolicyTypeNotFound, match=r'; there are: senlin\.policy\.deletion-1\.0, '):
+        registry.lookup(given, '$.spec')
 
 
 @pytest.mark.parametrize(
