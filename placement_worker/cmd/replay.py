@@ -14,6 +14,7 @@ from placement_worker.rpc.decision_log import Entry
 
 DIFFERENT = 1
 SHOWN = 100  # characters of a value
+NAMED = 5  # lines that are none
 
 
 class Replay(LocalCommand):
@@ -37,16 +38,20 @@ class Replay(LocalCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Decide all of them; a line that is none does not stop the others."""
         registry = Registry.installed()
-        status, replayed, different = OK, 0, 0
+        status, replayed, different, left_out = OK, 0, 0, 0
         for path in parsed_args.logs:
             for number, entry in replay.entries(path):
                 if not isinstance(entry, Entry):
-                    status = self.complain(f'{path}, line {number}: {str(entry).rstrip()}; it is left out')
+                    status, left_out = INVALID, left_out + 1
+                    if left_out <= NAMED:
+                        self.complain(f'{path}, line {number}: {str(entry).rstrip()}; it is left out')
                     continue
                 found = replay.differences(entry, registry)
                 replayed, different = replayed + 1, different + bool(found)
                 if found:
                     self._show(f'{path}, line {number}', entry, found, parsed_args.format)
+        if left_out > NAMED:
+            self.complain(f'{_more(left_out - NAMED)} left out, too: see that the file is a decision log')
         if parsed_args.format == 'table':
             self.say(self._summary(replayed, different))
         return INVALID if status == INVALID else DIFFERENT if different else OK
@@ -68,7 +73,13 @@ class Replay(LocalCommand):
         paint = Paint.of(self.app.stdout)
         version = metadata.version('placement-worker')
         told = f'{replayed} decision{"" if replayed == 1 else "s"} replayed with {version}: '
-        return told + (paint(f'{different} differ', 'red') if different else paint('all the same', 'green'))
+        if different:
+            return told + paint(f'{different} differ{"s" if different == 1 else ""}', 'red')
+        return told + (paint('all the same', 'green') if replayed else 'nothing to compare')
+
+
+def _more(lines: int) -> str:
+    return 'and 1 more line is' if lines == 1 else f'and {lines} more lines are'
 
 
 def _subject(entry: Entry) -> str:

@@ -49,7 +49,7 @@ class Simulate(LocalCommand):
         parser.add_argument(
             '--every',
             metavar='N',
-            type=_natural,
+            type=_positive,
             help=f'show each Nth step; default: 1 up to {SHOWN_UP_TO} steps, else the last one only',
         )
         parser.add_argument('--compare', choices=('greedy',), help="draw Senlin's greedy rule beside ours")
@@ -110,7 +110,7 @@ class Simulate(LocalCommand):
     def _is_shown(self, number: int, length: int, every: int | None) -> bool:
         if every is None:
             every = 1 if length <= SHOWN_UP_TO else length
-        return number == length or (every > 0 and number > 0 and number % every == 0)
+        return number == length or (number > 0 and number % every == 0)
 
     def _show(self, moment: 'Moment', form: str) -> None:
         if form == 'jsonl':
@@ -143,6 +143,13 @@ def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'expected a number of steps, got {text}')
     return int(text)
+
+
+def _positive(text: str) -> int:
+    number = _natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError('expected at least 1 step, got 0')
+    return number
 
 
 def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
@@ -187,4 +194,5 @@ def _summary(history: 'History', paint: Paint) -> Iterator[str]:
             f'{totals.worst:.1f} at worst'
         )
     if history.ours.unexpected:
-        yield paint(f'{history.ours.unexpected} steps did not end as the scenario expects.', 'red')
+        steps = '1 step' if history.ours.unexpected == 1 else f'{history.ours.unexpected} steps'
+        yield paint(f'{steps} did not end as the scenario expects.', 'red')

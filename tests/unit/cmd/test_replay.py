@@ -35,7 +35,7 @@ def test_a_difference_is_shown_with_line_request_and_path_and_is_status_1(progra
     told = out.splitlines()
     assert told[0].startswith('log, line 2: CLUSTER_SCALE_OUT, request req-1, decided 20')
     assert told[1:4] == ['  $.action.data.creation.zones.a', '    - 9', '    + 2']
-    assert told[-1].endswith(': 1 differ')
+    assert told[-1].endswith(': 1 differs')
 
 
 def test_scripts_get_a_line_of_json_a_difference(program, line):
@@ -61,6 +61,17 @@ def test_a_torn_line_is_named_and_left_out_and_is_status_2(program, line):
     assert err.startswith('placement-policy replay: log, line 1: Expected JSON - at `$`: ')
     assert err.endswith('; it is left out\n')
     assert out.splitlines()[-1].startswith('2 decisions replayed')
+
+
+def test_a_file_that_is_no_log_is_told_after_a_few_lines_and_nothing_is_called_the_same(program):
+    status, out, err = program('replay', 'log', log='hello\n' * 9)
+
+    assert status == 2
+    assert out.endswith(': nothing to compare\n')
+    assert len(err.splitlines()) == 6
+    assert err.splitlines()[-1] == (
+        'placement-policy replay: and 4 more lines are left out, too: see that the file is a decision log'
+    )
 
 
 def test_a_log_that_is_not_there_is_one_line(program):

@@ -80,7 +80,7 @@ def test_scripts_get_a_line_of_json_a_step(program):
 
 @pytest.mark.parametrize(
     ('options', 'shown'),
-    [([], [150]), (['--every', '40'], [40, 80, 120, 150]), (['--every', '0'], [150])],
+    [([], [150]), (['--every', '40'], [40, 80, 120, 150]), (['--every', '1000'], [150])],
 )
 def test_of_a_long_run_only_some_steps_are_shown(program, options, shown):
     long = {**SCENARIO, 'steps': [{'repeat': 75, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}]}
@@ -95,7 +95,7 @@ def test_what_the_scenario_does_not_expect_is_shown_and_is_status_1(program):
 
     assert status == 1
     assert '    That is not what the scenario expects.' in out
-    assert out.splitlines()[-1] == '1 steps did not end as the scenario expects.'
+    assert out.splitlines()[-1] == '1 step did not end as the scenario expects.'
 
 
 def test_picture_and_report_are_written(program, tmp_path):
@@ -120,6 +120,7 @@ def test_picture_and_report_are_written(program, tmp_path):
             ['s', '--every', 'x'],
             'argument --every: expected a number of steps, got x; placement-policy simulate --help ',
         ),
+        (['s', '--every', '0'], 'argument --every: expected at least 1 step, got 0; placement-policy simulate '),
         (['s', '--report', '/none/r.html'], '/none: No such folder'),
         (['s', '--plot', '/none/r.svg'], '/none: No such folder'),
         (['bad'], 'bad is no scenario: expected only keys that it has, got `$.titel` (did you mean `title`?)'),
@@ -171,7 +172,7 @@ class Hasty(Simulate):
     ('stdout', 'stderr', 'options', 'shown'),
     [
         (io.StringIO, Terminal, [], True),
-        (Terminal, Terminal, ['--every', '0'], True),
+        (Terminal, Terminal, ['--every', '1000'], True),
         (Terminal, Terminal, [], False),
         (io.StringIO, io.StringIO, [], False),
     ],
