@@ -38,6 +38,19 @@ def desired_size(inputs: Mapping[str, Any], cluster: Cluster, max_nodes: int) ->
     return desired
 
 
+def limit(inputs: Mapping[str, Any], cluster: Cluster, desired: int) -> str:
+    """Which bound changed the size that a CLUSTER_RESIZE asks for, in words; empty if none did.
+
+    :param desired: what `desired_size` says.
+    """
+    asked = _adjusted(inputs, len(cluster.nodes))
+    if desired == asked:
+        return ''
+    bound = 'max_size' if desired < asked else 'min_size'
+    whose = "the cluster's" if inputs.get(bound) is None else "the request's"
+    return f'limited to {desired} in all by {whose} {bound}'
+
+
 def _adjusted(inputs: Mapping[str, Any], current: int) -> int:
     """The size that the adjustment alone leads to."""
     adjustment = inputs.get('adjustment_type')

@@ -4,13 +4,13 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from placement_worker import actions
 from placement_worker.model import Action, Cluster, Node
 from placement_worker.planning.inputs import DATA, INPUTS, candidates, count, decision
-from placement_worker.planning.resizing import check_total, desired_size
+from placement_worker.planning.resizing import check_total, desired_size, limit
 
 Kind = Literal['creation', 'deletion']
 CREATION: Kind = 'creation'
@@ -28,10 +28,18 @@ _READS: Mapping[str, tuple[Kind, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """`count` nodes, >= 0, to create (`creation`) or to delete (`deletion`)."""
+    """`count` nodes, >= 0, to create (`creation`) or to delete (`deletion`).
+
+    `limit`: which bound of the cluster's size made it another number than was asked for, in words.
+    """
 
     kind: Kind
     count: int
+    limit: str = field(default='', compare=False)
+
+    def explained(self, reason: str) -> str:
+        """A reason, with the bound that has a share in it."""
+        return f'{reason.rstrip(".")}; {self.limit}' if self.limit else reason
 
 
 def size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_nodes: int) -> Size:
@@ -62,8 +70,9 @@ def _size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_node
     if decided is not None:
         return decided
     if action.action == actions.CLUSTER_RESIZE:
-        change = desired_size(action.inputs, cluster, max_nodes) - len(cluster.nodes)
-        return Size(CREATION, change) if change >= 0 else Size(DELETION, -change)
+        desired = desired_size(action.inputs, cluster, max_nodes)
+        change, bound = desired - len(cluster.nodes), limit(action.inputs, cluster, desired)
+        return Size(CREATION, change, bound) if change >= 0 else Size(DELETION, -change, bound)
     if action.action in _READS:
         return Size(_READS[action.action][0], count(action.inputs, INPUTS))
     if action.action in _OF_CANDIDATES:

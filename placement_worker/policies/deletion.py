@@ -86,15 +86,15 @@ class Deletion(Policy[DeletionProperties]):
         """
         size = state.size(request)
         if size.kind == CREATION:
-            return skipped('The cluster does not shrink.')
+            return skipped(size.explained('The cluster does not shrink.'))
         named = _named(request)
         if named:
             return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
         if not size.count:
-            return skipped('No node is to be deleted.')
+            return skipped(size.explained('No node is to be deleted.'))
         choice, place_of = choosing.choose(request, state, size.count, self.properties.criteria)
         outcome = self._applied(state, [node.id for node in choice.victims], self._details(request, choice, place_of))
-        return self._with_hooks(outcome)
+        return self._with_hooks(replace(outcome, reason=size.explained(outcome.reason)))
 
     def _applied(self, state: State, chosen: Sequence[str], details: Mapping[str, Any]) -> Outcome:
         deletion = {

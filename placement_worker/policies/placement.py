@@ -128,10 +128,11 @@ def row(planned: Row, **more: str) -> dict[str, Any]:
 def summary(size: Size, what: str, places: int) -> str:
     """E.g. 3 nodes leave 2 zones."""
     one, creates = size.count == 1, size.kind == CREATION
-    nodes = f'{size.count} node{"" if one else "s"}'
     if places:
         verb = ('goes to' if one else 'go to') if creates else ('leaves' if one else 'leave')
-        return f'{nodes} {verb} {places} {what}{"" if places == 1 else "s"}'
-    if creates:
-        return f'{nodes} {"is" if one else "are"} created without a {what}'
-    return f'{nodes} of no known {what} {"leaves" if one else "leave"}'
+        told = f'{verb} {places} {what}{"" if places == 1 else "s"}'
+    elif creates:
+        told = f'{"is" if one else "are"} created without a {what}'
+    else:
+        told = f'of no known {what} {"leaves" if one else "leave"}'
+    return size.explained(f'{size.count} node{"" if one else "s"} {told}')

@@ -58,7 +58,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             return skipped(f'The profile asks for region {profile.region}.')
         size = state.size(request)
         if not size.count:
-            return skipped(placement.NOTHING_TO_DO)
+            return skipped(size.explained(placement.NOTHING_TO_DO))
         located = state.cloud.regions_of(sizing.members(request.action, request.cluster))
         plan = self.planner(size, self._places(state), located)
         data = placement.decided(state.data, size, regions=plan.counts)

@@ -75,7 +75,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return skipped(f'The profile asks for availability zone {profile.zone}.')
         size = state.size(request)
         if not size.count:
-            return skipped(placement.NOTHING_TO_DO)
+            return skipped(size.explained(placement.NOTHING_TO_DO))
         nodes = sizing.members(request.action, request.cluster)
         regions = placement.planned_regions(state.data, size)
         if regions is not None:

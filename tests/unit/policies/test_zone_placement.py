@@ -5,7 +5,7 @@ import json
 import pytest
 
 from placement_worker.errors import InvalidRequest
-from tests.requests import node, nodes, region_policy, request, zone_policy
+from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 SCALE_OUT, SCALE_IN = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN'
 
@@ -319,3 +319,42 @@ def test_nodes_that_are_created_in_regions_without_a_usable_zone_are_told_as_suc
     reply = check(asked, regions={'R1': {'zones': {'b': True}}})
 
     assert reply['decisions'][1]['reason'] == reason
+
+
+@pytest.mark.parametrize(
+    ('inputs', 'bounds', 'zone_reason', 'deletion_reason'),
+    [
+        (
+            {'adjustment_type': 'EXACT_CAPACITY', 'number': 50},
+            {'max_size': 6},
+            "2 nodes go to 1 zone; limited to 6 in all by the cluster's max_size",
+            'The cluster does not shrink.',
+        ),
+        (
+            {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -4, 'min_size': 3},
+            {},
+            "1 node leaves 1 zone; limited to 3 in all by the request's min_size",
+            'Candidates generated',
+        ),
+        (
+            {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 1},
+            {'max_size': 4},
+            "No node is to be created or deleted; limited to 4 in all by the cluster's max_size",
+            "The cluster does not shrink; limited to 4 in all by the cluster's max_size",
+        ),
+        (
+            {'adjustment_type': 'EXACT_CAPACITY', 'number': 6},
+            {'max_size': 6},
+            '2 nodes go to 1 zone',
+            'The cluster does not shrink.',
+        ),
+    ],
+)
+def test_a_resize_that_a_bound_cuts_says_which_bound(check, inputs, bounds, zone_reason, deletion_reason):
+    asked = request('CLUSTER_RESIZE', [zone_policy('a'), deletion_policy()], nodes(a=4), inputs=inputs)
+    asked['cluster'].update(bounds)
+
+    reply = check(asked, zones=['a'])
+
+    assert [decision['reason'] for decision in reply['decisions']] == [zone_reason, deletion_reason]
+    assert 'limited' not in reply['action']['data']['reason']
