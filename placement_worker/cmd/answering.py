@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -71,6 +72,15 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < MAX_TIMEOUT_S:
         raise argparse.ArgumentTypeError(f'expected more than 0 and less than {MAX_TIMEOUT_S} seconds, got {text}')
     return seconds
+
+
+def on_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
+    """Whether a file of the user's own is answered over the cloud of the examples, as no other was named."""
+    if args.cloud or args.transport is not None or args.config_file is not None:
+        return False
+    with resources.as_file(resources.files('placement_worker') / 'examples') as examples:
+        shipped = () if path == '-' else examples.rglob(Path(path).name)  # a clone has them, too
+        return not any(one.read_bytes() == Path(path).read_bytes() for one in shipped)
 
 
 @contextlib.contextmanager

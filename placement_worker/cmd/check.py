@@ -51,6 +51,8 @@ class Check(Command):
                     yield self.complain(f'{path}, document {number}: {remedies.told(exc)}')
                 else:
                     self.say(rendering.reply(reply, request, args.format, Paint.of(self.app.stdout)))
+                    if args.format == 'table':
+                        self.mention_cloud(args, path)
                     yield _status(reply)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:

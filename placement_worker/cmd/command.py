@@ -76,6 +76,8 @@ class LocalCommand(command.Command):
 class Command(LocalCommand):
     """A command that a worker answers."""
 
+    _mentioned = False
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The command's own arguments, and those that choose who answers."""
         parser = super().get_parser(prog_name)
@@ -94,6 +96,12 @@ class Command(LocalCommand):
     def answering(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
         """Who answers."""
         return answering.by(args)
+
+    def mention_cloud(self, args: argparse.Namespace, path: str) -> None:
+        """Say once which cloud an answer is about, if that is not what the user named."""
+        if not self._mentioned and answering.on_shipped_cloud(args, path):
+            self.complain('this is about the shipped cloud of the examples; --cloud FILE names another one')
+            self._mentioned = True
 
     @abstractmethod
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:

@@ -38,22 +38,23 @@ class Plan(Command):
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Show the changes of every request; an invalid one does not stop the others."""
         statuses = [
-            self._plan(caller, document, f'{path}, document {number}', args.format)
+            self._plan(caller, document, path, number, args)
             for path in args.files
             for number, document in enumerate(documents.read(path), start=1)
         ]
         return max(statuses, key=_GRAVITY.index)
 
-    def _plan(self, caller: Caller, document: object, where: str, form: str) -> int:
+    def _plan(self, caller: Caller, document: object, path: str, number: int, args: argparse.Namespace) -> int:
         try:
             request = msgspec.structs.replace(decoded(document, 'full'), dry_run=True)
             found = changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:
-            return self.complain(f'{where}: {remedies.told(exc)}')
-        if form == 'table':
+            return self.complain(f'{path}, document {number}: {remedies.told(exc)}')
+        if args.format == 'table':
             self.say('\n'.join(shown(found, Paint.of(self.app.stdout))))
+            self.mention_cloud(args, path)
         else:
-            self.say(rendering.document(found, form))
+            self.say(rendering.document(found, args.format))
         if found.status != 'OK':
             return FAILED
         return CHANGED if found.any else UNCHANGED

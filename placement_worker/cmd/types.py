@@ -40,6 +40,8 @@ class Validate(Command):
                     status = self.complain(f'{path}, document {number}: {told}')
                 else:
                     self.say(rendering.document(spec, args.format))
+                    if args.check_resources:
+                        self.mention_cloud(args, path)
         return status
 
 

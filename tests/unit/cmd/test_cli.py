@@ -391,6 +391,34 @@ def test_a_spec_can_be_checked_against_the_cloud(run):
     assert err == f'placement-policy validate: f, document 1: The cloud has no usable availability zone `x`{SCHEMA}\n'
 
 
+MENTIONED = 'this is about the shipped cloud of the examples; --cloud FILE names another one\n'
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'mentioned'),
+    [
+        (['check', 'own'], True),
+        (['check', 'own', 'own', '--explain', 'full'], True),
+        (['plan', 'own'], True),
+        (['validate', 'spec', '--check-resources'], True),
+        (['check', 'own', '--cloud', 'cloud.yaml'], False),
+        (['check', 'own', '-f', 'json'], False),
+        (['check', str(ROOT / 'examples' / 'scale-out.yaml')], False),
+        (['check', 'scale-out.yaml'], False),  # as of a clone that the package was installed from
+        (['validate', 'spec'], False),
+    ],
+)
+def test_who_forgets_the_cloud_is_told_once_which_one_is_meant(run, arguments, mentioned):
+    own = request('CLUSTER_SCALE_OUT', [zone_policy('az1', 'b')])
+
+    Path('scale-out.yaml').write_bytes((ROOT / 'examples' / 'scale-out.yaml').read_bytes())
+
+    status, _, err = run(*arguments, own=own, spec=zone_policy('az1')['spec'])
+
+    assert status == (2 if arguments[0] == 'plan' else 0)
+    assert err == (f'placement-policy {arguments[0]}: {MENTIONED}' if mentioned else '')
+
+
 def test_types_are_listed_as_a_table_and_as_data(run):
     _, table, _ = run('type', 'list')
     _, data, _ = run('type', 'list', '-f', 'json')

@@ -210,7 +210,9 @@ def test_bash_completes_commands_options_and_files(tmp_path, typed, completed):
 
 
 def test_a_policy_that_needs_attaching_is_no_error_of_the_program(program):
-    _, out, err = program('plan', 'f', f=request('CLUSTER_SCALE_IN', [balancing_policy()], nodes(az1=2)))
+    asked = request('CLUSTER_SCALE_IN', [balancing_policy()], nodes(az1=2))
+
+    _, out, err = program('plan', 'f', '--cloud', 'cloud', f=asked, cloud={'zones': {'az1': True}})
 
     assert err == ''
     assert 'attach the policy before it is checked' in out
