@@ -11,6 +11,7 @@ from placement_worker.model import ActionPatch, Binding, CheckReply, CheckReques
 from placement_worker.policies.base import Outcome, Policy, State, skipped
 
 LOG = logging.getLogger(__name__)
+OURS = __name__.partition('.')[0]
 COMPLETED = 'Completed policy checking.'
 
 
@@ -58,6 +59,9 @@ def run(
             state = replace(state, nodes={**state.nodes, **exc.nodes})
             decisions.append(_decision(one, request, 'FAILED', reason, clock() - started, exc.details))
             break
+        except Exception as exc:
+            exc.add_note(f'in {one.binding.spec.type_name}{_origin(one.policy)}')
+            raise
         state = _after(state, outcome)
         decisions.append(_decision(one, request, outcome.outcome, outcome.reason, clock() - started, outcome.details))
     else:
@@ -68,6 +72,12 @@ def run(
         nodes=dict(sorted(state.nodes.items())),
         decisions=decisions,
     )
+
+
+def _origin(policy: Policy[Any]) -> str:
+    """Where a type comes from that is none of ours."""
+    module = type(policy).__module__
+    return '' if module.startswith(f'{OURS}.') else f', a plug-in of {module}'
 
 
 def _in_order(bound: Sequence[Bound]) -> list[Bound]:

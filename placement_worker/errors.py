@@ -148,6 +148,11 @@ def told(exc: OSError) -> str:
     return f'{exc.filename}: {exc.strerror}' if exc.filename and exc.strerror else str(exc)
 
 
+def fault(exc: Exception) -> str:
+    """What a fault says, and in which policy it is, if that was noted."""
+    return ' '.join([f'{type(exc).__name__}: {exc}', *(f'({note})' for note in getattr(exc, '__notes__', ()))])
+
+
 def error_object(exc: Exception) -> dict[str, dict[str, str]]:
     """An error where a reply is data: to a cast, and on a line of the command line.
 

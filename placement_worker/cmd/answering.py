@@ -42,7 +42,7 @@ class Embedded(Caller):
             raise
         except Exception as exc:
             LOG.debug('%s failed', method, exc_info=True)
-            raise errors.WorkerFailed(f'{method} failed: {type(exc).__name__}: {exc} (-vv shows where)') from exc
+            raise errors.WorkerFailed(f'{method} failed: {errors.fault(exc)} (-vv shows where)') from exc
         return answer
 
 

@@ -14,7 +14,7 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (errors.BrokerRefused, 'see user, password, virtual host, permissions and certificates'),
     (errors.QueueMismatch, 'do with the queue what the message says'),
     (errors.RequestParked, f'{_COMMAND} parked list shows what was put aside'),
-    (errors.WorkerFailed, 'look for it in the log, and report it'),
+    (errors.WorkerFailed, 'look for it in the log, and report it to whoever wrote that'),
     (errors.ServiceRefused, 'try again when that is set right'),
     (errors.CloudUnavailable, 'try again when the service answers'),
     (errors.ConfigurationError, 'correct the option'),

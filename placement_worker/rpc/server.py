@@ -12,7 +12,7 @@ from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
 from placement_worker.cloud import correlation
-from placement_worker.errors import PlacementWorkerError, WorkerFailed
+from placement_worker.errors import PlacementWorkerError, WorkerFailed, fault
 from placement_worker.rpc import VERSION, parking
 from placement_worker.rpc.endpoints import Endpoints
 from placement_worker.rpc.parking import Diversion
@@ -56,7 +56,7 @@ def _exposed(method: Callable[..., Any]) -> Any:
             raise
         except Exception as exc:
             LOG.exception('%s failed', method.__name__)
-            raise WorkerFailed(f'{method.__name__} failed in the worker: {type(exc).__name__}: {exc}') from None
+            raise WorkerFailed(f'{method.__name__} failed in the worker: {fault(exc)}') from None
 
     return call
 

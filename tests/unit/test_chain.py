@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from placement_worker import chain, codec
-from placement_worker.errors import Rejected
+from placement_worker.errors import Rejected, fault
 from placement_worker.model import Binding, CheckRequest, ClusterPatch, Node, NodePatch, Spec
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 from tests.requests import node, request
@@ -93,7 +93,7 @@ def test_a_fault_in_a_policy_is_no_decision_of_it():
 
 
 def test_a_policy_that_returns_nothing_is_named():
-    with pytest.raises(TypeError, match=r'^test\.scripted returned NoneType, expected an Outcome$'):
+    with pytest.raises(TypeError, match=r'^test\.scripted returned NoneType, expected an Outcome\b'):
         run(lambda state: None)
 
 
@@ -138,3 +138,20 @@ def test_each_decision_says_how_long_it_took():
 
 def test_details_are_left_out_for_who_wants_none():
     assert run(failing, explain='none').decisions[0].details == {}
+
+
+def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatch):
+    def broken(state):
+        raise KeyError('zone')
+
+    told = []
+    for module in ('acme.policies', 'placement_worker.policies.acme'):
+        monkeypatch.setattr(Scripted, '__module__', module)
+        with pytest.raises(KeyError) as raised:
+            run(broken)
+        told.append(fault(raised.value))
+
+    assert told == [
+        "KeyError: 'zone' (in test.scripted-1.0, a plug-in of acme.policies)",
+        "KeyError: 'zone' (in test.scripted-1.0)",
+    ]
