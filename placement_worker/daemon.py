@@ -124,6 +124,8 @@ def read_again(conf: cfg.ConfigOpts) -> None:
         conf.mutate_config_files()
     except Exception as exc:  # whatever the file that log_config_append names leads to
         LOG.error('The options are read again, but not those of the log: %s', exc)
+    else:
+        LOG.info('The options that may change are read again')
 
 
 class _Reloading:
@@ -201,12 +203,13 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         return _complain(told(exc) + where)
     bodies.guard(lambda: conf.worker.max_request_bytes)
     LOG.info(
-        'Serving %s and %s of exchange %s as %s, with %d processes',
+        'Serving %s and %s of exchange %s as %s, with %d process%s',
         conf.worker.topic,
         conf.worker.slow_topic,
         transport.exchange(conf),
         conf.worker.host,
         conf.worker.workers,
+        '' if conf.worker.workers == 1 else 'es',
     )
     scratch = tempfile.mkdtemp(prefix=f'{PROGRAM}-')
     if isinstance(over, Inventory):

@@ -180,7 +180,8 @@ class Watch:
         self._was_alive = not found
         if not self._is_ready and all(process.serves for process in processes):
             self._is_ready = True
-            LOG.info('All %d processes serve', len(processes))
+            count = len(processes)
+            LOG.info('%s', 'The process serves' if count == 1 else f'All {count} processes serve')
             self._systemd.tell('READY=1')
         if not found:
             self._systemd.tell('WATCHDOG=1')

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import types
 
 import pytest
 from oslo_config import cfg
@@ -89,3 +90,13 @@ def test_while_no_broker_answers_the_log_says_so_and_when_it_is_tried_again(monk
         daemon._declare(conf)
 
     assert caplog.messages == ['No broker answered: 127.0.0.1:1: refused; trying again in 1 s']
+
+
+def test_options_that_are_read_again_leave_a_line_in_the_log(caplog):
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[])
+
+    with caplog.at_level(logging.INFO, 'placement_worker.daemon'):
+        daemon.Worker.reload(types.SimpleNamespace(_conf=conf))
+
+    assert caplog.messages == ['The options that may change are read again']
