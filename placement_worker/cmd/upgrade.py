@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from placement_worker import config, daemon
+from placement_worker.config import strays
 from placement_worker.rpc import durability, publisher, transport
 
 OLDEST_BROKER = '3.10'
@@ -46,6 +47,12 @@ class Checks(upgradecheck.UpgradeCommands):
         daemon.clouds(self._conf)
         publisher.check(self._conf)
         return Result(Code.SUCCESS)
+
+    @failing
+    def strays(self) -> Result:
+        """Nothing stands in the files that nobody reads."""
+        found = strays.found(self._conf.config_file)
+        return Result(Code.WARNING, f'Nobody reads {", ".join(found)}') if found else Result(Code.SUCCESS)
 
     @failing
     def timeouts(self) -> Result:
@@ -85,6 +92,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     _upgrade_checks = (
         ('Configuration', configuration),
+        ('Names of options', strays),
         ('Order of time-outs', timeouts),
         ('Libraries', libraries),
         ('Broker', broker),

@@ -1,11 +1,14 @@
 """The parts of the upgrade check that need no broker; with one: tests/functional/test_health.py."""
 
+import re
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker.cmd import upgrade
+from placement_worker.config import strays
 
 REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == "test"']
 
@@ -56,3 +59,40 @@ def test_a_broker_that_is_too_old_is_told(version, code, words):
 
     assert result.code == code
     assert words in result.details
+
+
+def unread(tmp_path, text):
+    (tmp_path / 'w.conf').write_text(text)
+    return strays.found([str(tmp_path / 'w.conf')])
+
+
+def test_sections_and_options_that_nobody_reads_are_named_with_what_was_meant(tmp_path):
+    text = (
+        '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
+        '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n'
+    )
+
+    assert unread(tmp_path, text) == [
+        '[DEFAULT] transport_uri (did you mean transport_url?)',
+        '[clod] (did you mean cloud?)',
+        '[cloud] inventory_fil (did you mean inventory_file?)',
+        '[nonsense]',
+    ]
+
+
+def test_whatever_an_installed_library_lists_is_no_stray_by_any_of_its_names(tmp_path):
+    text = (
+        '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\nexecutor_thread_pool_size = 3\n'
+        '[oslo_messaging_rabbit]\nssl = true\n[oslo_messaging_tracing]\n'
+        'tracing_enabled = true\n[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
+        '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n'
+    )
+
+    assert unread(tmp_path, text) == []
+
+
+@pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
+def test_the_samples_hold_no_strays_when_their_options_are_set(tmp_path, sample):
+    text = (Path(__file__).parents[3] / 'conf' / sample).read_text()
+
+    assert unread(tmp_path, re.sub(r'^#(?=[a-z_]+ = )', '', text, flags=re.MULTILINE)) == []
