@@ -59,7 +59,9 @@ class Check(Command):
         """Print one JSON reply a line, in order; a bad line gives an error object, and the rest goes on."""
         for path in args.files:
             with open(sys.stdin.fileno() if path == '-' else path, 'rb', closefd=path != '-') as lines:
-                for line in filter(None, map(bytes.strip, lines)):
+                for number, line in enumerate(filter(None, map(bytes.strip, lines))):
+                    if not number and line[:1] not in b'{[':
+                        self.complain(f'{path} does not begin with a JSON object, as lines do; without --lines YAML is read')
                     status, answer = _check_line(caller, line, args.explain)
                     self.say(msgspec.json.encode(answer).decode())
                     yield status

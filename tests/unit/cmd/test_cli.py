@@ -221,6 +221,16 @@ def test_lines_are_answered_line_by_line_and_a_bad_one_does_not_stop_the_rest(ru
     assert all(', ' not in line.split('"decisions"')[0] for line in out.splitlines()[:1])
 
 
+def test_yaml_that_is_given_as_lines_is_told_once_how_it_is_read(run):
+    status, out, err = run('check', '--lines', 'f', f=yaml.safe_dump(GOOD))
+
+    assert status == 2
+    assert err == (
+        'placement-policy check: f does not begin with a JSON object, as lines do; without --lines YAML is read\n'
+    )
+    assert {json.loads(line)['error']['type'] for line in out.splitlines()} == {'InvalidRequest'}
+
+
 def test_lines_refuse_what_the_worker_refuses_in_the_same_words(run):
     rows = [row for row in TABLE if isinstance(row.sent, dict)]
 
