@@ -61,7 +61,9 @@ class Check(Command):
             with open(sys.stdin.fileno() if path == '-' else path, 'rb', closefd=path != '-') as lines:
                 for number, line in enumerate(filter(None, map(bytes.strip, lines))):
                     if not number and line[:1] not in b'{[':
-                        self.complain(f'{path} does not begin with a JSON object, as lines do; without --lines YAML is read')
+                        self.complain(
+                            f'{path} does not begin with a JSON object, as lines do; without --lines YAML is read'
+                        )
                     status, answer = _check_line(caller, line, args.explain)
                     self.say(msgspec.json.encode(answer).decode())
                     yield status
