@@ -281,6 +281,9 @@ def _declare(conf: cfg.ConfigOpts) -> None:
         before_sleep=_trying_again,
     )
     patiently(durability.declare, conf, target, queues(conf))
+    own = f'{conf.worker.topic}.{conf.worker.host}'
+    if durability.consumers(conf, target, own):  # before our processes begin
+        LOG.warning('Somebody consumes %s already: each worker of a topic needs a [worker] host of its own', own)
 
 
 def _trying_again(state: tenacity.RetryCallState) -> None:

@@ -53,6 +53,14 @@ def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
         _see_that_we_may_reply(connection)
 
 
+def consumers(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
+    """How many consumers a queue has that is there; 0 where the driver does not tell."""
+    if not target.transport.startswith('rabbit'):
+        return 0
+    with transport.open_connection(conf, target) as connection:
+        return int(connection.channel().queue_declare(queue, passive=True).consumer_count)
+
+
 class Findings(NamedTuple):
     """What a broker has of exchange and queues."""
 

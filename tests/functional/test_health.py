@@ -133,6 +133,15 @@ def test_a_ping_by_host_reaches_that_worker_alone_and_is_told_when_there_is_none
     assert f'No worker answered on topic {first.topic}.host-2 within 1 s' in gone.stderr
 
 
+def test_a_second_worker_of_the_same_host_is_told_in_its_log_and_the_first_is_not(start):
+    first = start(host='host-1')
+    second = start(host='host-1', topic=first.topic)
+
+    warning = f'Somebody consumes {first.topic}.host-1 already: each worker of a topic needs a [worker] host'
+    _wait_for(lambda: second.log.exists() and warning in second.log.read_text())
+    assert warning not in first.log.read_text()
+
+
 def test_systemd_hears_ready_when_all_processes_serve_then_the_watchdog_and_stopping_at_the_end(start, systemd, file):
     worker = start(workers=2)
 
@@ -344,8 +353,10 @@ def test_the_upgrade_check_warns_of_another_driver(tmp_path):
     assert results(done)['Broker'][1].startswith('The driver is fake: ')
 
 
-@pytest.mark.parametrize('content', ['hello', None])
-def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(tmp_path, content):
+@pytest.mark.parametrize(
+    ('content', 'words'), [('hello', 'Failed to parse '), (None, 'there is no such file; see what --config-file')]
+)
+def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(tmp_path, content, words):
     file = tmp_path / 'worker.conf'
     if content is not None:
         file.write_text(content)
@@ -353,7 +364,8 @@ def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(tm
     status, done = upgrade_check(file)
 
     assert (status, done.stdout) == (2, '')
-    assert done.stderr.startswith('placement-worker-status: Failed to ')
+    assert done.stderr.startswith('placement-worker-status: ')
+    assert words in done.stderr
     assert done.stderr.count('\n') == 1
 
 
