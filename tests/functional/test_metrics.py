@@ -226,7 +226,7 @@ def test_a_port_that_is_taken_is_told_in_a_line(scraped, tmp_path, broker_url):
     assert other.process.wait(30) == 2
     assert other.stderr.read_text() == (
         f'placement-worker: [metrics] address 127.0.0.1 and port {scraped.port} cannot be used: Address already in '
-        'use\n'
+        f'use (read: {other.config})\n'
     )
     assert list(tmp_path.glob('placement-worker-metrics-*')) == []
 
