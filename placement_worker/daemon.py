@@ -282,7 +282,7 @@ def _declare(conf: cfg.ConfigOpts) -> None:
     )
     patiently(durability.declare, conf, target, queues(conf))
     own = f'{conf.worker.topic}.{conf.worker.host}'
-    if durability.consumers(conf, target, own):  # before our processes begin
+    if patiently(durability.consumers, conf, target, own):  # before our processes begin
         LOG.warning('Somebody consumes %s already: each worker of a topic needs a [worker] host of its own', own)
 
 
