@@ -71,6 +71,9 @@ class Outcome:
     cluster: ClusterPatch | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        _see_that_patches_fit(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Bond:
@@ -79,6 +82,21 @@ class Bond:
     data: Mapping[str, Any]
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
     cluster: ClusterPatch | None = None
+
+    def __post_init__(self) -> None:
+        _see_that_patches_fit(self)
+
+
+def _see_that_patches_fit(what: Outcome | Bond) -> None:
+    """A plug-in that gives something else hears of it here, and not whoever reads the reply.
+
+    :raises TypeError: a node's patch is no NodePatch, or the cluster's no ClusterPatch.
+    """
+    for node_id, patch in what.nodes.items():
+        if not isinstance(patch, NodePatch):
+            raise TypeError(f'nodes[{node_id!r}] is to be a NodePatch, got {type(patch).__name__}')
+    if what.cluster is not None and not isinstance(what.cluster, ClusterPatch):
+        raise TypeError(f'cluster is to be a ClusterPatch, got {type(what.cluster).__name__}')
 
 
 def skipped(reason: str) -> Outcome:

@@ -1,13 +1,15 @@
 """The chain: order, what each policy sees, and what a failure leaves."""
 
 import itertools
+import re
+from functools import partial
 
 import pytest
 
 from placement_worker import chain, codec
 from placement_worker.errors import Rejected, fault
 from placement_worker.model import Binding, CheckRequest, ClusterPatch, Node, NodePatch, Spec
-from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
+from placement_worker.policies.base import BEFORE, Bond, Outcome, Policy, State, on, skipped
 from tests.requests import node, request
 
 
@@ -155,3 +157,16 @@ def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatc
         "KeyError: 'zone' (in test.scripted-1.0, a plug-in of acme.policies)",
         "KeyError: 'zone' (in test.scripted-1.0)",
     ]
+
+
+@pytest.mark.parametrize('made', [partial(Outcome, 'APPLIED', 'x'), partial(Bond, {})])
+@pytest.mark.parametrize(
+    ('given', 'told'),
+    [
+        ({'nodes': {'n1': {'data': {}}}}, "nodes['n1'] is to be a NodePatch, got dict"),
+        ({'cluster': {'data': {}}}, 'cluster is to be a ClusterPatch, got dict'),
+    ],
+)
+def test_a_policy_that_gives_patches_of_another_kind_hears_of_it_itself(made, given, told):
+    with pytest.raises(TypeError, match=f'^{re.escape(told)}$'):
+        made(**given)
