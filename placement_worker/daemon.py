@@ -37,6 +37,7 @@ from placement_worker.rpc.publisher import Publisher
 
 PROGRAM = 'placement-worker'
 BROKER_WAIT_MAX_S = 10
+CLOSE_S = 2
 QUIET = ('amqp=ERROR', 'stevedore=CRITICAL')
 """Loggers that warn of what is no fault, or of what we tell ourselves."""
 FAULTS = (cfg.Error, errors.PlacementWorkerError, OSError, UnicodeDecodeError)
@@ -104,8 +105,7 @@ class Worker(cotyledon.Service):
         """Take no more requests, give back those that wait, and answer those in work."""
         with ThreadPoolExecutor(len(self._servers)) as stopping:
             list(stopping.map(_stop, [one for one, _ in self._servers]))
-        for connection in self._transports:
-            connection.cleanup()
+        _close(self._transports)
         self._publish()  # or what was in work at the last turn would grow old in a process that has ended
 
     def _publish(self) -> None:
@@ -165,6 +165,7 @@ def _server_class(
 
     def forward(message: Any, to: str) -> None:
         with transport.open_connection(conf, address) as connection:
+            durability.declare_queue(conf, address, connection, to)  # it may have been deleted
             parking.forward(connection, message, to)
 
     return functools.partial(
@@ -182,6 +183,16 @@ def _stop(one: Any) -> None:
     if one.listener is not None:
         one.stop()
         one.wait()
+
+
+def _close(transports: Sequence[Any]) -> None:
+    """Close transports, for `CLOSE_S` at most: those that lost their broker would wait until it is back."""
+    closing = [threading.Thread(target=one.cleanup, daemon=True) for one in transports]
+    for thread in closing:
+        thread.start()
+    deadline = time.monotonic() + CLOSE_S
+    for thread in closing:
+        thread.join(max(0, deadline - time.monotonic()))
 
 
 def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
@@ -233,7 +244,13 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
 
 def _watch(conf: cfg.ConfigOpts, board: liveness.Board) -> liveness.Watch:
     """Who judges the processes, with the bounds of the configuration."""
-    bounds = liveness.Bounds(conf.worker.liveness_poll_age_s, conf.worker.liveness_request_age_s)
+    worker = conf.worker
+    bounds = liveness.Bounds(
+        poll_age_s=worker.liveness_poll_age_s,
+        request_age_s=worker.liveness_request_age_s,
+        reconnect_age_s=worker.liveness_reconnect_age_s,
+        disconnected_s=worker.readiness_disconnected_s,
+    )
     return liveness.Watch(board, bounds, liveness.Systemd.of(os.environ), conf.worker.liveness_file)
 
 

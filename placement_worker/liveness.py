@@ -11,6 +11,7 @@ import contextlib
 import datetime
 import json
 import logging
+import math
 import os
 import socket
 import threading
@@ -18,36 +19,51 @@ import time
 from collections.abc import Callable, MutableMapping, MutableSequence, Sequence
 from typing import Any, NamedTuple, Self
 
-PUBLISH_S = 0.5
+PUBLISH_S = 2
 JUDGE_S = 5
 JUDGE_LEAST_S = 0.1
 TELL_TIMEOUT_S = 1
-CELLS = 4
-"""Numbers that a process has on the board: process id, last poll, oldest request in work, whether it serves."""
+CELLS = 5
+"""Numbers per process: its id, last poll, oldest request, whether it serves, loss of its connection."""
 LOG = logging.getLogger(__name__)
 
 
 class Pulse(NamedTuple):
-    """Of one server: when it last polled, and since when its oldest request is in work, on the monotonic clock."""
+    """The state of one server, on the monotonic clock.
+
+    `polled_at`: its last poll. `begun_at`: the start of its oldest request in progress; None without one.
+    `disconnected_at`: the loss of its connection to the broker; None while it is connected.
+    """
 
     polled_at: float
     begun_at: float | None
+    disconnected_at: float | None
 
 
 class Process(NamedTuple):
-    """What the board says of one process; ages in seconds, None without a request in work."""
+    """The state of one process, as the board has it.
+
+    Ages in seconds: `request_age_s` is None without a request in progress, `disconnected_s` while it is connected.
+    """
 
     pid: int
     serves: bool
     poll_age_s: float
     request_age_s: float | None
+    disconnected_s: float | None
 
 
 class Bounds(NamedTuple):
-    """How old the last poll and the oldest request in work may be, in seconds."""
+    """The greatest ages of a worker that is alive and ready, in seconds.
+
+    `poll_age_s`: of the last poll while connected. `request_age_s`: of the oldest request in progress.
+    `reconnect_age_s`: of the last poll while disconnected; 0: any. `disconnected_s`: of the loss of the connection.
+    """
 
     poll_age_s: float
     request_age_s: float
+    reconnect_age_s: float
+    disconnected_s: float
 
 
 class Board:
@@ -63,7 +79,7 @@ class Board:
         """
         self._cells = cells
         for start in range(0, len(cells), CELLS):
-            cells[start : start + CELLS] = [0, now, 0, 0]
+            cells[start : start + CELLS] = [0, now, 0, 0, 0]
 
     def begin(self, number: int, pid: int) -> None:
         """A process starts, maybe in the place of one that died.
@@ -71,7 +87,8 @@ class Board:
         The last poll stays that of the dead one: processes that die as soon as they start are not alive.
         """
         start = number * CELLS
-        self._cells[start], self._cells[start + 2], self._cells[start + 3] = pid, 0, 0
+        self._cells[start] = pid
+        self._cells[start + 2 : start + CELLS] = [0] * (CELLS - 2)
 
     def publish(self, number: int, pulses: Sequence[Pulse | None], now: float) -> None:
         """Write down what the servers of a process say.
@@ -80,33 +97,64 @@ class Board:
         """
         there = [pulse for pulse in pulses if pulse is not None]
         begun = [pulse.begun_at for pulse in there if pulse.begun_at is not None]
+        lost = [pulse.disconnected_at for pulse in there if pulse.disconnected_at is not None]
         start = number * CELLS
         self._cells[start + 1] = min((pulse.polled_at for pulse in there), default=now)
         self._cells[start + 2] = min(begun, default=0)
         self._cells[start + 3] = len(there) == len(pulses)
+        self._cells[start + 4] = min(lost, default=0)
 
     def read(self, now: float) -> list[Process]:
         """All processes as they are."""
         rows = [self._cells[start : start + CELLS] for start in range(0, len(self._cells), CELLS)]
+
+        def age(at: float) -> float | None:
+            return max(0, now - at) if at else None
+
         return [
-            Process(int(pid), bool(serves), max(0, now - polled_at), max(0, now - begun_at) if begun_at else None)
-            for pid, polled_at, begun_at, serves in rows
+            Process(int(pid), bool(serves), max(0, now - polled_at), age(begun_at), age(disconnected_at))
+            for pid, polled_at, begun_at, serves, disconnected_at in rows
         ]
 
 
 def faults(processes: Sequence[Process], bounds: Bounds, stopping: bool = False) -> list[str]:
-    """What is wrong with them, in words; a worker that stops polls no more, and may."""
+    """Return the reasons why a worker is not alive.
+
+    :param stopping: whether the worker stops, and need not poll.
+    """
     found = []
     for process in processes:
-        who = f'process {process.pid}' if process.pid else 'a process that has not started'
-        if not stopping and process.poll_age_s > bounds.poll_age_s:
-            found.append(f'{who} last polled {process.poll_age_s:.1f} s ago, allowed are {bounds.poll_age_s:g} s')
+        who = _named(process)
+        poll_age_s = bounds.poll_age_s if process.disconnected_s is None else bounds.reconnect_age_s or math.inf
+        if not stopping and process.poll_age_s > poll_age_s:
+            found.append(f'{who} last polled {process.poll_age_s:.1f} s ago, allowed are {poll_age_s:g} s')
         if process.request_age_s is not None and process.request_age_s > bounds.request_age_s:
             found.append(
                 f'{who} has a request in work for {process.request_age_s:.1f} s, allowed are '
                 f'{bounds.request_age_s:g} s'
             )
     return found
+
+
+def unready(processes: Sequence[Process], bounds: Bounds, stopping: bool = False) -> list[str]:
+    """Return the reasons why a worker is not ready for requests.
+
+    :param stopping: whether the worker stops.
+    """
+    found = ['the worker is stopping'] if stopping else []
+    for process in processes:
+        if not process.serves:
+            found.append(f'{_named(process)} has not reached the broker yet')
+        elif process.disconnected_s is not None and process.disconnected_s > bounds.disconnected_s:
+            found.append(
+                f'{_named(process)} has had no broker connection for {process.disconnected_s:.1f} s, allowed are '
+                f'{bounds.disconnected_s:g} s'
+            )
+    return found
+
+
+def _named(process: Process) -> str:
+    return f'process {process.pid}' if process.pid else 'a process that has not started'
 
 
 class Systemd:
@@ -141,7 +189,7 @@ def utcnow() -> datetime.datetime:
 
 
 class Watch:
-    """The parent's judgement, every few seconds in a thread of its own: told to systemd, and written to a file."""
+    """The parent's judgement, every few seconds in a thread: logged, sent to systemd, and written to a file."""
 
     def __init__(
         self,
@@ -155,7 +203,8 @@ class Watch:
     ) -> None:
         self._board, self._bounds, self._systemd, self._file = board, bounds, systemd, file
         self._monotonic, self._clock = monotonic, clock
-        self._was_alive, self._is_ready, self._is_stopping, self._could_write = True, False, False, True
+        self._was_alive, self._was_ready, self._has_served = True, False, False
+        self._is_stopping, self._could_write = False, True
         self._halt: Callable[[], None] = lambda: None
 
     @property
@@ -173,19 +222,16 @@ class Watch:
         """Judge once, and tell; returns whether the worker is alive."""
         processes = self._board.read(self._monotonic())
         found = faults(processes, self._bounds, self._is_stopping)
+        missing = unready(processes, self._bounds, self._is_stopping)
         if found and self._was_alive:
             LOG.error('The worker is not alive: %s', '; '.join(found))
         elif not found and not self._was_alive:
             LOG.info('The worker is alive again')
         self._was_alive = not found
-        if not self._is_ready and all(process.serves for process in processes):
-            self._is_ready = True
-            count = len(processes)
-            LOG.info('%s', 'The process serves' if count == 1 else f'All {count} processes serve')
-            self._systemd.tell('READY=1')
+        self._note_readiness(missing, len(processes))
         if not found:
             self._systemd.tell('WATCHDOG=1')
-        self._write(processes, found)
+        self._write(processes, found, missing)
         return not found
 
     def stopping(self) -> None:
@@ -200,20 +246,41 @@ class Watch:
             with contextlib.suppress(OSError):
                 os.unlink(self._file)
 
-    def _write(self, processes: Sequence[Process], found: Sequence[str]) -> None:
+    def _note_readiness(self, missing: Sequence[str], processes: int) -> None:
+        """Report that the worker has become ready or unready; systemd waits for READY=1 only once."""
+        if missing and self._was_ready and not self._is_stopping:
+            LOG.warning('The worker is not ready: %s', '; '.join(missing))
+            self._systemd.tell(f'STATUS=Not ready: {missing[0]}')
+        elif not missing and not self._has_served:
+            LOG.info('%s', 'The process serves' if processes == 1 else f'All {processes} processes serve')
+            self._systemd.tell('READY=1')
+            self._has_served = True
+        elif not missing and not self._was_ready:
+            LOG.info('The worker is ready again')
+            self._systemd.tell('STATUS=Ready')
+        self._was_ready = not missing
+
+    def _write(self, processes: Sequence[Process], found: Sequence[str], missing: Sequence[str]) -> None:
         if not self._file:
             return
-        said = {
+        state = {
             'checked_at': self._clock().isoformat(),
             'alive': not found,
             'reasons': found,
+            'ready': not missing,
+            'missing': missing,
             'processes': [
-                {'pid': one.pid, 'poll_age_s': _rounded(one.poll_age_s), 'request_age_s': _rounded(one.request_age_s)}
+                {
+                    'pid': one.pid,
+                    'poll_age_s': _rounded(one.poll_age_s),
+                    'request_age_s': _rounded(one.request_age_s),
+                    'disconnected_s': _rounded(one.disconnected_s),
+                }
                 for one in processes
             ],
         }
         try:
-            write(self._file, said)
+            write(self._file, state)
         except OSError as exc:
             if self._could_write:
                 LOG.error('[worker] liveness_file cannot be written: %s', exc)
@@ -238,25 +305,29 @@ def write(file: str, said: Any) -> None:
     os.replace(beside, file)
 
 
-def complaint(file: str, max_age_s: float, now: datetime.datetime) -> str | None:
-    """Why the worker that writes this file is not alive; None if it is.
+def complaint(file: str, max_age_s: float, now: datetime.datetime, *, ready: bool = False) -> str | None:
+    """Return why the worker that writes this file is not alive, or not ready; None if it is.
 
-    :param max_age_s: how long ago it may have been written. So far in the future is no better: the clock was set.
+    :param max_age_s: the greatest age of the file, in seconds. So far in the future is no better: the clock was set.
+    :param ready: whether it has to be ready as well.
     """
     try:
         with open(file, encoding='utf-8') as written:
-            said = json.load(written)
-        checked_at = datetime.datetime.fromisoformat(said['checked_at'])
+            state = json.load(written)
+        checked_at = datetime.datetime.fromisoformat(state['checked_at'])
         age_s = (now - checked_at).total_seconds()
-        is_alive, reasons = said['alive'], '; '.join(said.get('reasons', []))
+        answers = [('alive', state['alive'], '; '.join(state.get('reasons', [])))]
+        if ready:
+            answers.append(('ready', state['ready'], '; '.join(state.get('missing', []))))
     except OSError as exc:
         return f'{file}: {exc.strerror}: placement-worker does not run, or has another [worker] liveness_file'
     except (ValueError, KeyError, TypeError, AttributeError):
         return f'{file} is not what placement-worker writes'
     if abs(age_s) > max_age_s:
         return f'{file} was written {age_s:.0f} s ago, allowed are {max_age_s:g} s'
-    if is_alive is not True:
-        return f'The worker is not alive: {reasons or "it does not say why"}'
+    for name, answer, reasons in answers:
+        if answer is not True:
+            return f'The worker is not {name}: {reasons or "it does not say why"}'
     return None
 
 

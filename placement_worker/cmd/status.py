@@ -1,18 +1,21 @@
-"""placement-worker-status: whether the worker is alive, and whether it may be upgraded."""
+"""placement-worker-status: whether the worker is alive or ready, and whether it may be upgraded."""
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from placement_worker import liveness
 
 PROGRAM = 'placement-worker-status'
-DEAD = 1
+FAILED = 1
+PROBES = {'liveness': 'alive', 'readiness': 'ready'}
 USAGE = f"""usage: {PROGRAM} liveness --file FILE [--max-age SECONDS]
+       {PROGRAM} readiness --file FILE [--max-age SECONDS]
        {PROGRAM} [--config-file FILE] upgrade check [--json]
 
 liveness: see in the file that [worker] liveness_file names whether the worker on this machine is alive.
     Exit status: 0 it is, 1 it is not, 2 wrong arguments.
+readiness: check in the same file whether it is connected to the broker as well, and can take requests.
+    Exit status: as for liveness.
 upgrade check: see whether a worker of this version can start: configuration, broker, queues, libraries, time-outs.
     Exit status: 0 it can, 1 it can but look at the warnings, 2 it cannot, 255 the check itself failed.
 """
@@ -24,8 +27,8 @@ def main() -> int:
     if not arguments or arguments[0] in ('-h', '--help'):
         print(USAGE, end='')  # noqa: T201
         return 0
-    if arguments[0] == 'liveness':
-        return _liveness(arguments[1:])
+    if arguments[0] in PROBES:
+        return _probe(*arguments)
     # Only now: a probe of a container runs often, and needs none of this.
     from placement_worker.cmd import threads  # noqa: PLC0415
 
@@ -35,19 +38,20 @@ def main() -> int:
     return upgrade.run(PROGRAM, arguments)
 
 
-def _liveness(arguments: Sequence[str]) -> int:
-    """0 if the file is fresh and says so, else one line that says why not."""
-    parser = argparse.ArgumentParser(prog=f'{PROGRAM} liveness', description='See whether the worker is alive.')
+def _probe(name: str, *arguments: str) -> int:
+    """Return 0 if the file is fresh and says so; else print one line with the reason."""
+    about = f'Check whether the worker is {PROBES[name]}.'
+    parser = argparse.ArgumentParser(prog=f'{PROGRAM} {name}', description=about)
     parser.add_argument('--file', metavar='FILE', required=True, help='what [worker] liveness_file names')
     parser.add_argument(
         '--max-age', metavar='SECONDS', type=_seconds, default=60, help='how old the file may be; default: 60'
     )
     args = parser.parse_args(arguments)
-    wrong = liveness.complaint(args.file, args.max_age, liveness.utcnow())
+    wrong = liveness.complaint(args.file, args.max_age, liveness.utcnow(), ready=name == 'readiness')
     if wrong is None:
         return 0
-    print(f'{PROGRAM} liveness: {wrong}', file=sys.stderr)  # noqa: T201
-    return DEAD
+    print(f'{PROGRAM} {name}: {wrong}', file=sys.stderr)  # noqa: T201
+    return FAILED
 
 
 def _seconds(text: str) -> float:

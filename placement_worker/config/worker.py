@@ -68,9 +68,22 @@ OPTIONS = [
     cfg.IntOpt(
         'liveness_poll_age_s',
         default=30,
-        min=1,
+        min=8,
         help='How long ago, in seconds, each process may have looked for requests and still counts as alive. A '
-        'process does that many times a second, also while all its threads are busy or the broker is away.',
+        'process does that every three seconds, also while all its threads are busy.',
+    ),
+    cfg.IntOpt(
+        'liveness_reconnect_age_s',
+        default=0,
+        min=0,
+        help='The same, in seconds, while the process has no broker connection, when each try to reconnect may take '
+        'ten seconds; 0: any time. An outage of the broker must not restart every worker.',
+    ),
+    cfg.IntOpt(
+        'readiness_disconnected_s',
+        default=30,
+        min=1,
+        help='How long, in seconds, a process may be without a broker connection in a worker that counts as ready.',
     ),
     cfg.IntOpt(
         'liveness_request_age_s',
@@ -82,7 +95,7 @@ OPTIONS = [
     cfg.StrOpt(
         'liveness_file',
         help='A file that is written anew every few seconds, for probes of containers: placement-worker-status '
-        'liveness reads it. Its folder has to be writable for the worker. None by default.',
+        'liveness and readiness read it. Its folder has to be writable for the worker. None by default.',
     ),
     cfg.IntOpt(
         'max_nodes_per_cluster',

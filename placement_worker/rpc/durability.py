@@ -53,6 +53,15 @@ def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
         _see_that_we_may_reply(connection)
 
 
+def declare_queue(conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str) -> None:
+    """Declare one queue of a worker on an open connection.
+
+    :param target: as for `declare`.
+    :raises QueueMismatch: the broker has the queue with other arguments.
+    """
+    _Layout(conf, target).declare_queue(connection, queue)
+
+
 def consumers(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
     """How many consumers a queue has that is there; 0 where the driver does not tell."""
     if not target.transport.startswith('rabbit'):

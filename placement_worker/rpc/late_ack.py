@@ -8,13 +8,18 @@ All of oslo.messaging's private names that this project uses are used here, and 
 when a release changes them. What they are for: a connection that listens, with consumers for the topic and for the
 topic of this server alone; the message objects that know how to reply; the adapter whose thread polls.
 
-Only that thread touches the connection, as kombu demands: acknowledging and giving back are put into a queue that it
-empties, at the latest after `POLL_S`.
+Only that thread touches the connection, as kombu demands: acknowledging and giving back are put into a
+queue, and the thread is woken to empty it. It also reconnects: oslo.messaging's own reconnection in
+`consume` gives up when the timeout of `consume` has passed, before it has tried every host.
 """
 
 import collections
+import contextlib
 import logging
+import os
 import queue
+import random
+import select
 import sys
 import threading
 import time
@@ -32,7 +37,12 @@ from placement_worker.observing import Traffic, Unheard
 from placement_worker.rpc.parking import RETRIED, Diversion
 
 LOG = logging.getLogger(__name__)
-POLL_S = 0.02  # how long an acknowledgement may wait for the thread that polls; idle, it costs 1 % of a CPU
+POLL_S = 3.0  # the longest wait of the polling thread, a quarter of the heartbeat; operations and deliveries wake it
+DRAIN_S = 0.02  # the longest wait for the rest of a frame that has begun to arrive
+STOPPING_PAUSE_S = 0.02  # between two looks for the end of requests in flight, without a connection
+RECONNECT_PAUSE_S = 0.5  # between two attempts; doubled at random, so that workers do not return all at once
+WARN_DISCONNECTED_S = 30  # the period of warnings while no host of the broker answers
+BIND_S = 10  # the period of binding the queues again, in case the exchange was deleted
 ACKNOWLEDGED_S = 5  # how long to wait until the broker was told that a request was put aside
 REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
 
@@ -77,14 +87,10 @@ class LateAckServer(rpc_server.RPCServer):
                 type(driver).__name__,
             )
             return super()._create_listener()
-        connection = driver._get_connection(driver_common.PURPOSE_LISTEN)
+        connection = ListenConnection(driver._get_connection(driver_common.PURPOSE_LISTEN))
         listener = LateAckListener(driver, connection, traffic=self._traffic)
         for topic in (self._target.topic, f'{self._target.topic}.{self._target.server}'):
-            connection.declare_topic_consumer(
-                exchange_name=driver._get_exchange(self._target),
-                topic=topic,
-                callback=listener,
-            )
+            connection.add_consumer(driver._get_exchange(self._target), topic, listener)
         return base.PollStyleListenerAdapter(listener, batch_size=1, batch_timeout=None)
 
     def _process_incoming(self, incoming: list[Any]) -> None:
@@ -162,16 +168,16 @@ class LateAckServer(rpc_server.RPCServer):
 
 
 def pulse(server: Any) -> Pulse | None:
-    """When an RPC server last polled, and since when its oldest request is in work; None before it listens.
+    """Return the pulse of an RPC server, or None before it listens.
 
-    The stock server does not tell: it is taken to have polled just now, and to have nothing in work.
+    The stock server reports none: it counts as connected, as polling now, and as idle.
     """
     if server.listener is None:
         return None
     listener = getattr(server.listener, '_poll_style_listener', None)
     if not isinstance(listener, LateAckListener):
-        return Pulse(time.monotonic(), None)
-    return Pulse(listener.polled_at, listener.in_work.oldest())
+        return Pulse(time.monotonic(), None, None)
+    return Pulse(listener.polled_at, listener.in_work.oldest(), listener.disconnected_at)
 
 
 class InWork:
@@ -273,16 +279,145 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         return waited
 
 
+class ListenConnection:
+    """A connection of the driver that consumes, and that reconnects to one host of the broker at a time.
+
+    It replaces `consume` of the driver's connection. That cannot be woken, and its way of reconnecting
+    cannot be bounded: within a short timeout it never leaves a dead host, and within a long one it neither
+    stops nor reports. Any error of the connection or of its channel loses the connection: the broker then
+    requeues what was not acknowledged.
+
+    :param context: of the driver, for listening.
+    """
+
+    def __init__(self, context: Any, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._context = context
+        self._connection = context.connection
+        self._connection.max_retries = 0  # one attempt per `reconnect`
+        self._monotonic = monotonic
+        self._consumes = False
+        self._bound_at = monotonic()
+        self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._ready: Any = None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether no error was seen since the broker was last reached."""
+        return bool(self._amqp.connected)
+
+    @property
+    def host(self) -> str:
+        """The host that is connected to, or tried next."""
+        return f'{self._amqp.hostname}:{self._amqp.port}'
+
+    @property
+    def _amqp(self) -> Any:
+        """The connection of kombu."""
+        return self._connection.connection
+
+    def add_consumer(self, exchange: str, topic: str, callback: Callable[[Any], None]) -> None:
+        """Declare exchange and queue of a topic; the next `wait` begins to consume it."""
+        self._connection.declare_topic_consumer(exchange_name=exchange, topic=topic, callback=callback)
+
+    def wake(self) -> None:
+        """End the `wait` of the other thread, or its next one."""
+        with contextlib.suppress(BlockingIOError, OSError):  # it is awake, or closed
+            os.write(self._waker, b'.')
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until woken or until something arrives; deliveries reach the callback of their consumer.
+
+        :raises Exception: of kombu, py-amqp or the socket: the connection is lost.
+        """
+        try:
+            if not self._consumes:
+                self._consume()
+            elif self._monotonic() - self._bound_at > BIND_S:
+                self._bind()
+            if self._has_input(timeout_s):
+                self._drain()
+            if self._connection._heartbeat_supported_and_enabled():
+                self._connection._heartbeat_check()
+        except Exception:
+            self._lose()
+            raise
+
+    def reconnect(self) -> None:
+        """Connect to one host and declare the consumers again; after an error the next call tries the next host.
+
+        :raises Exception: of kombu, py-amqp or the socket: the host does not serve.
+        """
+        try:
+            self._connection.ensure_connection()
+        except Exception:
+            self._lose()
+            self._amqp.maybe_switch_next()
+            raise
+
+    def cancel_consumers(self) -> None:
+        """Receive no further deliveries, not even after reconnecting."""
+        consumers = dict(self._connection._consumers)
+        self._connection._consumers.clear()
+        for consumer, tag in consumers.items():
+            try:
+                consumer.cancel(tag)
+            except Exception as exc:  # a lost connection has no consumers
+                LOG.warning('Failed to cancel a consumer: %s', exc)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._context.close()
+        os.close(self._woken)
+        os.close(self._waker)
+
+    def _consume(self) -> None:
+        for consumer, tag in self._connection._consumers.items():
+            consumer.consume(self._connection, tag=tag)
+        self._ready = select.poll()
+        self._ready.register(self._woken, select.POLLIN)
+        self._ready.register(self._amqp.connection.sock, select.POLLIN)
+        self._consumes, self._bound_at = True, self._monotonic()
+
+    def _bind(self) -> None:
+        """Bind the queues again: a deleted exchange takes the bindings along, and consumers get no notice of that.
+
+        Nothing is waited for. If the exchange is missing, the broker closes the channel, and the connection is lost;
+        reconnecting declares everything.
+        """
+        for consumer in self._connection._consumers:
+            consumer.queue.queue_bind(nowait=True)
+        self._bound_at = self._monotonic()
+
+    def _has_input(self, timeout_s: float) -> bool:
+        """Wait for input of the broker, unless woken before."""
+        pending = getattr(self._amqp.connection.sock, 'pending', None)  # TLS may hold decrypted input back
+        if pending is not None and pending():
+            return True
+        found = [file for file, _ in self._ready.poll(timeout_s * 1000)]
+        if self._woken in found:
+            os.read(self._woken, select.PIPE_BUF)
+        return found not in ([], [self._woken])
+
+    def _drain(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            self._amqp.drain_events(timeout=DRAIN_S)
+
+    def _lose(self) -> None:
+        """Drop the socket without a goodbye, for which a dead host would let this thread wait."""
+        self._consumes = False
+        self._amqp.collect()
+
+
 class LateAckListener(base.PollStyleListener):
     """Takes deliveries of one connection and settles them when told.
 
-    All but `do` and `in_work` belongs to the polling thread; others may read `polled_at`.
+    All but `do` and `in_work` belongs to the polling thread; others may read `polled_at` and `disconnected_at`.
     """
 
     def __init__(
         self,
         driver: Any,
-        connection: Any,
+        connection: ListenConnection,
         monotonic: Callable[[], float] = time.monotonic,
         traffic: Traffic | None = None,
     ) -> None:
@@ -292,6 +427,8 @@ class LateAckListener(base.PollStyleListener):
         self._traffic = traffic or Unheard()
         self.in_work = InWork(monotonic, self._traffic)
         self.polled_at = monotonic()
+        self.disconnected_at: float | None = None
+        self._warned_at = 0.0
         self._monotonic = monotonic
         self._connection = connection
         self._arrived: collections.deque[LateAckRequest] = collections.deque()
@@ -331,14 +468,12 @@ class LateAckListener(base.PollStyleListener):
                     return []
             elif self._arrived:
                 return [self._arrived.popleft()]
-            try:
-                self._connection.consume(timeout=POLL_S)
-            except driver_common.Timeout:
-                continue
+            self._wait()
 
     def stop(self) -> None:
         """Take no more, give back what nobody has begun, go on until the rest is settled."""
         self._stopping.set()
+        self._connection.wake()
 
     def cleanup(self) -> None:
         """Close the connection."""
@@ -347,6 +482,7 @@ class LateAckListener(base.PollStyleListener):
     def do(self, operation: Callable[[], None]) -> None:
         """Have something done in the polling thread."""
         self._operations.put(operation)
+        self._connection.wake()
 
     def acknowledge(self, request: LateAckRequest) -> None:
         """Tell the broker that a request is done, and remember that: if it does not hear, it comes again."""
@@ -379,6 +515,34 @@ class LateAckListener(base.PollStyleListener):
             return True
         return False
 
+    def _wait(self) -> None:
+        """Wait for a delivery or an operation, or try to reconnect: a few seconds at most."""
+        if self._connection.is_connected:
+            try:
+                self._connection.wait(POLL_S)
+            except Exception as exc:
+                LOG.warning('Lost the connection to the broker at %s: %s', self._connection.host, exc)
+                self.disconnected_at = self._warned_at = self._monotonic()
+        elif self._stopping.is_set():  # the broker has requeued everything; a new connection could settle nothing
+            time.sleep(STOPPING_PAUSE_S)
+        else:
+            self._reconnect()
+
+    def _reconnect(self) -> None:
+        now = self._monotonic()
+        lost_at = self.disconnected_at = self.disconnected_at or now
+        host = self._connection.host
+        try:
+            self._connection.reconnect()
+        except Exception as exc:
+            if now - self._warned_at >= WARN_DISCONNECTED_S:
+                LOG.warning('No broker connection for %d s; %s: %s', now - lost_at, host, exc)
+                self._warned_at = now
+            self._stopping.wait(RECONNECT_PAUSE_S * random.uniform(1, 2))  # noqa: S311  # no secret
+        else:
+            LOG.info('Reconnected to the broker at %s after %.1f s', host, self._monotonic() - lost_at)
+            self.disconnected_at = None
+
     def _operate(self) -> None:
         while True:
             try:
@@ -388,14 +552,8 @@ class LateAckListener(base.PollStyleListener):
             operation()
 
     def _take_no_more(self) -> None:
-        """Cancel the consumers, for good also if the connection is made anew, and give back what waits."""
-        consumers = dict(self._connection._consumers)
-        self._connection._consumers.clear()
-        for consumer, tag in consumers.items():
-            try:
-                consumer.cancel(tag)
-            except Exception as exc:  # a lost connection has no consumers
-                LOG.warning('A consumer could not be cancelled: %s', exc)
+        """Cancel the consumers, for good, and give back what waits."""
+        self._connection.cancel_consumers()
         self._arrived.clear()
         for request in list(self._in_hand.values()):
             if request.give_back():

@@ -20,6 +20,9 @@ DEFAULTS = {
     'kombu_missing_consumer_retry_timeout': '10',
     # The worker puts aside what comes again and again; the broker, which would drop it, has to wait for longer.
     'rabbit_quorum_delivery_limit': '100',
+    # A silent connection is lost after two of these, in seconds; the driver says 60. RabbitMQ advises 5 to 20:
+    # https://www.rabbitmq.com/docs/heartbeats#heartbeats-timeout
+    'heartbeat_timeout_threshold': '12',
 }
 CONNECT_TIMEOUT_S = 5
 RETRY_S = 0.2  # kombu tries once more

@@ -2,7 +2,10 @@
 
 import functools
 import inspect
+import logging
+import socket
 import threading
+import time
 import weakref
 
 import oslo_messaging
@@ -16,8 +19,9 @@ from oslo_messaging.rpc import server as rpc_server
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.liveness import Pulse
 from placement_worker.policies.registry import Registry
+from placement_worker.rpc import late_ack
 from placement_worker.rpc.endpoints import Endpoints
-from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, LateAckServer, pulse
+from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, LateAckServer, ListenConnection, pulse
 from placement_worker.rpc.parking import RETRIED, Diversion
 from placement_worker.rpc.server import AccessPolicy, ContextSerializer, ExposedEndpoints
 
@@ -26,28 +30,41 @@ class Driver:
     prefetch_size = 8
 
 
-class Consumer:
-    def __init__(self):
-        self.cancelled = []
-
-    def cancel(self, tag):
-        self.cancelled.append(tag)
-
-
 class Connection:
-    """A broker that hands out what is put on it."""
+    """A ListenConnection whose broker delivers what is put on it, and refuses so many reconnections."""
+
+    host = 'broker:5672'
 
     def __init__(self):
-        self.consumer = Consumer()
-        self._consumers = {self.consumer: 1}
         self.waiting = []
         self.idle = lambda: None
+        self.is_connected = True
+        self.has_consumers = True
+        self.refusals = 0
+        self.attempts = 0
+        self.wakes = 0
 
-    def consume(self, timeout):
-        if not self.waiting:
+    def wait(self, timeout_s):
+        if self.waiting:
+            self.waiting.pop(0)()
+        else:
             self.idle()
-            raise common.Timeout
-        self.waiting.pop(0)()
+
+    def lose(self):
+        self.is_connected = False
+        raise ConnectionError('gone')
+
+    def reconnect(self):
+        self.attempts += 1
+        if self.attempts <= self.refusals:
+            raise ConnectionRefusedError('refused')
+        self.is_connected = True
+
+    def cancel_consumers(self):
+        self.has_consumers = False
+
+    def wake(self):
+        self.wakes += 1
 
 
 class Raw:
@@ -96,7 +113,7 @@ def deliver(listener, *deliveries):
 def turn(listener, connection):
     """Let the polling thread go round once, without anything arriving."""
 
-    class Enough(Exception):
+    class Enough(BaseException):
         pass
 
     def stop():
@@ -332,8 +349,7 @@ def test_at_a_stop_what_has_not_begun_is_given_back_and_the_rest_is_finished(lis
     listener.stop()
     turn(listener, connection)
 
-    assert connection.consumer.cancelled == [1]
-    assert connection._consumers == {}, 'a connection that is made anew must not consume again'
+    assert not connection.has_consumers
     assert (begun.settled, polled.settled, arrived.settled) == ([], ['given back'], ['given back'])
     assert not second.begin(), 'the pool gets to it later, and it is somebody elses then'
     first.finish()
@@ -426,6 +442,224 @@ def test_the_time_of_the_last_poll_is_known(connection):
     assert listener.polled_at > before
 
 
+@pytest.fixture
+def hasty(monkeypatch):
+    """Reconnecting without pauses."""
+    monkeypatch.setattr(late_ack, 'RECONNECT_PAUSE_S', 0)
+
+
+def test_a_listener_that_lost_its_connection_reconnects_and_polls_between_attempts(connection, hasty, caplog):
+    """A lost connection is reported with host and cause, and every attempt to reconnect counts as a poll."""
+    caplog.set_level(logging.INFO)
+    listener = LateAckListener(Driver(), connection, Clock())
+    connection.refusals, connection.waiting = 3, [connection.lose]
+
+    turn(listener, connection)
+
+    assert connection.attempts == 4
+    assert listener.disconnected_at is None
+    assert caplog.messages[0] == 'Lost the connection to the broker at broker:5672: gone'
+    assert caplog.messages[-1].startswith('Reconnected to the broker at broker:5672 after ')
+
+
+def test_a_listener_without_a_broker_reports_since_when_and_warns_now_and_then(connection, hasty, caplog):
+    """The pulse of a server has the time of the loss until it is connected again; the log is not flooded."""
+    clock = Clock()
+    listener = LateAckListener(Driver(), connection, clock)
+    connection.refusals, connection.waiting = 100, [connection.lose]
+    pulses = []
+
+    def reconnect(once=connection.reconnect):
+        pulses.append(pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))))
+        once()
+
+    connection.reconnect = reconnect
+    turn(listener, connection)
+
+    assert len({one.disconnected_at for one in pulses}) == 1
+    assert pulses[0].disconnected_at is not None
+    assert pulses[-1].polled_at > pulses[0].polled_at
+    warnings = [message for message in caplog.messages if message.startswith('No broker connection for ')]
+    assert 3 < len(warnings) < 20
+
+
+def test_a_stop_without_a_broker_waits_for_requests_in_flight_and_does_not_reconnect(listener, connection):
+    """Without a connection nothing can be settled, so a stop ends when the last request in flight has ended."""
+    deliver(listener, Delivery('u1', broken=True))
+    (request,) = listener.poll()
+    request.begin()
+    connection.is_connected = False
+
+    listener.stop()
+    threading.Timer(0.1, request.finish).start()
+
+    assert listener.poll() == []
+    assert connection.attempts == 0
+
+
+def test_an_operation_and_a_stop_wake_the_polling_thread(listener, connection):
+    """An acknowledgement does not wait for the next delivery."""
+    listener.do(lambda: None)
+    listener.stop()
+
+    assert connection.wakes == 2
+
+
+class DriverConnection:
+    """A connection of the driver whose broker has so many hosts, of which some are dead."""
+
+    def __init__(self, alive):
+        self.alive, self.tried, self.consumed = alive, [], []
+        self.max_retries = None
+        self._consumers = {}
+        self.connection = self
+        self.current, self.connected = 0, True
+        self.sock, self.far_end = socket.socketpair()
+
+    def __getattr__(self, name):
+        return {'hostname': f'host-{self.current}', 'port': 5672}[name]
+
+    def declare_topic_consumer(self, exchange_name, topic, callback):
+        self._consumers[ListenedQueue(self, topic)] = len(self._consumers) + 1
+
+    def ensure_connection(self):
+        assert self.max_retries == 0, 'one attempt'
+        self.tried.append(self.current)
+        if not self.alive[self.current]:
+            raise ConnectionRefusedError
+        self.connected = True
+        self.sock, self.far_end = socket.socketpair()
+
+    def maybe_switch_next(self):
+        self.current = (self.current + 1) % len(self.alive)
+
+    def collect(self):
+        self.connected = False
+        self.sock.close()
+        self.far_end.close()
+
+    def drain_events(self, timeout):
+        if not self.sock.recv(100):
+            raise ConnectionResetError('closed')
+
+    def _heartbeat_supported_and_enabled(self):
+        return True
+
+    def _heartbeat_check(self):
+        self.consumed.append('heartbeat')
+
+
+class ListenedQueue:
+    def __init__(self, connection, topic):
+        self.connection, self.topic, self.queue = connection, topic, self
+
+    def consume(self, connection, tag):
+        connection.consumed.append(('consume', self.topic, tag))
+
+    def queue_bind(self, nowait):
+        assert nowait, 'a broker that does not answer must not stop the polling thread'
+        self.connection.consumed.append(('bind', self.topic))
+
+    def cancel(self, tag):
+        self.connection.consumed.append(('cancel', self.topic, tag))
+        if not self.connection.connected:
+            raise ConnectionError('gone')
+
+
+class Context:
+    """Of the driver: what `_get_connection` gives."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.is_closed = False
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.fixture
+def listen():
+    """Make a ListenConnection over hosts that are alive or not; returns it and the driver's connection."""
+    made = []
+
+    def making(*alive):
+        driver = DriverConnection(alive)
+        connection = ListenConnection(Context(driver), Clock())
+        connection.add_consumer('exchange', 'topic', None)
+        made.append((connection, driver))
+        return connection, driver
+
+    yield making
+    for connection, driver in made:
+        connection.close()
+        driver.collect()
+
+
+@pytest.mark.parametrize('dead', [0, 1, 2])
+def test_reconnecting_tries_one_host_at_a_time_and_every_host(listen, dead):
+    """A dead host in any position delays reconnecting by one attempt."""
+    connection, driver = listen(*(position != dead for position in range(3)))
+    driver.current = dead
+    driver.collect()
+
+    with pytest.raises(ConnectionRefusedError):
+        connection.reconnect()
+    connection.reconnect()
+
+    assert driver.tried == [dead, (dead + 1) % 3]
+    assert connection.is_connected
+
+
+def test_a_closed_socket_loses_the_connection_and_the_consumers_begin_again_after_reconnecting(listen):
+    """An error is passed on, and after reconnecting the queues are consumed again."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    driver.far_end.shutdown(socket.SHUT_RDWR)
+
+    with pytest.raises(ConnectionResetError):
+        connection.wait(1)
+    assert not connection.is_connected
+    connection.reconnect()
+    connection.wait(0)
+
+    assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
+
+
+def test_a_wait_ends_early_when_woken_or_when_input_arrives(listen):
+    """Neither acknowledgements nor deliveries wait for the timeout."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    began = time.monotonic()
+
+    connection.wake()
+    connection.wait(60)
+    driver.far_end.send(b'frame')
+    connection.wait(60)
+
+    assert time.monotonic() - began < 30
+
+
+def test_queues_are_bound_again_and_again(listen):
+    """A deleted exchange, which takes the bindings along without a notice, is noticed within the period."""
+    connection, driver = listen(True)
+    for _ in range(50):
+        connection.wait(0)
+
+    assert driver.consumed.count(('bind', 'topic')) > 3
+
+
+def test_cancelled_consumers_stay_cancelled_after_an_error(listen):
+    """A connection that is lost has no consumers to cancel, and gets none when it reconnects."""
+    connection, driver = listen(True)
+    driver.collect()
+
+    connection.cancel_consumers()
+    connection.reconnect()
+    connection.wait(0)
+
+    assert [one for one in driver.consumed if one != 'heartbeat'] == [('cancel', 'topic', 1)]
+
+
 class Server:
     def __init__(self, listener):
         self.listener = listener
@@ -439,7 +673,7 @@ def test_a_server_that_does_not_listen_has_no_pulse_and_the_stock_one_has_polled
     stock = pulse(Server(base.PollStyleListenerAdapter(Stock(), 1, None)))
     assert stock.begun_at is None
     assert stock.polled_at > listener.polled_at
-    assert pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Pulse(listener.polled_at, None)
+    assert pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Pulse(listener.polled_at, None, None)
 
 
 PARAMETERS = {
@@ -454,9 +688,12 @@ PARAMETERS = {
     amqpdriver.AMQPDriverBase._get_connection: 'self purpose retry',
     amqpdriver.AMQPDriverBase._get_exchange: 'self target',
     impl_rabbit.Connection.declare_topic_consumer: 'self exchange_name topic callback queue_name',
-    impl_rabbit.Connection.consume: 'self timeout',
+    impl_rabbit.Connection.ensure_connection: 'self',
+    impl_rabbit.Connection._heartbeat_check: 'self',
+    impl_rabbit.Connection._heartbeat_supported_and_enabled: 'self',
     impl_rabbit.Connection.close: 'self',
     impl_rabbit.Consumer.cancel: 'self tag',
+    impl_rabbit.Consumer.consume: 'self conn tag',
     impl_rabbit.RabbitMessage.acknowledge: 'self',
     impl_rabbit.RabbitMessage.requeue: 'self',
     amqp.unpack_context: 'msg',
@@ -485,7 +722,10 @@ def test_what_is_private_in_oslo_messaging_is_as_we_use_it(function):
         (impl_rabbit.RabbitMessage.__init__, ['self._raw_message = raw_message']),
         (impl_rabbit.Connection.declare_consumer, ['self._consumers[consumer] = tag']),
         (impl_rabbit.Connection.__init__, ["'confirm_publish': True"]),
-        (impl_rabbit.Connection.consume, ['rpc_common.Timeout()', 'self._consumers.items()']),
+        (impl_rabbit.Connection.ensure_connection, ['max_retries=self.max_retries', '_set_current_channel(None)']),
+        (impl_rabbit.Connection._set_current_channel, ['for consumer in self._consumers', 'consumer.declare(self)']),
+        (impl_rabbit.Consumer.declare, ['self.queue = kombu.entity.Queue(']),
+        (common.ConnectionContext.__init__, ['self.connection = connection_pool.create(purpose)']),
         (impl_rabbit.Consumer._callback, ['self.callback(RabbitMessage(message))', 'message.reject()']),
         (amqpdriver.AMQPDriverBase.listen, ['declare_topic_consumer', "'{}.{}'.format(target.topic"]),
     ],
