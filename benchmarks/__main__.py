@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks import results
 from benchmarks.pairing import FULL, QUICK
 
-PARTS = ('planning', 'victims', 'checking', 'messaging', 'slow_octavia', 'memory', 'startup')
+PARTS = ('planning', 'victims', 'checking', 'messaging', 'slow_octavia', 'memory', 'idle', 'startup')
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Servers that give a request back as it came, and their clients: what the messaging layer alone costs.
 
-    python -m benchmarks.echoes stock|json|kombu URL TOPIC
+    python -m benchmarks.echoes stock|json|kombu URL TOPIC...
 
 `stock` is oslo.messaging's own RPC server, `json` the same with the serializer that OpenStack services use, `kombu`
 the library beneath. All have the queue options and the prefetch of a worker, and confirm what they publish.
@@ -43,15 +43,16 @@ class Echo:
         return request
 
 
-def serve(kind: str, url: str, topic: str) -> None:
-    """Serve until the process is ended; say so when the queue is there."""
+def serve(kind: str, url: str, *topics: str) -> None:
+    """Serve the topics until the process ends; print `READY` when their queues are there."""
     if kind == 'kombu':
-        _serve_kombu(url, topic)
+        _serve_kombu(url, *topics)
         return
     connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS))
-    target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=f'echo-{os.getpid()}')
-    server = oslo_messaging.get_rpc_server(connection, target, [Echo()], serializer=SERIALIZERS[kind]())
-    server.start(override_pool_size=THREADS)
+    for topic in topics:
+        target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=f'echo-{os.getpid()}')
+        server = oslo_messaging.get_rpc_server(connection, target, [Echo()], serializer=SERIALIZERS[kind]())
+        server.start(override_pool_size=THREADS)
     print(READY, flush=True)
     server.wait()
 

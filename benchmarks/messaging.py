@@ -88,7 +88,7 @@ def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
             found[name] = Contender(client.policy_check, worker.children())
         for kind in echoes.KINDS:
             topic = f'echo-{kind}-{processes}-{next(_numbers)}'
-            pids = stack.enter_context(servers.echo(kind, url, topic, processes))
+            pids = stack.enter_context(servers.echo(kind, url, [topic], processes))
             found[NAMES[kind]] = Contender(echoes.client(kind, url, topic), pids)
         yield found
 

@@ -53,9 +53,9 @@ def worker(url: str, processes: int = 1, settings: str = QUIET, cloud: object = 
 
 
 @contextlib.contextmanager
-def echo(kind: str, url: str, topic: str, processes: int) -> Iterator[list[int]]:
-    """So many processes that serve an echo; their ids."""
-    command = [sys.executable, '-m', 'benchmarks.echoes', kind, url, topic]
+def echo(kind: str, url: str, topics: Sequence[str], processes: int) -> Iterator[list[int]]:
+    """Start processes that serve an echo on each topic, and yield their ids."""
+    command = [sys.executable, '-m', 'benchmarks.echoes', kind, url, *topics]
     served = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     try:
         for one in served:
