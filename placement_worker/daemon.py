@@ -22,10 +22,11 @@ from cotyledon.types import WorkerId
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, errors, garbage, liveness, metrics, report
+from placement_worker import config, errors, garbage, liveness, log_lines, metrics, report
 from placement_worker.cloud import Clouds, observed
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
+from placement_worker.escaping import escaped
 from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing, transport
@@ -126,6 +127,8 @@ def read_again(conf: cfg.ConfigOpts) -> None:
         LOG.error('The options are read again, but not those of the log: %s', exc)
     else:
         LOG.info('The options that may change are read again')
+    finally:
+        log_lines.guard()  # the file that log_config_append names may have made handlers
 
 
 class _Reloading:
@@ -257,7 +260,7 @@ def _watch(conf: cfg.ConfigOpts, board: liveness.Board) -> liveness.Watch:
 def told(exc: Exception) -> str:
     """What went wrong, in a line."""
     text = errors.told(exc) if isinstance(exc, OSError) else config.told(exc)
-    return ' '.join(text.split())
+    return escaped(' '.join(text.split()))
 
 
 def _complain(message: str) -> int:
@@ -284,6 +287,7 @@ def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
         raise
     except Exception as exc:  # whatever the file that log_config_append names leads to
         raise errors.ConfigurationError(f'The log cannot be set up: {exc}') from exc
+    log_lines.guard()
 
 
 def _declare(conf: cfg.ConfigOpts) -> None:

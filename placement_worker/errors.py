@@ -8,12 +8,17 @@ turns it into a reply with status ERROR and the exception's text, word for word,
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from placement_worker.escaping import escaped
+
 if TYPE_CHECKING:
     from placement_worker.model import NodePatch
 
 
 class PlacementWorkerError(Exception):
-    """The root of every error that this package raises on purpose."""
+    """The root of every error that this package raises on purpose; its text may quote a request, so it is escaped."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(escaped(str(arg)) for arg in args))
 
 
 class Refused(PlacementWorkerError):

@@ -13,6 +13,7 @@ from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.reading import request_of
+from placement_worker.escaping import escaped
 from placement_worker.model import CheckReply, CheckRequest
 from placement_worker.rpc.caller import Caller
 
@@ -65,7 +66,7 @@ class Check(Command):
                             f'{path} does not begin with a JSON object, as lines do; without --lines YAML is read'
                         )
                     status, answer = _check_line(caller, line, args.explain)
-                    self.say(msgspec.json.encode(answer).decode())
+                    self.say(escaped(msgspec.json.encode(answer).decode()))
                     yield status
 
 

@@ -6,7 +6,9 @@ from importlib import metadata
 
 from cliff import app, help  # noqa: A004  # cliff's name for it
 
+from placement_worker import log_lines
 from placement_worker.cmd import commands
+from placement_worker.escaping import escaped
 
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2
@@ -32,6 +34,7 @@ class PlacementPolicy(app.App):
     def configure_logging(self) -> None:
         """As cliff does; what stevedore cannot load comes back to us as an error, so it need not say it as well."""
         super().configure_logging()
+        log_lines.guard()
         if not self.options.debug:
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)
             logging.getLogger('amqp').setLevel(logging.ERROR)  # warns of what comes late on a channel that it closes
@@ -49,7 +52,7 @@ class PlacementPolicy(app.App):
         except ValueError:
             near = ' or '.join(self.get_fuzzy_matches(argv[0])[:MEANT])
             meant = f'; did you mean {near}?' if near and not argv[0].startswith('-') else ';'
-            told = f'{self.NAME}: {" ".join(argv)[:SHOWN]} is no command{meant}'
+            told = f'{self.NAME}: {escaped(" ".join(argv)[:SHOWN])} is no command{meant}'
             print(f'{told} {self.NAME} --help shows those that are', file=self.stderr)
             return INVALID
         status: int = super().run_subcommand(argv)

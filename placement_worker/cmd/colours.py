@@ -4,12 +4,14 @@ import os
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
+from placement_worker.escaping import escaped
+
 Style = Literal['bold', 'dim', 'red', 'green', 'yellow', 'cyan']
 _CODES: Mapping[Style, int] = {'bold': 1, 'dim': 2, 'red': 31, 'green': 32, 'yellow': 33, 'cyan': 36}
 
 
 class Paint:
-    """Colours text, or leaves it alone."""
+    """Escapes text, and colours it on a terminal."""
 
     def __init__(self, on: bool) -> None:
         self._on = on
@@ -20,8 +22,9 @@ class Paint:
         return cls(stream.isatty() and not environ.get('NO_COLOR') and environ.get('TERM') != 'dumb')
 
     def __call__(self, text: str, style: Style) -> str:
-        """The text in a style."""
-        return f'\x1b[{_CODES[style]}m{text}\x1b[0m' if self._on and text else text
+        """Return the text, escaped, in a style."""
+        shown = escaped(text)
+        return f'\x1b[{_CODES[style]}m{shown}\x1b[0m' if self._on and shown else shown
 
 
 PLAIN = Paint(on=False)

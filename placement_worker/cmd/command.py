@@ -14,6 +14,7 @@ from cliff import command
 
 from placement_worker import documents, errors
 from placement_worker.cmd import answering, remedies
+from placement_worker.escaping import escaped
 from placement_worker.rpc.caller import Caller
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
@@ -65,7 +66,7 @@ class LocalCommand(command.Command):
 
     def complain(self, message: str) -> int:
         """Say in one line what is wrong."""
-        print(f'{self.app.NAME} {self.cmd_name}: {message}', file=self.app.stderr)
+        print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
         return self.failed
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:

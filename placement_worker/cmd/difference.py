@@ -6,6 +6,7 @@ from typing import Any
 from placement_worker import telling
 from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.cmd.colours import PLAIN, Paint, Style
+from placement_worker.escaping import escaped
 
 _OWN_LINES = ('pool', 'added', 'removed', 'updates', 'estimated_s')
 
@@ -19,7 +20,7 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
     title = f'{changes.action} of cluster {changes.cluster}, {changes.target}'
     if changes.status != 'OK':
         yield paint(f'{title}: {changes.status}', 'bold')
-        yield f'{paint("!", "red")} {changes.reason}'
+        yield f'{paint("!", "red")} {escaped(changes.reason)}'
         return
     after = changes.size + changes.created - changes.deleted
     yield paint(f'{title}: {telling.nodes(changes.size)}' + (f' -> {after}' if after != changes.size else ''), 'bold')
@@ -69,17 +70,17 @@ def _pool(pool: PoolChange, paint: Paint) -> Iterator[str]:
     """Members that come and go, what that costs, and whatever else the policy tells."""
     details = pool.details
     name = details.get('pool')
-    yield f'Pool{f" {name}" if name else ""} ({pool.policy}):'
+    yield escaped(f'Pool{f" {name}" if name else ""} ({pool.policy}):')
     yield from (f'  {paint(f"- {member}", "red")}' for member in _members(details.get('removed')))
     yield from (f'  {paint(f"+ {member}", "green")}' for member in _members(details.get('added')))
     for key, value in details.items():
         if key not in _OWN_LINES and value not in (None, [], {}, 0, ''):
-            yield f'    {key.replace("_", " ")}: {_told(value)}'
+            yield escaped(f'    {key.replace("_", " ")}: {_told(value)}')
     updates = details.get('updates')
     if updates is not None:
         seconds = details.get('estimated_s')
         about = f', about {seconds:g} s' if isinstance(seconds, (int, float)) else ''
-        yield f'    {_updates(updates)}{about}'
+        yield escaped(f'    {_updates(updates)}{about}')
 
 
 def _members(members: Any) -> Sequence[str]:
@@ -97,12 +98,12 @@ def _told(value: Any) -> str:
 
 def _summary(changes: Changes, paint: Paint) -> str:
     if not changes.any:
-        return paint('Nothing changes: ', 'bold') + changes.reason
+        return paint('Nothing changes: ', 'bold') + escaped(changes.reason)
     counts = [f'{telling.nodes(changes.created)} to create'] * bool(changes.created)
     counts += [f'{telling.nodes(changes.deleted)} to delete'] * bool(changes.deleted)
     counts += [_updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')]
     counts = counts or [f'the data of {telling.nodes(len(changes.patched))} to change']
-    return paint('Plan: ', 'bold') + ', '.join(counts) + '. Nothing was done.'
+    return paint('Plan: ', 'bold') + escaped(', '.join(counts)) + '. Nothing was done.'
 
 
 def _updates(count: object) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from placement_worker import errors
 from placement_worker.cmd import rendering, threads
 from placement_worker.cmd.command import OK, LocalCommand
+from placement_worker.escaping import escaped, escaped_lines
 from placement_worker.rpc import decision_log
 
 MOST = 1000  # parked requests that are looked at
@@ -79,7 +80,7 @@ class ParkedShow(ParkedCommand):
             raise errors.InvalidRequest(
                 f'Request {args.id} is nested too deeply to be shown; placement-policy parked drop deletes it'
             ) from None
-        self.say(shown)
+        self.say(escaped_lines(shown))
         return OK
 
 
@@ -98,7 +99,7 @@ class ParkedRetry(ParkedCommand):
 
         one = _find(waiting, args.id)
         parking.retry(connection, one)
-        self.say(f'{one.id} was sent to {one.topic} again.')
+        self.say(escaped(f'{one.id} was sent to {one.topic} again.'))
         return OK
 
 
@@ -115,7 +116,7 @@ class ParkedDrop(ParkedCommand):
         """Acknowledge it."""
         one = _find(waiting, args.id)
         one.message.ack()
-        self.say(f'{one.id} was dropped.')
+        self.say(escaped(f'{one.id} was dropped.'))
         return OK
 
 
@@ -135,12 +136,18 @@ def _row(one: Any) -> dict[str, Any]:
         'id': one.id,
         'parked_at': one.parked_at,
         'topic': one.topic,
-        'method': message.get('method') if isinstance(message, dict) else None,
-        'request_id': message.get('_context_request_id') if isinstance(message, dict) else None,
-        'action': action.get('action') if isinstance(action, dict) else None,
-        'action_id': action.get('id') if isinstance(action, dict) else None,
+        'method': _value(message, 'method'),
+        'request_id': _value(message, '_context_request_id'),
+        'action': _value(action, 'action'),
+        'action_id': _value(action, 'id'),
         'bytes': len(one.body),
     }
+
+
+def _value(data: Any, key: str) -> Any:
+    """Return an item of a map, or None; a lone surrogate, which JSON holds and UTF-8 does not, is escaped."""
+    value = data.get(key) if isinstance(data, dict) else None
+    return value.encode(errors='backslashreplace').decode() if isinstance(value, str) else value
 
 
 def _decoded(body: Any) -> Any:

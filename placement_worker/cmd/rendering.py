@@ -9,6 +9,7 @@ import yaml
 
 from placement_worker import telling
 from placement_worker.cmd.colours import PLAIN, Paint, Style
+from placement_worker.escaping import escaped, escaped_lines
 from placement_worker.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
 
 FORMATS = ('table', 'json', 'yaml')
@@ -31,14 +32,14 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
     if form != 'table':
         return document(answer, form)
     policy, cluster = request.policy, request.cluster
-    lines = [
+    title = (
         f'{policy.name or policy.id} ({policy.spec.type_name}), cluster {cluster.name or cluster.id} '
-        f'({telling.nodes(len(cluster.nodes))}): {paint(answer.status, _STYLES[answer.status])}',
-        answer.reason,
-    ]
+        f'({telling.nodes(len(cluster.nodes))}): '
+    )
+    lines = [escaped(title) + paint(answer.status, _STYLES[answer.status]), escaped(answer.reason)]
     for stored in answer.policy.data.values() if answer.status == 'OK' else ():
         data = stored.get('data') if isinstance(stored, dict) else None
-        lines += [f'{INDENT}{key}: {value}' for key, value in data.items()] if isinstance(data, dict) else []
+        lines += [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()] if isinstance(data, dict) else []
     if answer.nodes:
         lines.append(f'{INDENT}changed data of {telling.nodes(len(answer.nodes))}')
     return '\n'.join([*lines, ''])
@@ -47,17 +48,17 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
 def document(answer: object, form: str) -> str:
     """An object of the contract as JSON or YAML; YAML begins a document of its own."""
     if form == 'json':
-        return msgspec.json.format(msgspec.json.encode(answer)).decode()
+        return escaped_lines(msgspec.json.format(msgspec.json.encode(answer)).decode())
     return yaml.safe_dump(msgspec.to_builtins(answer), explicit_start=True, sort_keys=False).rstrip('\n')
 
 
 def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
     cluster, data = request.cluster, answer.action.data
-    return [
+    title = (
         f'{request.action.action} of cluster {cluster.name or cluster.id} ({telling.nodes(len(cluster.nodes))}), '
-        f'{request.target}: {paint(data["status"], _STYLES[data["status"]])}',
-        f'{data["reason"]}',
-    ]
+        f'{request.target}: '
+    )
+    return [escaped(title) + paint(data['status'], _STYLES[data['status']]), escaped(f'{data["reason"]}')]
 
 
 def _plan(answer: CheckReply) -> list[str]:
@@ -77,18 +78,21 @@ def _plan(answer: CheckReply) -> list[str]:
         ]
         if isinstance(decided.get('candidates'), list):
             lines.append(f'{INDENT}candidates: {", ".join(map(str, decided["candidates"]))}')
-    return lines
+    return [escaped(line) for line in lines]
 
 
 def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
     lines = []
     for number, decision in enumerate(decisions, start=1):
         outcome = paint(decision.outcome, _STYLES[decision.outcome])
+        title = (
+            f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, priority '
+            f'{decision.priority}): '
+        )
         lines += [
             '',
-            f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, priority '
-            f'{decision.priority}): {outcome} in {decision.elapsed_ms:.1f} ms',
-            f'{INDENT}{decision.reason}',
+            f'{escaped(title)}{outcome} in {decision.elapsed_ms:.1f} ms',
+            escaped(f'{INDENT}{decision.reason}'),
         ]
         for key, value in decision.details.items():
             lines += _detail(key, value)
@@ -100,8 +104,8 @@ def _detail(key: str, value: Any) -> list[str]:
     if not value:
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
-        return [f'{INDENT}{key}:', *(INDENT + line for line in table(value).splitlines())]
-    return [f'{INDENT}{key}: {_counts(value) if isinstance(value, Mapping) else value}']
+        return [escaped(f'{INDENT}{key}:'), *(INDENT + line for line in table(value).splitlines())]
+    return [escaped(f'{INDENT}{key}: {_counts(value) if isinstance(value, Mapping) else value}')]
 
 
 def _counts(counts: Mapping[str, Any]) -> str:
@@ -109,9 +113,9 @@ def _counts(counts: Mapping[str, Any]) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with a column for each key; numbers stand right."""
+    """Return rows with a column per key; numbers stand right, and the items of a list one below the other."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
-    drawn = prettytable.PrettyTable([column.replace('_', ' ') for column in columns])
+    drawn = prettytable.PrettyTable([escaped(column.replace('_', ' ')) for column in columns])
     for title, column in zip(drawn.field_names, columns, strict=True):
         drawn.align[title] = 'r' if all(telling.is_number(row.get(column)) for row in rows) else 'l'
     for row in rows:
@@ -122,4 +126,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _cell(column: str, value: Any) -> Any:
     if isinstance(value, bool):
         return 'yes' if value else 'no'
-    return '-' if value is None or (column == 'cap' and value < 0) else value
+    if value is None or (column == 'cap' and value < 0):
+        return '-'
+    if telling.is_number(value):
+        return value
+    return '\n'.join(escaped(str(item)) for item in (value if isinstance(value, list) else [value]))

@@ -9,6 +9,7 @@ import msgspec
 from placement_worker import replay
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, LocalCommand
+from placement_worker.escaping import escaped
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Entry
 
@@ -60,12 +61,12 @@ class Replay(LocalCommand):
         if form == 'jsonl':
             about = {'line': where, 'request_id': entry.request_id, 'version': entry.version}
             for one in found:
-                self.say(msgspec.json.encode({**about, **msgspec.to_builtins(one)}).decode())
+                self.say(escaped(msgspec.json.encode({**about, **msgspec.to_builtins(one)}).decode()))
             return
         paint = Paint.of(self.app.stdout)
         self.say(paint(f'{where}: {_subject(entry)}', 'bold'))
         for one in found:
-            self.say(f'  {one.at}')
+            self.say(escaped(f'  {one.at}'))
             self.say(paint(f'    - {_shown(one.was)}', 'red'))
             self.say(paint(f'    + {_shown(one.now)}', 'green'))
 

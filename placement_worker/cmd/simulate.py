@@ -11,6 +11,7 @@ import msgspec
 from placement_worker.cmd import rendering
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import OK, LocalCommand
+from placement_worker.escaping import escaped
 from placement_worker.policies.registry import Registry
 
 if TYPE_CHECKING:  # a simulation is no reason for the other commands to wait
@@ -114,7 +115,7 @@ class Simulate(LocalCommand):
 
     def _show(self, moment: 'Moment', form: str) -> None:
         if form == 'jsonl':
-            self.say(msgspec.json.encode(moment).decode())
+            self.say(escaped(msgspec.json.encode(moment).decode()))
         else:
             self.say('\n'.join(_step(moment, Paint.of(self.app.stdout))))
 
@@ -155,10 +156,10 @@ def _positive(text: str) -> int:
 def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
     """What happened, why, and a row a place."""
     ours, other = moment.ours, moment.other
-    yield paint(f'Step {ours.number}: {ours.what}', 'bold') + (f' ({ours.note})' if ours.note else '')
+    yield paint(f'Step {ours.number}: {ours.what}', 'bold') + (escaped(f' ({ours.note})') if ours.note else '')
     for check in ours.checks:
         style = paint(check.status, 'green' if check.status == 'OK' else 'red')
-        yield f'{rendering.INDENT}{check.action}: {style}, {check.reason}'
+        yield f'{rendering.INDENT}{escaped(check.action)}: {style}, {escaped(check.reason)}'
     if not ours.as_expected:
         yield rendering.INDENT + paint('That is not what the scenario expects.', 'red')
     others = {one.name: one.nodes for one in other.standings} if other else {}

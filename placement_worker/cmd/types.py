@@ -66,7 +66,7 @@ class TypeList(Command):
                     'name': one.name,
                     'priority': one.priority,
                     'profile types': ', '.join(one.profile_types or ['ANY']),
-                    'triggers': '\n'.join(f'{trigger.phase} {trigger.action}' for trigger in one.triggers),
+                    'triggers': [f'{trigger.phase} {trigger.action}' for trigger in one.triggers],
                 }
                 for one in types
             ]

@@ -1,5 +1,7 @@
 """SIGHUP: what a worker takes over from its files, and what it makes of files that are faulty."""
 
+import logging
+
 import pytest
 from oslo_config import cfg
 from oslo_log import log
@@ -59,3 +61,26 @@ def test_a_faulty_file_changes_nothing_and_is_told_of_in_one_line(text, told, co
     assert told in record.getMessage()
     assert '\n' not in record.getMessage()
     assert record.exc_info is None
+
+
+def test_handlers_of_a_logging_configuration_that_is_read_again_escape(conf, file, tmp_path):
+    """What a changed logging configuration writes is on one line per record, too."""
+    file.write_text(f'[DEFAULT]\nlog_config_append = {tmp_path / "logging.conf"}\n')
+    (tmp_path / 'logging.conf').write_text(
+        '[loggers]\nkeys = root,own\n[handlers]\nkeys = file\n[formatters]\nkeys = plain\n'
+        '[logger_root]\nhandlers =\n[logger_own]\nqualname = test_reloading\nhandlers = file\n'
+        f'[handler_file]\nclass = FileHandler\nargs = ("{tmp_path / "log"}",)\nformatter = plain\n'
+        '[formatter_plain]\nformat = %(message)s\n'
+    )
+    handlers = logging.root.handlers
+
+    try:
+        daemon.read_again(conf)
+        logging.getLogger('test_reloading').error('a\nb')
+        for handler in logging.getLogger('test_reloading').handlers:
+            handler.close()
+    finally:
+        logging.root.handlers = handlers
+        logging.getLogger('test_reloading').handlers = []
+
+    assert (tmp_path / 'log').read_text() == 'a\\nb\n'

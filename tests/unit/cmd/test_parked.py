@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement_worker.cmd import remote
+from tests import hostile
 from tests.requests import request, zone_policy
 
 CONTEXT = {
@@ -106,3 +107,32 @@ def test_a_message_whose_arguments_are_no_map_is_listed_too(look):
 
     (row,) = json.loads(out)
     assert (status, row['id'], row['method'], row['action']) == (0, '7', 'policy_check', None)
+
+
+@pytest.mark.parametrize('how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')])
+def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
+    """An operator who looks at a parked request sees what an attacker sent, and feels nothing of it."""
+    asked = {'action': {'action': hostile.TEXT, 'id': hostile.TEXT}, hostile.TEXT: 1}
+    message = {'method': hostile.TEXT, 'args': {'request': asked}, '_context_request_id': hostile.TEXT}
+    body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
+
+    status, out, err = look(body, *how)
+
+    assert (status, err, hostile.raw(out)) == (0, '', [])
+    assert 'evil\\n\\r\\t' in out
+
+
+@pytest.mark.parametrize('how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')])
+def test_parked_with_a_lone_surrogate_shows_it_escaped(look, how):
+    """Text that no terminal takes does not end the command."""
+    status, out, _ = look('{"method": "\\ud800", "args": {}}', *how)
+
+    assert (status, hostile.raw(out)) == (0, [])
+    assert '\\ud800' in out
+
+
+def test_parked_drop_with_an_unknown_hostile_id_complains_in_one_printable_line(look):
+    """An id of the command line is escaped like one of a message."""
+    status, out, err = look('{}', 'drop', hostile.TEXT)
+
+    assert (status, out, hostile.raw(err), err.count('\n')) == (2, '', [], 1)

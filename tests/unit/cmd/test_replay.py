@@ -7,6 +7,7 @@ import pytest
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.rpc.decision_log import DecisionLog
 from placement_worker.rpc.endpoints import Endpoints
+from tests import hostile
 from tests.requests import request, zone_policy
 
 
@@ -88,3 +89,15 @@ def test_a_file_that_is_no_compressed_log_is_one_line(program):
     assert status == 2
     assert err.startswith('placement-policy replay: log.gz cannot be decompressed: ')
     assert err.count('\n') == 1
+
+
+@pytest.mark.parametrize('form', ['table', 'jsonl'])
+def test_replay_with_hostile_text_in_a_log_shows_it_escaped(program, line, form):
+    """A decision log that an attacker's requests are in is safe to look at."""
+    evil = json.dumps(hostile.TEXT)[1:-1]
+    altered = line.replace('CLUSTER_SCALE_OUT', evil).replace('3 nodes go to 2 zones', evil)
+
+    status, out, err = program('replay', 'log', '-f', form, log=altered)
+
+    assert (status, err, hostile.raw(out)) == (1, '', [])
+    assert 'evil' in out

@@ -1,0 +1,88 @@
+"""Keep each log record on one line, whatever a request holds, and control characters out of the log.
+
+All records pass the formatters of the handlers, those of oslo.messaging, kombu and amqp included. Only line breaks
+from a format string and those between the lines of a traceback remain. In a traceback, the text of an exception is
+on one line, too.
+"""
+
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from placement_worker.escaping import escaped, escaped_lines
+
+COLORS = frozenset({'color', 'reset_color'})
+"""Fields of a record that hold escape sequences of oslo.log's own, with the option `log_color`."""
+_GUARDED = '_guarded_by_log_lines'
+
+
+def guard() -> None:
+    """Have the handlers that this process has now escape what they write; safe to repeat."""
+    for handler in _handlers():
+        formatter: Any = handler.formatter or logging.Formatter()
+        if not hasattr(formatter, _GUARDED):
+            formatter.formatMessage = functools.partial(_message, formatter.formatMessage)
+            formatter.formatException = functools.partial(_exception, formatter.formatException)
+            formatter.format = functools.partial(_record, formatter.format)
+            setattr(formatter, _GUARDED, True)
+            handler.setFormatter(formatter)
+
+
+def _handlers() -> Iterator[logging.Handler]:
+    for logger in (logging.root, *logging.root.manager.loggerDict.values()):
+        yield from getattr(logger, 'handlers', ())  # the manager holds placeholders, too
+
+
+def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRecord) -> str:
+    """Format the line of a record; its fields are complete here, oslo.log's `error_summary` included."""
+    fields = record.__dict__
+    fields.update(
+        {name: escaped(value) for name, value in fields.items() if isinstance(value, str) and name not in COLORS}
+    )
+    return original(record)
+
+
+def _exception(original: Callable[..., str], exc_info: Any, **more: Any) -> str:
+    """Format a traceback; oslo.log begins each of its lines like a line of the log."""
+    kind, exc, traceback = exc_info
+    if exc is not None:
+        exc = _copied(exc)
+        kind = type(exc)
+    return original((kind, exc, traceback), **more)
+
+
+def _record(original: Callable[[logging.LogRecord], Any], record: logging.LogRecord) -> Any:
+    """Format a whole record; this reaches what formatters add in ways of their own, such as DEL in JSON."""
+    text = original(record)
+    return escaped_lines(text) if isinstance(text, str) and not getattr(record, 'color', '') else text
+
+
+def _copied(exc: BaseException) -> BaseException:
+    """Return an exception that is printed like this one, with those that it came from, but with escaped texts."""
+    originals = [exc]
+    copies: dict[int, BaseException] = {}
+    for one in originals:  # grows meanwhile
+        if id(one) not in copies:
+            copies[id(one)] = _alike(one)
+            originals += filter(None, (one.__cause__, one.__context__))
+    for one in originals:
+        copy = copies[id(one)]
+        copy.__cause__ = copies.get(id(one.__cause__))
+        copy.__context__ = copies.get(id(one.__context__))
+        copy.__suppress_context__ = one.__suppress_context__
+    return copies[id(exc)]
+
+
+def _alike(exc: BaseException) -> BaseException:
+    kind = type(exc)
+    try:
+        text = escaped(str(exc))
+    except Exception:
+        text = '<the text of the exception cannot be shown>'
+    names = {'__module__': kind.__module__, '__qualname__': kind.__qualname__, '__str__': lambda _: text}
+    copy: Exception = type(kind.__name__, (Exception,), names)()
+    copy.__traceback__ = exc.__traceback__
+    for note in getattr(exc, '__notes__', ()):
+        copy.add_note(escaped(str(note)))
+    return copy

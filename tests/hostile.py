@@ -1,0 +1,69 @@
+"""Requests that hold line breaks, escape sequences and other invisible characters, one field of a request each."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.requests import Json, changed, deletion_policy, nodes, region_policy, request, zone_policy
+
+CHARACTERS = {
+    'line feed': '\n',
+    'carriage return': '\r',
+    'tabulator': '\t',
+    'null': '\0',
+    'bell': '\a',
+    'escape': '\x1b[2J',
+    'unit separator': '\x1f',
+    'delete': '\x7f',
+    'C1 next line': '\x85',
+    'C1 control sequence introducer': '\x9b2J',
+    'line separator': '\u2028',
+    'paragraph separator': '\u2029',
+    'right-to-left override': '\u202e',
+    'isolate': '\u2066',
+    'zero-width space': '\u200b',
+    'tag': '\U000e0041',
+}
+FORGED = '2026-01-31 12:00:00.000 1 INFO placement_worker.rpc.endpoints [-] forged'
+TEXT = 'evil' + ''.join(CHARACTERS.values()) + f'\n{FORGED}\n'
+
+GOOD = request(
+    'CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy(), region_policy('R1')], nodes(a=2, b=1), inputs={}
+)
+_PATHS = (
+    'target', 'explain', 'dry_run', 'expires_at', 'unknown', TEXT,
+    'action.id', 'action.action', 'action.inputs.count', f'action.inputs.{TEXT}', 'action.data.deletion',
+    'action.data.status', f'action.data.{TEXT}', 'action.node',
+    'cluster.id', 'cluster.name', 'cluster.project', 'cluster.user', 'cluster.min_size', 'cluster.profile.type',
+    'cluster.profile.properties', f'cluster.data.{TEXT}', f'cluster.{TEXT}',
+    'cluster.nodes.0.id', 'cluster.nodes.0.name', 'cluster.nodes.0.status', 'cluster.nodes.0.created_at',
+    'cluster.nodes.0.data.placement.zone', 'cluster.nodes.0.data.placement.region_name', 'cluster.nodes.0.index',
+    f'cluster.nodes.0.details.addresses.{TEXT}',
+    'policies.0.id', 'policies.0.name', 'policies.0.priority', 'policies.0.spec.type', 'policies.0.spec.version',
+    'policies.0.spec.properties.zones.0.name', f'policies.0.spec.properties.{TEXT}',
+    'policies.1.spec.properties.criteria', 'policies.2.spec.properties.regions.0.name',
+    'credentials.trust_id', 'reply_to.exchange', 'reply_to.topic', 'reply_to.method', f'reply_to.{TEXT}',
+)  # fmt: skip
+FIELDS = {path.replace(TEXT, '(key)'): path for path in _PATHS}
+"""What a test calls a field -> its path, with `TEXT` where a key is hostile."""
+
+
+def requests() -> Iterator[tuple[str, Json]]:
+    """Yield the name of each field with a good request that holds `TEXT` there."""
+    for name, path in FIELDS.items():
+        yield name, changed(GOOD, _put(path))
+
+
+def _put(path: str) -> Callable[[Any], None]:
+    *steps, last = path.replace(TEXT, '(key)').split('.')
+
+    def change(target: Any) -> None:
+        for step in steps:
+            target = target[int(step)] if step.isdigit() else target.setdefault(step, {})
+        target[TEXT if last == '(key)' else last] = TEXT
+
+    return change
+
+
+def raw(text: str) -> list[str]:
+    """Return the lines of a text that would act on a terminal, or that a request has forged."""
+    return [line for line in text.split('\n') if not line.isprintable() or line.startswith(FORGED)]

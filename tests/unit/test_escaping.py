@@ -1,0 +1,209 @@
+"""Text from outside is shown on one line, without its effect on a log or a terminal."""
+
+import io
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oslo_config import cfg
+from oslo_log import formatters, log
+
+from placement_worker import errors, log_lines
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.cmd.colours import Paint
+from placement_worker.escaping import escaped, escaped_lines
+from placement_worker.rpc.endpoints import Endpoints
+from tests import hostile
+
+REQUESTS = dict(hostile.requests())
+SHOWN = [
+    ('check', '-f', 'table'), ('check', '-f', 'table', '--explain', 'full'), ('check', '-f', 'json'),
+    ('check', '-f', 'yaml'), ('check', '--lines'), ('plan', '-f', 'table'), ('plan', '-f', 'json'),
+]  # fmt: skip
+CLOUD = {'zones': {'a': True, 'b': True, hostile.TEXT: True}, 'regions': ['R1', hostile.TEXT]}
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Return what the loggers of this package write while something acts, and how many records they do."""
+    conf = cfg.ConfigOpts()
+    log.register_options(conf)
+    conf([])
+    logger = logging.getLogger('placement_worker')
+    monkeypatch.setattr(logger, 'propagate', False)
+    monkeypatch.setattr(logger, 'level', logging.DEBUG)
+
+    def write(act, formatter=None):
+        stream, records = io.StringIO(), []
+        handler = logging.StreamHandler(stream)
+        handler.addFilter(lambda record: records.append(record) or True)
+        handler.setFormatter(formatter or formatters.ContextFormatter(config=conf))
+        monkeypatch.setattr(logger, 'handlers', [handler])
+        log_lines.guard()
+        log_lines.guard()
+        act(logger)
+        return stream.getvalue(), len(records)
+
+    return write
+
+
+@pytest.mark.parametrize('char', hostile.CHARACTERS.values(), ids=list(hostile.CHARACTERS))
+def test_escaped_with_an_unprintable_character_returns_a_printable_text(char):
+    """No character that acts on a terminal or ends a line passes."""
+    assert escaped(f'a{char}b').isprintable()
+
+
+@given(st.text(st.characters()))
+def test_escaped_in_a_json_text_keeps_the_meaning(text):
+    """Scripts that decode escaped JSON get what was encoded."""
+    encoded = json.dumps({text: text}, ensure_ascii=False)
+
+    assert json.loads(escaped(encoded)) == {text: text}
+    assert escaped(escaped(text)) == escaped(text)
+
+
+def test_escaped_with_a_lone_surrogate_returns_a_text_that_can_be_written():
+    """Text that no file takes is shown nevertheless."""
+    assert escaped('a\ud800') == 'a\\ud800'
+
+
+def test_escaped_lines_with_indented_json_keeps_the_line_breaks():
+    """The lines of a text stay lines; what stands in them is escaped."""
+    assert escaped_lines('{\n  "a": "\x9b"\n}') == '{\n  "a": "\\u009b"\n}'
+
+
+def test_escaped_with_printable_text_of_any_script_returns_it_unchanged():
+    """Names of people and places in other scripts stay readable."""
+    assert escaped('Zürich 東京 \\n "x"') == 'Zürich 東京 \\n "x"'
+
+
+def test_paint_with_an_escape_sequence_in_the_text_leaves_only_its_own():
+    """Colors are those of the program alone."""
+    assert Paint(on=True)('a\x1b[2J', 'red') == '\x1b[31ma\\u001b[2J\x1b[0m'
+
+
+def test_error_with_hostile_text_is_one_printable_line():
+    """Whoever shows an error of this package shows no control characters."""
+    assert hostile.raw(str(errors.InvalidRequest(hostile.TEXT))) == []
+
+
+def test_log_with_a_hostile_message_writes_one_line(written):
+    """One record is one line, whatever its arguments hold."""
+    text, _ = written(lambda logger: logger.warning('Request %s', hostile.TEXT))
+
+    assert hostile.raw(text) == []
+    assert text.count('\n') == 1
+
+
+@pytest.mark.parametrize('formatter', [None, logging.Formatter('%(levelname)s %(message)s')], ids=['oslo', 'plain'])
+def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(written, formatter):
+    """The text of an exception, of its cause and of its notes cannot begin a line of the log."""
+
+    def fail(logger):
+        try:
+            try:
+                raise KeyError(hostile.TEXT)
+            except KeyError as exc:
+                exc.add_note(hostile.TEXT)
+                raise ValueError(hostile.TEXT) from exc
+        except ValueError:
+            logger.exception('It failed')
+
+    text, _ = written(fail, formatter)
+
+    assert hostile.raw(text) == []
+    assert all(word in text for word in ('KeyError: ', 'ValueError: evil\\n', 'direct cause', 'raise KeyError'))
+    assert not any(hostile.FORGED in line and 'evil' not in line for line in text.splitlines())
+
+
+def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(written):
+    """What oslo.log adds about the current exception is escaped, too."""
+
+    def fail(logger):
+        try:
+            raise errors.ConfigurationError from RuntimeError(hostile.TEXT)
+        except errors.ConfigurationError:
+            try:
+                raise RuntimeError(hostile.TEXT)
+            except RuntimeError:
+                logger.error('It failed')
+
+    text, _ = written(fail)
+
+    assert hostile.raw(text) == []
+    assert text.count('\n') == 1
+    assert 'RuntimeError: evil' in text
+
+
+def test_log_in_json_with_hostile_text_writes_one_line_that_says_the_same(written):
+    """The JSON formatter of oslo.log gets no control characters through, DEL included."""
+    text, _ = written(lambda logger: logger.warning('%s', hostile.TEXT), formatters.JSONFormatter())
+
+    assert hostile.raw(text) == []
+    assert hostile.TEXT in json.loads(text)['args']
+
+
+def test_log_with_an_exception_that_has_no_text_is_written(written):
+    """A broken exception does not cost the record."""
+
+    class Broken(Exception):
+        def __str__(self):
+            raise TypeError('no text')
+
+    def fail(logger):
+        logger.error('It failed', exc_info=Broken())
+
+    text, _ = written(fail)
+
+    assert 'It failed' in text
+
+
+def test_guard_with_a_handler_without_formatter_has_it_escape(written):
+    """A handler of a logging configuration that names no formatter is guarded, too."""
+    stream = io.StringIO()
+
+    def act(logger):
+        logger.handlers[:] = [logging.StreamHandler(stream)]
+        log_lines.guard()
+        logger.warning('a\nb')
+
+    written(act)
+
+    assert stream.getvalue() == 'a\\nb\n'
+
+
+@pytest.mark.parametrize('name', REQUESTS)
+def test_endpoints_with_a_hostile_field_log_one_line_per_record(written, registry, name):
+    """No field of a request reaches the log raw, nor the text of the error that its sender gets."""
+    told = []
+
+    def decide(_):
+        try:
+            Endpoints(Inventory.parse(CLOUD, 'test'), registry).policy_check(REQUESTS[name])
+        except errors.PlacementWorkerError as exc:
+            told.append(str(exc))
+
+    text, records = written(decide)
+
+    assert [*hostile.raw(text), *hostile.raw(' '.join(told))] == []
+    assert text.count('\n') == records > 0
+
+
+@pytest.mark.parametrize('name', REQUESTS)
+def test_commands_with_a_hostile_field_print_no_control_characters(program, name):
+    """Tables, JSON, YAML and complaints are safe on a terminal, whichever field is hostile."""
+    for command, *options in SHOWN:
+        status, out, err = program(command, *options, '--cloud', 'cloud', 'f', f=REQUESTS[name], cloud=CLOUD)
+
+        assert hostile.raw(out + err) == [], (command, *options)
+        assert status in (0, 1, 2)
+
+
+def test_a_command_that_does_not_exist_is_shown_escaped(program):
+    """What stands on the command line is printed without effect."""
+    _, out, err = program('\x1b[2Jevil')
+
+    assert hostile.raw(out + err) == []
+    assert 'evil' in err
