@@ -15,8 +15,9 @@ from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.replaying import NotRecorded, ReplayedCloud
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.decision_log import Entry, Method, Record, masked
+from placement_worker.rpc.decision_log import Entry, Method, Record
 from placement_worker.rpc.endpoints import Endpoints, Limits
+from placement_worker.rpc.masking import masked
 from placement_worker.rpc.outbox import Reply, Request
 
 ABSENT = '(nothing)'
@@ -102,7 +103,11 @@ def differences(entry: Entry, registry: Registry) -> list[Difference]:
         return [Difference('$', entry.reply, errors.error_object(exc))]
     except msgspec.ValidationError as exc:  # an answer of the cloud, masked by a name in it
         return [Difference('$', entry.reply, errors.error_object(NotRecorded(f'An answer was not kept whole: {exc}')))]
-    was, now = _unmeasured(entry.reply), _unmeasured(msgspec.json.decode(masked(answer.encode())))
+    # Both, for the log may be of a version that masked less.
+    was, now = (
+        _unmeasured(msgspec.json.decode(masked(encoded)))
+        for encoded in (msgspec.json.encode(entry.reply), answer.encode())
+    )
     if msgspec.json.encode(was) == msgspec.json.encode(now):
         return []
     return list(_compared(was, now, '$')) or [Difference('$ (the same in another order)', was, now)]

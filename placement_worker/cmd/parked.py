@@ -10,7 +10,7 @@ from placement_worker import errors
 from placement_worker.cmd import rendering, threads
 from placement_worker.cmd.command import OK, LocalCommand
 from placement_worker.escaping import escaped, escaped_lines
-from placement_worker.rpc import decision_log
+from placement_worker.rpc import masking
 
 MOST = 1000  # parked requests that are looked at
 CONTEXT = '_context_'  # how the names of what the caller's context holds begin in a message
@@ -168,7 +168,7 @@ def _json(value: Any) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return decision_log.MASK if decision_log.may_hold_secrets(text.encode(errors='replace')) else text
+        return masking.MASK if masking.may_hold_secrets(text.encode(errors='replace')) else text
 
 
 def _without_secrets(message: Any) -> Any:
@@ -176,4 +176,4 @@ def _without_secrets(message: Any) -> Any:
     if isinstance(message, dict):
         kept = (key for key in message if not key.startswith(CONTEXT) or key.endswith('_id'))
         message = {key: message[key] for key in kept}
-    return decision_log.without_secrets(message)
+    return masking.without_secrets(message)

@@ -3,7 +3,6 @@
 import datetime
 import logging
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -15,20 +14,13 @@ from placement_worker.cloud import Clouds
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.recording import Answer, RecordedClouds
 from placement_worker.model import Wire
+from placement_worker.rpc.masking import masked
 from placement_worker.rpc.outbox import Reply, Request
 
 LOG = logging.getLogger(__name__)
 Method = Literal['policy_check', 'policy_attach', 'policy_detach']
-MASK = '***'
 DRIVING = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
 LEFT_OUT = frozenset({'credentials', 'reply_to'})
-_SENSITIVE = (
-    'passw', 'passphrase', 'adminpass', 'pwd', 'secret', 'token', 'trust', 'credential', 'userdata', 'privatekey',
-    'apikey',
-)  # fmt: skip
-"""What the names of secrets have in common, in lower case and without `_` and `-`."""
-_USER_OF_URL = re.compile(r'(?<=://)[^/?#\s]+(?=@)')
-_PARAMETER_OF_URL = re.compile(r'(?<=[?&;#])([^=?&;#\s]+)=[^&;#\s]+')
 
 
 class Entry(Wire, frozen=True):
@@ -182,53 +174,3 @@ def _noting(ask: Callable[[], float], noted: list[float]) -> Callable[[], float]
 def _kept(request: Request) -> dict[str, Any]:
     """The fields of a request that a replay needs; the others have defaults."""
     return {name: getattr(request, name) for name in request.__struct_fields__ if name not in LEFT_OUT}
-
-
-def masked(encoded: bytes) -> bytes:
-    """JSON without what is secret by its name, at whatever depth: free-form maps may hold it."""
-    # Most lines need no masking; to find that out this way costs next to nothing.
-    if may_hold_secrets(encoded):
-        return msgspec.json.encode(without_secrets(msgspec.json.decode(encoded)))
-    return encoded
-
-
-def may_hold_secrets(text: bytes) -> bool:
-    """Whether a word stands in it that names of secrets have, or an address."""
-    bare = _bare(text)
-    return b'://' in bare or any(word.encode() in bare for word in _SENSITIVE)
-
-
-def without_secrets(data: Any) -> Any:
-    """Plain data, changed in place: texts and numbers whose name is that of a secret, or inside of such a one."""
-    whole = [data]
-    left: list[tuple[Any, bool]] = [(whole, False)]  # no recursion: data may be as deep as JSON was read
-    while left:
-        container, inside = left.pop()
-        for key, item in container.items() if isinstance(container, dict) else enumerate(container):
-            secret = inside or (isinstance(key, str) and _is_sensitive(key))
-            if isinstance(item, (dict, list)):
-                left.append((item, secret))
-            else:
-                container[key] = _masked(item, secret)
-    return whole[0]
-
-
-def _masked(value: Any, secret: bool) -> Any:
-    if isinstance(value, str) and value:
-        return MASK if secret else _PARAMETER_OF_URL.sub(_parameter, _USER_OF_URL.sub(MASK, value))
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return MASK if secret else value
-    return value
-
-
-def _parameter(found: re.Match[str]) -> str:
-    return f'{found[1]}={MASK}' if _is_sensitive(found[1]) else found[0]
-
-
-def _is_sensitive(name: str) -> bool:
-    bare = _bare(name.encode(errors='replace')).decode()
-    return any(word in bare for word in _SENSITIVE)
-
-
-def _bare(text: bytes) -> bytes:
-    return text.lower().translate(None, b'_-')

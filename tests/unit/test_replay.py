@@ -19,9 +19,10 @@ from placement_worker.cloud.replaying import NotRecorded, ReplayedCloud
 from placement_worker.model import CheckRequest, Credentials
 from placement_worker.policies.registry import Registry
 from placement_worker.replay import Difference
-from placement_worker.rpc.decision_log import DecisionLog, Entry, masked
+from placement_worker.rpc.decision_log import DecisionLog, Entry
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.log_file import LogFile
+from placement_worker.rpc.masking import masked
 from tests.balancing import Lab, patched
 from tests.requests import (
     balancing_policy,
@@ -401,6 +402,16 @@ def test_a_name_that_looks_secret_changes_no_replay(decide, registry):
 
     assert json.loads(line)['reply']['nodes']['token-server']['data']['note'] == '***'
     assert replay.differences(entry(line), registry) == []
+
+
+def test_a_log_of_a_version_that_masked_less_is_replayed_without_differences(decide, registry):
+    """What is masked since an upgrade is no difference."""
+    line, _ = decide(request('NODE_CREATE', [zone_policy('a')], node={'id': 'n1', 'data': {'db_pass': 'pw-2'}}))
+    older = json.loads(line)
+    older['request']['action']['node']['data'] = {'db_pass': 'pw-2'}
+    older['reply']['nodes']['n1']['data']['db_pass'] = 'pw-2'
+
+    assert replay.differences(entry(json.dumps(older).encode()), registry) == []
 
 
 def test_lines_of_a_log_are_read_also_compressed_and_bad_ones_say_what_is_wrong(decide, tmp_path):
