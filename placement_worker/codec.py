@@ -1,15 +1,19 @@
-"""Decode once, at the edge, with errors that name path, expectation and finding; encode the reply."""
+"""Decode once, at the edge, with errors that name path, expectation and finding; encode the reply.
 
-import bisect
+What takes decoding a second time, an error with more words than msgspec's and the search for keys that stand twice,
+is done up to `SECOND_DECODE_BYTES`: a large request must not cost more than a small one for each of its bytes.
+"""
+
 import difflib
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Iterator
+from types import NoneType
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import inspect
 
-from placement_worker import errors
+from placement_worker import duplicates, errors
 from placement_worker.decoders import decoder
 from placement_worker.model import Excerpt
 
@@ -18,6 +22,8 @@ T = TypeVar('T')
 _STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
 _INSIDE_MAP = '[...]'  # how msgspec's paths show a key of a free-form map
 _SHOWN = 80  # characters of a refused value that an error repeats
+_MESSAGE = 300  # characters of msgspec's message, which repeats the whole of an unknown key
+SECOND_DECODE_BYTES = 2**20
 
 
 def decode(
@@ -40,22 +46,26 @@ def decode(
         encoded = msgspec.json.encode(raw)
     except (TypeError, ValueError, RecursionError, OverflowError) as exc:
         raise error(f'Expected plain data that JSON can hold - at `{at}`: {exc}') from exc
-    return decode_json(encoded, kind, max_bytes=max_bytes, at=at, error=error)
+    return _decoded(encoded, kind, max_bytes, at, error)
 
 
-def decode_json(
-    encoded: bytes | str,
-    kind: type[T],
-    *,
-    max_bytes: int | None = None,
-    at: str = '$',
-    error: type[errors.Refused] = errors.InvalidRequest,
-) -> T:
-    """Build an object of the contract from JSON; see `decode`."""
+def decode_json(encoded: bytes | str, kind: type[T], *, max_bytes: int | None = None) -> T:
+    """Build an object of the contract from JSON.
+
+    :param max_bytes: the largest size that is accepted.
+    :raises InvalidRequest: as `decode`; or a key stands in an object twice, which is seen up to `SECOND_DECODE_BYTES`.
+    """
     try:  # ASCII, which is as long in bytes as in characters, need not be copied
         data = encoded.encode() if isinstance(encoded, str) and not encoded.isascii() else encoded
     except UnicodeEncodeError as exc:
-        raise error(f'Expected JSON - at `{at}`: {exc}') from exc
+        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
+    made = _decoded(data, kind, max_bytes, '$', errors.InvalidRequest)
+    if len(data) <= SECOND_DECODE_BYTES:
+        _see_keys_once(data)
+    return made
+
+
+def _decoded(data: bytes | str, kind: type[T], max_bytes: int | None, at: str, error: type[errors.Refused]) -> T:
     if max_bytes is not None and len(data) > max_bytes:
         raise error(f'Expected at most {max_bytes} bytes, got {len(data)} - at `{at}`')
     try:
@@ -66,15 +76,26 @@ def decode_json(
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc
 
 
-def plain(encoded: bytes) -> Any:
+def plain(encoded: bytes | str) -> Any:
     """Decode JSON to dictionaries, lists and scalars.
 
-    :raises InvalidRequest: it is no JSON.
+    :raises InvalidRequest: it is no JSON, or a key stands in an object twice.
     """
     try:
-        return msgspec.json.decode(encoded)
+        decoded = msgspec.json.decode(encoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
+    _see_keys_once(encoded, decoded)
+    return decoded
+
+
+def _see_keys_once(encoded: bytes | str, *decoded: Any) -> None:
+    try:
+        twice = duplicates.found(encoded, *decoded)
+    except RecursionError as exc:
+        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
+    if twice:
+        raise errors.InvalidRequest(f'Expected each key once, got {twice}')
 
 
 def encode(reply: object, like: object) -> Any:
@@ -82,22 +103,34 @@ def encode(reply: object, like: object) -> Any:
     return msgspec.json.encode(reply).decode() if isinstance(like, str) else msgspec.to_builtins(reply)
 
 
-def unknown_keys(raw: object, kind: type, path: str = '$') -> Iterator[str]:
-    """Name, as paths, the keys that the contract does not list, each with the nearest that it does.
+class UnknownKey(NamedTuple):
+    """A key that the contract does not list: the path of its object, and the keys that are listed there."""
+
+    path: str
+    key: object
+    known: Collection[str]
+
+    def __str__(self) -> str:
+        key = _shown(self.key)
+        near = difflib.get_close_matches(key, self.known, n=1)
+        return f'`{self.path}.{key}`' + (f' (did you mean `{near[0]}`?)' if near else '')
+
+
+def unknown_keys(raw: object, kind: type, path: str = '$') -> Iterator[UnknownKey]:
+    """Yield the keys that the contract does not list; as texts they name the nearest that it does.
 
     Free-form maps and excerpts may hold any key.
     """
     yield from _unknown(raw, inspect.type_info(kind), path)
 
 
-def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
+def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[UnknownKey]:
     kind = _bare(kind)
     if isinstance(kind, inspect.StructType) and isinstance(raw, dict) and not issubclass(kind.cls, Excerpt):
         known = {f.encode_name: f.type for f in kind.fields}
         for key, value in raw.items():
             if key not in known:
-                near = difflib.get_close_matches(str(key), known, n=1)
-                yield f'`{path}.{key}`' + (f' (did you mean `{near[0]}`?)' if near else '')
+                yield UnknownKey(path, key, known)
             else:
                 yield from _unknown(value, known[key], f'{path}.{key}')
     elif isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(raw, list):
@@ -107,49 +140,65 @@ def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[str]:
 
 def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
     """Add what msgspec leaves out: what would have been right, and what stood there instead."""
+    what, path = _parted(message)
+    brief = f'{_cut(what, _MESSAGE)} - at `{at}{path.removeprefix("$")}`'
+    if len(encoded) > SECOND_DECODE_BYTES:
+        return brief
+    try:
+        decoded = msgspec.json.decode(encoded)
+        if _INSIDE_MAP in path:
+            return f'{what} - at `{at}{_with_keys(decoded, what, path, kind).removeprefix("$")}`'
+        if ', got ' in what:
+            return brief
+        told = _completed(_cut(what, _MESSAGE), decoded, _type_at(inspect.type_info(kind), path), path)
+    except (msgspec.DecodeError, LookupError, TypeError, StopIteration, ValueError, RecursionError):
+        return brief  # no path, or the rest is no JSON, or has a number that Python's float does not hold
+    return f'{told} - at `{at}{path.removeprefix("$")}`'
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """Part what msgspec says from where; it leaves out the path of the whole."""
     what, _, path = message.rpartition(' - at `')
-    if what and path.endswith('`') and path.startswith('$'):
-        path = path[:-1]
-    else:
-        what, path = message, '$'
-    named = _with_keys(message, path, encoded, kind) if _INSIDE_MAP in path else path
-    where = f' - at `{at}{named.removeprefix("$")}`'
-    if ', got ' in what or _INSIDE_MAP in path:
-        return what + where
-    try:
-        return _completed(what, encoded, _type_at(inspect.type_info(kind), path), path) + where
-    except (LookupError, TypeError, StopIteration, ValueError, RecursionError):  # no path, or the rest is no JSON
-        return f'{message} - at `{at}`'
+    return (what, path[:-1]) if what and path.endswith('`') and path.startswith('$') else (message, '$')
 
 
-def _with_keys(message: str, path: str, encoded: bytes | str, kind: type) -> str:
-    """A path with the keys that msgspec leaves out: of each map the first that brings the error about."""
-    try:
-        whole = value = msgspec.json.decode(encoded)
-    except msgspec.DecodeError:  # a number that no JSON library of ours can hold
-        return path
+def _with_keys(value: Any, what: str, path: str, kind: Any) -> str:
+    """Return a path with the keys that msgspec leaves out: of each map the first whose value has the same error."""
     first, *rest = path.split(_INSIDE_MAP)
-    value, named = _value_at(value, first), first
-    for part in rest:
-        items = list(value.items())
-
-        def fails(count: int, value: Any = value, items: list[Any] = items) -> bool:
-            value.clear()
-            value.update(items[:count])
-            try:
-                decoder(kind).decode(msgspec.json.encode(whole))
-            except msgspec.ValidationError as exc:
-                return str(exc) == message
-            return False
-
-        count = bisect.bisect_left(range(len(items)), True, lo=1, key=fails)
-        fails(count)  # what comes after it may bring the same about
-        key, found = items[count - 1]
-        value, named = _value_at(found, part), f'{named}.{_shown(key)}{part}'
+    value, kind, named = _value_at(value, first), _hint_at(kind, first), first
+    for i, part in enumerate(rest):
+        inside, (_, kind) = '$' + _INSIDE_MAP.join(rest[i:]), get_args(kind)
+        key, found = next(pair for pair in value.items() if _error(pair[1], kind) == (what, inside))
+        value, kind, named = _value_at(found, part), _hint_at(kind, part), f'{named}.{_shown(key)}{part}'
     return named
 
 
-def _completed(what: str, encoded: bytes | str, expected: inspect.Type, path: str) -> str:
+def _error(value: object, kind: Any) -> tuple[str, str] | None:
+    """Return what is wrong with decoded JSON, and where."""
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as exc:
+        return _parted(str(exc))
+    return None
+
+
+def _hint_at(kind: Any, path: str) -> Any:
+    """Return the type hint of what a path leads to, without `Annotated` and `None`."""
+    for step in _STEP.finditer(path):
+        if step['index']:
+            kind = get_args(kind)[0]
+        else:
+            names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+            kind = get_type_hints(kind)[names[step['key']]]
+        kind = next((one for one in get_args(kind) if one is not NoneType), kind) if _is_optional(kind) else kind
+    return kind
+
+
+def _is_optional(kind: Any) -> bool:
+    return NoneType in get_args(kind)
+
+
+def _completed(what: str, decoded: Any, expected: inspect.Type, path: str) -> str:
     if what.startswith('Object'):
         if 'unknown field' in what and isinstance(expected, inspect.StructType):
             what += f', expected {_one_of(field.encode_name for field in expected.fields)}'
@@ -158,7 +207,7 @@ def _completed(what: str, encoded: bytes | str, expected: inspect.Type, path: st
         what = f'Expected {_one_of(expected.values)}'
     elif isinstance(expected, inspect.DateTimeType):
         what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
-    return f'{what}, got `{_shown(_value_at(msgspec.json.decode(encoded), path))}`'
+    return f'{what}, got `{_shown(_value_at(decoded, path))}`'
 
 
 def _one_of(choices: Iterable[object]) -> str:
@@ -166,8 +215,11 @@ def _one_of(choices: Iterable[object]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + '...'
+    return _cut(value if isinstance(value, str) else msgspec.json.encode(value).decode(), _SHOWN)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + '...'
 
 
 def _value_at(value: Any, path: str) -> Any:

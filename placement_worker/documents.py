@@ -1,13 +1,20 @@
 """Read YAML and JSON documents as people write them, without YAML's surprises."""
 
+import itertools
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import msgspec
 import yaml
 
+from placement_worker import duplicates
+
 DEEPEST = 1000  # levels of YAML, about as many as are read of JSON; beyond 10,000 libyaml's reader ends the process
+MOST_ADDED = 32 * 2**20
+"""How much the aliases of a YAML document may add to it: the characters of what they stand for, and `NODE` for each of
+its values, lists and maps. That is enough for 10,000 nodes which share a profile."""
+NODE = 16
 _BASE: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
@@ -29,6 +36,10 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
 
     _depth = 0
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._may_have_aliases = '*' in text
+
     def descend_resolver(self, current_node: Any, current_index: Any) -> None:
         """Called at the beginning of each node, inside that of its parent."""
         self._depth += 1
@@ -40,6 +51,12 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
         """Called at its end."""
         self._depth -= 1
         super().ascend_resolver()
+
+    def construct_document(self, node: Any) -> Any:
+        """Called when the tree of a document is complete; an alias is one more reference to a part of it."""
+        if self._may_have_aliases:
+            _bound(node)
+        return super().construct_document(node)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[object] = set()
@@ -56,6 +73,60 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
             seen.add(key)
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
         return mapping
+
+
+def _bound(root: Any) -> None:
+    """See that the aliases of a document add no more than `MOST_ADDED`; the time is linear in its text.
+
+    :raises ConstructorError: naming the line of the list or map whose aliases add more.
+    """
+    nodes = _bottom_up(root)
+    most = sum(map(_own_size, nodes)) + MOST_ADDED
+    sizes: dict[int, int] = {}
+    for node in nodes:
+        size = sizes[id(node)] = _own_size(node) + sum(sizes[id(item)] for item in _items(node))
+        if size > most:
+            raise _refused(node, f'found aliases that add more than {MOST_ADDED} characters')
+
+
+def _bottom_up(root: Any) -> list[Any]:
+    """Return each node of a document once, behind all that it holds.
+
+    :raises ConstructorError: an alias stands inside of what it stands for.
+    """
+    done: dict[int, bool] = {}  # False while the nodes inside are being visited
+    ordered: list[Any] = []
+    left = [root]
+    while left:
+        node = left[-1]
+        if id(node) not in done:
+            done[id(node)] = False
+            for item in _items(node):
+                if done.get(id(item)) is False:
+                    raise _refused(node, 'found an alias inside of what it stands for')
+                left.append(item)
+            continue
+        left.pop()
+        if not done[id(node)]:
+            done[id(node)] = True
+            ordered.append(node)
+    return ordered
+
+
+def _items(node: Any) -> Iterable[Any]:
+    """Return the nodes inside a node, of a map its keys and values."""
+    if isinstance(node, yaml.MappingNode):
+        return itertools.chain.from_iterable(node.value)
+    return node.value if isinstance(node, yaml.SequenceNode) else ()
+
+
+def _own_size(node: Any) -> int:
+    return NODE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+
+
+def _refused(node: Any, found: str) -> Exception:
+    error: Exception = yaml.constructor.ConstructorError(None, None, found, node.start_mark)
+    return error
 
 
 def read(path: str) -> list[Any]:
@@ -89,11 +160,18 @@ def parse(text: str) -> list[Any]:
     :raises Malformed: it is no YAML or JSON.
     """
     try:
-        return [msgspec.json.decode(text)]
+        decoded = msgspec.json.decode(text)
+        twice = duplicates.found(text, decoded)
     except RecursionError:
         raise TooDeep('nested too deeply') from None
     except (msgspec.DecodeError, UnicodeEncodeError):
-        pass
+        return _parse_yaml(text)
+    if twice:
+        raise Malformed(f'found the key {twice}')
+    return [decoded]
+
+
+def _parse_yaml(text: str) -> list[Any]:
     try:
         return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
     except RecursionError:

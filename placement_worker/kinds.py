@@ -44,6 +44,6 @@ def check(document: object, wanted: type, expected: str) -> None:
 def unknown_keys(document: object, kind: type) -> str:
     """The first keys of a document that may not be there, and how many more there are; empty if there are none."""
     unknown = codec.unknown_keys(document, kind)
-    shown = list(itertools.islice(unknown, LISTED))
+    shown = [str(one) for one in itertools.islice(unknown, LISTED)]
     more = sum(1 for _ in unknown)
     return ', '.join(shown) + (f' and {more} more' if more else '')

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from placement_worker import codec, documents, errors
+from placement_worker import codec, documents, errors, kinds
 from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.colours import Paint
@@ -16,6 +16,8 @@ from placement_worker.cmd.reading import request_of
 from placement_worker.escaping import escaped
 from placement_worker.model import CheckReply, CheckRequest
 from placement_worker.rpc.caller import Caller
+
+SHOWN = 80  # characters of an unknown key
 
 
 class Check(Command):
@@ -88,7 +90,7 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
     """
     unknown = sorted(document.keys() - {'request', 'cloud'})
     if unknown:
-        listed = ', '.join(f'`{key}`' for key in unknown)
+        listed = ', '.join(f'`{key[:SHOWN]}`' for key in unknown[: kinds.LISTED])
         raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {listed}')
     if not isinstance(caller, Embedded):
         raise errors.InvalidRequest('Expected a CheckRequest alone: running workers have a cloud of their own')

@@ -1,4 +1,4 @@
-"""What a worker reads of a message before it is a request: no compressed bodies, and none beyond a size."""
+"""What a worker reads of a message before it is a request: no compressed bodies, none beyond a size, no key twice."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 import kombu.compression
 import kombu.serialization
 from kombu.utils import json
+
+from placement_worker import codec, duplicates
 
 ENVELOPE = 4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
 AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
@@ -32,9 +34,24 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
         most = ENVELOPE * max_request_bytes() + AROUND_BYTES
         if len(body) > most:
             raise ValueError(f'Expected a message of at most {most} bytes, got {len(body)}')
-        return json.loads(body)
+        read = json.loads(body)
+        if len(body) <= codec.SECOND_DECODE_BYTES:
+            _see_keys_once(body)
+            if isinstance(read, dict) and isinstance(read.get('oslo.message'), str):
+                _see_keys_once(read['oslo.message'])
+        return read
 
     return loads
+
+
+def _see_keys_once(text: Any) -> None:
+    """Refuse objects with a key twice: nobody sends them by accident, and readers differ in what they make of them."""
+    try:
+        twice = duplicates.found(text)
+    except (ValueError, RecursionError):  # oslo.messaging cannot read it either, and says so
+        return
+    if twice:
+        raise ValueError(f'Expected each key once, got {twice}')
 
 
 def _refuse(_body: bytes) -> NoReturn:

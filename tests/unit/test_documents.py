@@ -1,9 +1,13 @@
 """Reading YAML and JSON as people write them."""
 
+import itertools
+import json
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement_worker import documents
 
@@ -77,3 +81,78 @@ def test_yaml_may_be_as_deep_as_json():
 
     assert documents.parse('- ' * 899 + '[]') == deep
     assert documents.parse('---\n[[], []]\n' * 2000) == [[[], []]] * 2000
+
+
+BOMB = 'a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n' + ''.join(
+    f'{this}: &{this} [{", ".join([f"*{before}"] * 9)}]\n' for before, this in itertools.pairwise('abcdefghijkl')
+)
+VALUES = st.recursive(
+    st.text(':a"\\u3\n') | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(':ab\\', max_size=2), inner, max_size=3),
+    max_leaves=9,
+)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        (BOMB, 'aliases that add more than 33554432 characters at line 7, column 4'),
+        ('a: &a {x: 1, y: [*a]}\n', 'an alias inside of what it stands for at line 1, column 17'),
+        ('a: &a [*a]\n', 'an alias inside of what it stands for at line 1, column 4'),
+        (f'a: &a {"x" * 100_000}\nb:\n' + '- *a\n' * 1000, 'add more than 33554432 characters at line 3, column 1'),
+        ('a: &a {b: 1}\n? [*a, *a]\n: 1\n', 'a key that is no scalar'),
+    ],
+    ids=['bomb', 'recursive map', 'recursive list', 'long text', 'key'],
+)
+def test_yaml_with_aliases_beyond_the_bound_is_refused_with_the_line(text, said):
+    """A short file cannot fill the memory through its aliases."""
+    with pytest.raises(documents.Malformed, match=said):
+        documents.parse(text)
+
+
+def test_yaml_with_an_alias_bomb_is_refused_in_bounded_memory(tmp_path):
+    """A command that reads a bomb complains in one line, in a gigabyte of addresses."""
+    (tmp_path / 'bomb.yaml').write_text(BOMB)
+    limited = 'import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); '
+    limited += 'from placement_worker.cmd import cli; sys.exit(cli.main())'
+
+    done = subprocess.run(
+        [sys.executable, '-c', limited, 'check', str(tmp_path / 'bomb.yaml')],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr.count('\n')) == (2, '', 1)
+    assert 'aliases that add more than' in done.stderr
+
+
+def test_yaml_with_ordinary_aliases_is_read_as_if_they_were_written_out():
+    """A profile that 10,000 nodes share is no bomb."""
+    text = 'p: &p {type: os.nova.server-1.0, properties: {availability_zone: az1}}\nnodes:\n' + '- *p\n' * 10_000
+
+    (read,) = documents.parse(text)
+
+    assert read['nodes'] == [read['p']] * 10_000
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('{"a": 1, "a": 1}', r'found the key `a` twice - at `\$`'),
+        ('{"b": [1, {"x": {"a": 1, "c": ":", "\\u0061": 2}}]}', r'`a` twice - at `\$\.b\[1\]\.x`'),
+        ('{"a": 1, "a": 2, "b": "\\u003a"}', r'`a` twice - at `\$`'),
+        ('{"a": 1, "a": 2, "b": "\\u003A"}', r'`a` twice - at `\$`'),
+    ],
+)
+def test_json_with_a_key_twice_is_refused_with_key_and_place(text, said):
+    """No value of a document is dropped silently."""
+    with pytest.raises(documents.Malformed, match=said):
+        documents.parse(text)
+
+
+@given(VALUES, st.booleans())
+def test_json_with_each_key_once_is_read_whatever_it_holds(data, ascii_only):
+    """Nothing else is refused: colons in texts, escapes, and equal keys of different objects."""
+    assert documents.parse(json.dumps([data, data], ensure_ascii=ascii_only, indent=1)) == [[data, data]]

@@ -38,3 +38,31 @@ def test_the_limit_is_the_one_in_force_when_a_message_comes():
         read(body)
     limit = 2048
     assert read(body) == 'x' * 70_000
+
+
+def sent(message):
+    """A message in its envelope."""
+    return json.dumps({'oslo.version': '2.0', 'oslo.message': message})
+
+
+@pytest.mark.parametrize(
+    ('body', 'said'),
+    [
+        ('{"oslo.message": "{}", "oslo.message": "{}"}', r'`oslo.message` twice - at `\$`'),
+        (sent('{"args": {"request": {"id": 1, "id": 2}}}'), r'`id` twice - at `\$.args.request`'),
+        (sent('{"args": {"\\u003a": 1, ":": 2}}'), r'`:` twice - at `\$.args`'),
+        (sent('{"args": {"request": {"id": 1, "id": 2}}}').encode(), r'`id` twice'),
+    ],
+)
+def test_reader_with_a_key_twice_refuses_the_message(body, said):
+    """What stands twice in a request that is an object is seen before a library drops it."""
+    with pytest.raises(ValueError, match=said):
+        bodies.reader(lambda: 2**20)(body)
+
+
+@pytest.mark.parametrize(
+    'message', ['{"a": ":", "b": {"a": 1}}', '{"a": "\\u003a"}', '{"a": 1e999}', '[' * 5000, 'x', 7]
+)
+def test_reader_with_keys_that_stand_once_passes_the_message(message):
+    """Nothing else is refused for it; what is no JSON is left to the library that reads it."""
+    assert bodies.reader(lambda: 2**20)(sent(message))['oslo.message'] == message
