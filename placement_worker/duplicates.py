@@ -28,7 +28,8 @@ def found(text: bytes | str, *decoded: object) -> str | None:
         again = msgspec.json.encode(decoded[0] if decoded else msgspec.json.decode(data))
     except msgspec.DecodeError:  # a number that msgspec does not read, where decoding to a type passes over it
         return _searched(data)
-    return None if data.count(b':') == again.count(b':') and b'\\u003' not in data else _searched(data)
+    plainly = b'\\' not in data or b'\\u003' not in data  # a single byte is found many times faster
+    return None if plainly and data.count(b':') == again.count(b':') else _searched(data)
 
 
 def _searched(data: bytes) -> str | None:

@@ -35,10 +35,9 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
         if len(body) > most:
             raise ValueError(f'Expected a message of at most {most} bytes, got {len(body)}')
         read = json.loads(body)
-        if len(body) <= codec.SECOND_DECODE_BYTES:
-            _see_keys_once(body)
-            if isinstance(read, dict) and isinstance(read.get('oslo.message'), str):
-                _see_keys_once(read['oslo.message'])
+        message = read.get('oslo.message') if isinstance(read, dict) else None
+        if isinstance(message, str) and len(message) <= codec.SECOND_DECODE_BYTES:
+            _see_keys_once(message)
         return read
 
     return loads
