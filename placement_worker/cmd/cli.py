@@ -1,5 +1,8 @@
 """placement-policy: the contract on the command line, for people and scripts."""
 
+import codecs
+import io
+import json
 import logging
 import sys
 from importlib import metadata
@@ -14,6 +17,8 @@ NAMESPACE = 'placement_worker.cli'
 INVALID = 2
 MEANT = 3  # commands that an unknown one may have meant
 SHOWN = 80  # characters of it
+JSON_ESCAPES = 'json-escapes'
+"""The error handler for characters that an encoding lacks."""
 
 
 class PlacementPolicy(app.App):
@@ -66,4 +71,21 @@ class PlacementPolicy(app.App):
 
 def main() -> int:
     """Run the command that the arguments name; the exit status is the command's."""
+    _suit_any_locale()
     return PlacementPolicy().run(sys.argv[1:])
+
+
+def _suit_any_locale() -> None:
+    """Read standard input as UTF-8, and escape characters that the encoding of the standard output lacks."""
+    codecs.register_error(JSON_ESCAPES, _escape)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding='utf-8', errors='strict')
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=JSON_ESCAPES)
+
+
+def _escape(exc: UnicodeError) -> tuple[str, int]:
+    """Return JSON escapes: the escapes of `backslashreplace` would make invalid JSON."""
+    if not isinstance(exc, UnicodeEncodeError):
+        raise exc
+    return json.dumps(exc.object[exc.start : exc.end])[1:-1], exc.end

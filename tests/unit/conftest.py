@@ -18,7 +18,8 @@ def program(capsys, monkeypatch, tmp_path):
 
     def run(*arguments, **files):
         for name, content in files.items():
-            Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
+            text = content if isinstance(content, str | bytes) else json.dumps(content)
+            Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
         app = PlacementPolicy()
         app.stdout, app.stderr = sys.stdout, sys.stderr
         try:

@@ -43,7 +43,7 @@ def test_options_that_may_change_are_taken_over_from_a_file_that_is_as_it_should
         ('[DEFAULT]\ndebug = perhaps\n', 'debug'),
         ('[DEFAULT]\ngraceful_shutdown_timeout = soon\n', 'graceful_shutdown_timeout'),
         ('[DEFAULT]\ngraceful_shutdown_timeout = 1\n', 'has to be less than'),
-        ('\udcff', 'utf-8'),
+        ('\udcff', "codec can't decode byte 0xff"),
         (None, 'worker.conf'),
     ],
 )

@@ -4,11 +4,13 @@ line that ends with what to do.
 
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
 
 import pytest
+import yaml
 
 from placement_worker import errors
 from placement_worker.cmd import remedies
@@ -23,7 +25,7 @@ NOWHERE = 'rabbit://127.0.0.1:1/'
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('az1'), deletion_policy()], nodes(az1=2))
 FILES = {
     'bad': 'a: [',
-    'binary': b'\xff\xfe\0'.decode('latin-1'),
+    'binary': b'\xff\xfe\0',
     'empty': '',
     'text': 'hello',
     'keys': {'taget': 1},
@@ -141,6 +143,26 @@ def test_who_reads_no_further_gets_no_complaint(tmp_path):
     )  # fmt: skip
 
     assert (done.returncode, done.stdout.count('\n'), done.stderr) == (141, 1, '')
+
+
+@pytest.mark.parametrize('form', ['table', 'json', 'yaml'])
+def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form):
+    """A locale without Unicode loses no output: JSON and YAML stay readable, and standard input is read as UTF-8."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('z\xfcrich', '\u65e5\u672c')], [], inputs={'count': 2})
+    (tmp_path / 'cloud').write_text(json.dumps({'zones': {'z\xfcrich': True, '\u65e5\u672c': True}}))
+
+    done = subprocess.run(
+        [sys.executable, '-m', 'placement_worker', 'check', '-', '--cloud', 'cloud', '-f', form],
+        cwd=tmp_path, env={**os.environ, 'LC_ALL': 'C', 'PYTHONUTF8': '0'}, capture_output=True, check=False,
+        input=json.dumps(asked, ensure_ascii=False).encode(),
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, b'')
+    if form == 'table':
+        assert b'zones: z\\u00fcrich 1, \\u65e5\\u672c 1' in done.stdout
+    else:
+        (answer,) = yaml.safe_load_all(done.stdout)
+        assert answer['action']['data']['creation']['zones'] == {'z\xfcrich': 1, '\u65e5\u672c': 1}
 
 
 class Terminal(io.StringIO):

@@ -103,7 +103,7 @@ def test_picture_and_report_are_written(program, tmp_path):
 
     assert (status, err) == (0, '')
     assert '<svg' in (tmp_path / 'p.svg').read_text()
-    page = (tmp_path / 'r.html').read_text()
+    page = (tmp_path / 'r.html').read_text(encoding='utf-8')
     assert page.startswith('<!DOCTYPE html>')
     assert page.count('<details id=') == 2
 
