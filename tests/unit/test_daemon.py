@@ -8,6 +8,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config, daemon, errors
+from tests.options import Options
 
 CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
 
@@ -29,7 +30,7 @@ def start(tmp_path, capsys):
         if text is not None:
             (tmp_path / 'w.conf').write_text(text)
             arguments = ['--config-file', 'w.conf']
-        return daemon.run(arguments, cfg.ConfigOpts()), capsys.readouterr().err
+        return daemon.run(arguments, Options()), capsys.readouterr().err
 
     return started
 
@@ -66,15 +67,30 @@ def test_a_worker_that_cannot_start_names_option_and_file_and_does_not_wait(star
     assert start(text) == (2, f'placement-worker: {message}\n')
 
 
+def test_options_of_a_test_in_a_hostile_home_keep_their_values(start, tmp_path, monkeypatch, capsys):
+    """The configuration of the machine that runs the tests changes no result; a worker does read it."""
+    folder = tmp_path / '.placement-worker' / 'placement-worker.conf.d'
+    folder.mkdir(parents=True)
+    for file in (folder.with_suffix(''), folder / 'more.conf'):
+        file.write_text('[worker]\nworkers = hostile\n')
+    monkeypatch.setenv('HOME', str(tmp_path))
+
+    for text, message in ((None, 'auth_type is not set'), (CLOUD, 'transport_url is not set')):
+        assert message in start(text)[1]
+        arguments = ['--config-file', 'w.conf'] if text else []
+        assert daemon.run(arguments, cfg.ConfigOpts()) == 2
+        assert 'hostile' in capsys.readouterr().err
+
+
 def test_a_configuration_that_is_not_there_is_told_with_the_option_that_names_it(capsys):
-    assert daemon.run(['--config-file', 'gone.conf'], cfg.ConfigOpts()) == 2
+    assert daemon.run(['--config-file', 'gone.conf'], Options()) == 2
     assert capsys.readouterr().err == (
         f'placement-worker: {os.path.abspath("gone.conf")}: there is no such file; see what --config-file names\n'
     )
 
 
 def test_while_no_broker_answers_the_log_says_so_and_when_it_is_tried_again(monkeypatch, caplog):
-    conf = cfg.ConfigOpts()
+    conf = Options()
     config.register(conf)
     conf([], default_config_files=[])
     answers = iter([errors.BrokerUnreachable('No broker answered: 127.0.0.1:1: refused')])
@@ -94,7 +110,7 @@ def test_while_no_broker_answers_the_log_says_so_and_when_it_is_tried_again(monk
 
 
 def test_options_that_are_read_again_leave_a_line_in_the_log(caplog):
-    conf = cfg.ConfigOpts()
+    conf = Options()
     conf([], default_config_files=[])
 
     with caplog.at_level(logging.INFO, 'placement_worker.daemon'):

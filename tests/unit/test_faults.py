@@ -1,9 +1,9 @@
 """Configurations that a worker does not start with: one line, and status 2."""
 
 import pytest
-from oslo_config import cfg
 
 from placement_worker import daemon
+from tests.options import Options
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def start(tmp_path, capsys):
     def run(text):
         file = tmp_path / 'worker.conf'
         file.write_text(text)
-        status = daemon.run(['--config-file', str(file)], cfg.ConfigOpts())
+        status = daemon.run(['--config-file', str(file)], Options())
         return status, capsys.readouterr().err
 
     return run

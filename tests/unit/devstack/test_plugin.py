@@ -4,10 +4,10 @@ import re
 import stat
 
 import pytest
-from oslo_config import cfg
 
 from placement_worker import config, daemon
 from tests.devstack.host import UNIT, Host, settings_of
+from tests.options import Options
 
 SENLIN_FIRST, SENLIN_LAST = ('senlin', 'placement-worker'), ('placement-worker', 'senlin')
 BUS = 'rabbit://stackrabbit:rabbit-secret@127.0.0.1:5672/placement'
@@ -61,7 +61,7 @@ def test_interface_and_valid_interfaces_do_not_stand_side_by_side(tmp_path):
 @pytest.mark.parametrize('backend', ['openstack', 'inventory'])
 def test_the_worker_can_start_with_what_is_written(tmp_path, backend):
     host = configured(tmp_path, ['placement-worker'], PLACEMENT_WORKER_CLOUD_BACKEND=backend)
-    conf = cfg.ConfigOpts()
+    conf = Options()
     config.register(conf)
 
     conf(['--config-file', str(host.conf)], project='placement-worker')
