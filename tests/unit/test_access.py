@@ -139,6 +139,7 @@ def test_options_of_the_cloud_reach_it(configured, services):
     ],
 )  # fmt: skip
 def test_options_that_do_not_suffice_are_told_at_start(configured, tmp_path, monkeypatch, groups, message):
+    (tmp_path / 'clouds.yaml').write_text('clouds: {mine: {}}')  # openstacksdk would look elsewhere for a missing file
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
 
     with pytest.raises(ConfigurationError, match=message) as told:

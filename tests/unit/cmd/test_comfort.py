@@ -153,7 +153,7 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
 
     done = subprocess.run(
         [sys.executable, '-m', 'placement_worker', 'check', '-', '--cloud', 'cloud', '-f', form],
-        cwd=tmp_path, env={**os.environ, 'LC_ALL': 'C', 'PYTHONUTF8': '0'}, capture_output=True, check=False,
+        cwd=tmp_path, env={**os.environ, 'PYTHONIOENCODING': 'ascii'}, capture_output=True, check=False,
         input=json.dumps(asked, ensure_ascii=False).encode(),
     )  # fmt: skip
 
