@@ -26,6 +26,7 @@ from placement_worker import config, errors, garbage, liveness, log_lines, metri
 from placement_worker.cloud import Clouds, observed
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
+from placement_worker.config import strays
 from placement_worker.escaping import escaped
 from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
@@ -215,6 +216,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     except FAULTS as exc:
         where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
         return _complain(told(exc) + where)
+    strays.warn(conf)
     bodies.guard(lambda: conf.worker.max_request_bytes)
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d process%s',

@@ -51,7 +51,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def strays(self) -> Result:
         """Nothing stands in the files that nobody reads."""
-        found = strays.found(self._conf.config_file)
+        found = strays.found(strays.files(self._conf))
         return Result(Code.WARNING, f'Nobody reads {", ".join(found)}') if found else Result(Code.SUCCESS)
 
     @failing

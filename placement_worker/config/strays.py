@@ -1,8 +1,12 @@
 """Sections and options of configuration files that nobody reads: most are slips."""
 
 import difflib
+import glob
+import logging
+import multiprocessing
+import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -14,6 +18,46 @@ LISTED = 'oslo.config.opts'
 """The entry points by which libraries list their options."""
 UNLISTED = 'oslo_'
 """What sections of libraries begin with that read more than they list: oslo_messaging_tracing is one."""
+
+WARN_TIMEOUT_S = 10
+"""How long a start waits for the warnings; listing all known options takes about 0.2 s."""
+LOG = logging.getLogger(__name__)
+
+
+def files(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the files that a configuration was read from: those of --config-file and of --config-dir."""
+    folders = (glob.glob(os.path.join(folder, '*.conf')) for folder in conf.config_dir)
+    return [*conf.config_file, *(file for folder in folders for file in sorted(folder))]
+
+
+def warn(conf: cfg.ConfigOpts) -> None:
+    """Log a warning for each unknown option; nothing that goes wrong here is raised.
+
+    A child process does it: listing the known options imports modules of all installed packages that have options.
+    They take 13 MB, and a broken one may hang or end the process.
+    """
+    child = multiprocessing.get_context('fork').Process(target=_warn, args=(files(conf),), daemon=True)
+    try:
+        child.start()
+    except OSError as exc:
+        LOG.warning('Options were not checked for unknown names: %s', exc)
+        return
+    child.join(WARN_TIMEOUT_S)
+    if child.is_alive():
+        child.kill()
+        child.join()
+    if child.exitcode:
+        LOG.warning(
+            'Options were not checked for unknown names: the check ended with status %s. To see why, run '
+            'placement-worker-status upgrade check',
+            child.exitcode,
+        )
+
+
+def _warn(read: Sequence[str]) -> None:
+    """In the child process."""
+    for unknown in found(read):
+        LOG.warning('Unknown option in the configuration: %s. No installed package reads it', unknown)
 
 
 def found(files: Iterable[str]) -> list[str]:
@@ -59,7 +103,7 @@ def _known() -> dict[str, set[str]]:
     for point in metadata.entry_points(group=LISTED):
         try:
             listed = point.load()()
-        except Exception:  # noqa: S112  # a library that is half installed is none that reads options here
+        except (Exception, SystemExit):  # noqa: S112  # a library that is half installed is none that reads options here
             continue
         for group, options in listed:
             section = str(getattr(group, 'name', group) or 'DEFAULT')

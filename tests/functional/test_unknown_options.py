@@ -1,0 +1,60 @@
+"""Unknown options in the configuration of a worker that starts."""
+
+import os
+
+import pytest
+
+CLOUD = {'zones': {'a': True}}
+
+
+def warnings(worker):
+    """Return the log records of the check for unknown options, without their times."""
+    lines = worker.log.read_text().splitlines()
+    return [line.partition('strays ')[2] for line in lines if 'WARNING placement_worker.config.strays' in line]
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a function that installs a package which runs the given code when its options are listed."""
+
+    def install(code):
+        info = tmp_path / 'broken-1.0.dist-info'
+        info.mkdir()
+        (info / 'METADATA').write_text('Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n')
+        (info / 'entry_points.txt').write_text('[oslo.config.opts]\nbroken = broken:list_opts\n')
+        (tmp_path / 'broken.py').write_text(code)
+        return {**os.environ, 'PYTHONPATH': str(tmp_path)}
+
+    return install
+
+
+def test_unknown_options_of_a_worker_that_starts_are_logged_once_each(start_worker):
+    """An operator finds a misspelled option in the log, with the name that was probably meant."""
+    worker = start_worker(CLOUD, '[clod]\nbackend = inventory\n', treads=3)
+
+    assert [line.partition('configuration: ')[2] for line in warnings(worker)] == [
+        '[clod] (did you mean cloud?). No installed package reads it',
+        '[worker] treads (did you mean threads?). No installed package reads it',
+    ]
+
+
+def test_known_options_of_a_worker_that_starts_are_not_logged(start_worker):
+    """A sound configuration leads to no warning."""
+    assert warnings(start_worker(CLOUD)) == []
+
+
+@pytest.mark.parametrize('code', ['raise ValueError', 'raise SystemExit(3)'])
+def test_a_package_that_cannot_list_its_options_hides_no_unknown_option(start_worker, package, code):
+    """The options of all other packages are still checked."""
+    worker = start_worker(CLOUD, environment=package(code), treads=3)
+
+    (line,) = warnings(worker)
+    assert '[worker] treads' in line
+
+
+@pytest.mark.parametrize('code', ['import os; os._exit(3)', 'import time; time.sleep(600)'])
+def test_a_package_that_ends_or_hangs_the_check_does_not_keep_a_worker_from_serving(start_worker, package, code):
+    """A fault of an installed package delays the start by seconds, and is logged."""
+    (line,) = warnings(start_worker(CLOUD, environment=package(code)))
+
+    assert 'Options were not checked for unknown names' in line
