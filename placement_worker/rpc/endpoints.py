@@ -255,7 +255,13 @@ class Endpoints:
         :raises Rejected: the request has expired, or its credentials do not let us act.
         """
         left_s = record.left_s(lambda: self._left_s(request))
-        if left_s() <= 0:
+        if (left := left_s()) <= 0:
+            LOG.warning(
+                'Request for cluster %a expired %.1f s before a worker began it: it waited too long in the queue, or '
+                "the caller's clock is behind this host's; compare the clocks if no requests wait",
+                request.cluster.id[:80],
+                -left,
+            )
             raise RequestExpired('Request expired')
         clouds: Clouds = record.watch(self._clouds) if needs_cloud else NO_CLOUD
         cloud = clouds.acting_for(request.credentials, request.cluster.project)

@@ -138,6 +138,17 @@ def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expi
         assert reply['decisions'] == []
 
 
+def test_an_expired_request_is_logged_with_its_delay_and_the_possible_causes(endpoints, caplog):
+    """The delay tells a clock that is behind from a queue that is too long; the record stays one line."""
+    cluster = {**GOOD['cluster'], 'id': 'c\n1'}
+
+    endpoints.policy_check({**GOOD, 'cluster': cluster, 'expires_at': '2026-01-01T11:59:00Z'})
+
+    (record,) = [record for record in caplog.records if record.levelname == 'WARNING']
+    assert record.getMessage().startswith(r"Request for cluster 'c\n1' expired 60.0 s before a worker began it")
+    assert "the caller's clock is behind" in record.getMessage()
+
+
 class Refusing:
     """Clouds that let nobody in."""
 
