@@ -1,6 +1,6 @@
 """Check that this environment has exactly the minimum versions that setup.cfg names; `tox -e lower-bounds` uses it.
 
-Arguments: the extras that are installed. A minimum that other packages rule out promises what nobody can install.
+Arguments: the extras that are installed. A minimum that other packages rule out cannot be installed.
 """
 
 import sys
