@@ -10,13 +10,14 @@ FAILED = 1
 PROBES = {'liveness': 'alive', 'readiness': 'ready'}
 USAGE = f"""usage: {PROGRAM} liveness --file FILE [--max-age SECONDS]
        {PROGRAM} readiness --file FILE [--max-age SECONDS]
-       {PROGRAM} [--config-file FILE] upgrade check [--json]
+       {PROGRAM} [--config-file FILE] [--user USER] upgrade check [--json]
 
 liveness: see in the file that [worker] liveness_file names whether the worker on this machine is alive.
     Exit status: 0 it is, 1 it is not, 2 wrong arguments.
 readiness: check in the same file whether it is connected to the broker as well, and can take requests.
     Exit status: as for liveness.
 upgrade check: see whether a worker of this version can start: configuration, broker, queues, libraries, time-outs.
+    --user: whose permissions count if root runs it; default: placement-worker if there is such a user, else root.
     Exit status: 0 it can, 1 it can but look at the warnings, 2 it cannot, 255 the check itself failed.
 """
 
@@ -35,7 +36,10 @@ def main() -> int:
     threads.choose()
     from placement_worker.cmd import upgrade  # noqa: PLC0415
 
-    return upgrade.run(PROGRAM, arguments)
+    parser = argparse.ArgumentParser(prog=PROGRAM, add_help=False, allow_abbrev=False)
+    parser.add_argument('--user')
+    args, others = parser.parse_known_args(arguments)
+    return upgrade.run(PROGRAM, others, user=args.user)
 
 
 def _probe(name: str, *arguments: str) -> int:

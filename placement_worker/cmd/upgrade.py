@@ -7,12 +7,14 @@ from importlib import metadata
 from typing import Any
 
 from oslo_config import cfg
+from oslo_log import log
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 from placement_worker import config, daemon
+from placement_worker.cmd import permissions
 from placement_worker.config import strays
 from placement_worker.rpc import durability, publisher, transport
 
@@ -55,6 +57,11 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.WARNING, f'Nobody reads {", ".join(found)}') if found else Result(Code.SUCCESS)
 
     @failing
+    def permissions(self) -> Result:
+        """The user of the service can write the files that the configuration names."""
+        return permissions.check(self._conf)
+
+    @failing
     def timeouts(self) -> Result:
         """Who waits waits longer than what it waits for."""
         config.validate_timeouts(self._conf)
@@ -93,6 +100,7 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ('Configuration', configuration),
         ('Names of options', strays),
+        ('Permissions', permissions),
         ('Order of time-outs', timeouts),
         ('Libraries', libraries),
         ('Broker', broker),
@@ -131,16 +139,19 @@ def unfit(requirements: Sequence[str], installed: Callable[[str], str]) -> list[
     return found
 
 
-def run(program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
+def run(program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF, user: str | None = None) -> int:
     """Check what a configuration leads to, and print a table or JSON.
 
     :param arguments: of the command line, e.g. `--config-file FILE upgrade check`.
+    :param user: whose permissions count; see `permissions.become`.
     :returns: the codes of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check breaks.
     """
     config.register(conf)
+    log.register_options(conf)
     config.set_defaults()
     try:
+        permissions.become(user)
         return int(upgradecheck.main(conf, daemon.PROGRAM, Checks(conf), list(arguments)))
     except daemon.FAULTS as exc:
-        print(f'{program}: {daemon.told(exc)}', file=sys.stderr)  # noqa: T201
+        print(f'{program}: {daemon.told(exc)} (as user {permissions.own_name()})', file=sys.stderr)  # noqa: T201
         return int(Code.FAILURE)

@@ -1,0 +1,84 @@
+"""Whether the user of the service can use the files that a configuration names."""
+
+import os
+import pwd
+from collections.abc import Iterator
+
+from oslo_config import cfg
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from placement_worker.errors import ConfigurationError
+
+SERVICE_USER = 'placement-worker'
+"""The user of conf/placement-worker.service."""
+
+
+def become(name: str | None) -> None:
+    """Give up the permissions of root for those of the service, for the rest of this process.
+
+    Permissions are then judged by the kernel, ACLs and read-only mounts included. `$HOME` changes as well: default
+    files of the configuration are searched there.
+
+    :param name: the user of the service. None: `SERVICE_USER` if root asks and that user exists, else the own user.
+    :raises ConfigurationError: the user does not exist, or a plain user asks for another one.
+    """
+    try:
+        user = pwd.getpwnam(name or SERVICE_USER)
+    except KeyError:
+        if name is None:
+            return
+        raise ConfigurationError(f'There is no user {name!a}; see what --user names') from None
+    is_root = os.geteuid() == 0
+    if user.pw_uid == os.geteuid() or (name is None and not is_root):
+        return
+    if not is_root:
+        raise ConfigurationError(f'--user {name}: only root can check the permissions of another user')
+    os.initgroups(user.pw_name, user.pw_gid)
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+    os.environ['HOME'] = user.pw_dir
+
+
+def own_name() -> str:
+    """Return the name of the user whose permissions count, or its number if it has no name."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def check(conf: cfg.ConfigOpts) -> Result:
+    """Judge the files that a worker writes; those that it reads are opened by other checks."""
+    user, missing, refused = own_name(), [], []
+    for option, path in _written(conf):
+        folder = os.path.dirname(path) or '.'
+        if os.path.isdir(folder):
+            if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+                refused.append(f'{option}: user {user} cannot write {path}')
+        elif os.path.isdir(os.path.dirname(folder)):
+            missing.append(f'{option}: folder {folder} does not exist')
+        else:
+            refused.append(f'{option}: user {user} cannot reach {folder}, or it does not exist')
+    if refused:
+        return Result(Code.FAILURE, '; '.join(refused))
+    if missing:
+        return Result(
+            Code.WARNING, f'{"; ".join(missing)}. RuntimeDirectory= and LogsDirectory= of the unit make such folders'
+        )
+    return Result(Code.SUCCESS, f'Permissions are those of user {user}')
+
+
+def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
+    """Yield each option that names a file to be written, and the file."""
+    log_file = os.path.join(conf.log_dir or '', conf.log_file) if conf.log_file else conf.log_dir
+    for option, path in (
+        ('[DEFAULT] log_file', log_file),
+        ('[decision_log] file', conf.decision_log.file),
+        ('[metrics] folder', conf.metrics.folder if conf.metrics.port else None),
+        ('[oslo_reports] log_dir', conf.oslo_reports.log_dir),
+    ):
+        if path:
+            yield option, path
+    if conf.worker.liveness_file:  # replaced by another file each time, so its folder has to be writable
+        yield '[worker] liveness_file', os.path.join(os.path.dirname(conf.worker.liveness_file) or '.', '')
