@@ -4,12 +4,16 @@ Its folders in /etc, /opt and /usr/local are seen by the test alone, user and gr
 `bin/` stands in for systemd, which does not run in containers; the unit is still what `systemd-analyze` finds sound.
 """
 
+import contextlib
 import re
 import shlex
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from placement_worker.rpc.client import PolicyClient
 from tests.broker import Broker
 from tests.manual import ways, workspace
 from tests.manual.machine import Machine
@@ -43,7 +47,23 @@ class Operator:
         named = re.sub(r'\bHOST\b', 'testhost', command)
         return workspace.type_in(self.machine.entered(named), self.folder, self.env, asked)
 
-    def follow(self, page, before_block=lambda block: None):
+    def type_in_while_asking(self, command):
+        """Type a command while requests are sent; return the process that answered each of them."""
+        url = f'rabbit://placement-worker:{PASSWORD}@127.0.0.1:{self.broker.port}/placement'
+        with ThreadPoolExecutor(1) as typing, contextlib.closing(PolicyClient(url, timeout_s=30)) as client:
+            typed, answers = typing.submit(self.type_in, command), []
+            while not typed.done():
+                answers.append(client.get_capabilities().pid)
+                time.sleep(0.1)
+            typed.result()
+        return answers
+
+    def check(self, more=''):
+        """Return the output of the upgrade check, which root runs, with its exit status in the last line."""
+        check = f'placement-worker-status --config-file {CONFIGURED} {more} upgrade check --json'
+        return self.type_in(f'status=0; {check} || status=$?; echo; echo exit status $status')
+
+    def follow(self, page, before_block=lambda block: None, type_in=None):
         for block in blocks(page):
             if block.kind == 'ini':
                 self.configure(block.text)
@@ -51,7 +71,7 @@ class Operator:
             if commands:
                 before_block(block)
             for command in commands:
-                self.type_in(command)
+                (type_in or self.type_in)(command)
 
     def configure(self, shown):
         """Put what a page shows into the configuration, with this broker's address."""
@@ -92,10 +112,21 @@ def test_the_manual_leads_from_nothing_to_a_worker_that_is_looked_after(operator
         if not operator.type_in('ls "$STAND_IN_STATE"').count('pid'):
             operator.type_in('systemctl start placement-worker')
 
-    operator.follow(SOURCE / 'operating.rst', serve)
+    answered_by = []
+
+    def upgrade(command):
+        if 'pip install' in command:
+            answered_by.extend(operator.type_in_while_asking(command))
+        else:
+            operator.type_in(command)
+
+    operator.follow(SOURCE / 'operating.rst', serve, upgrade)
     operator.follow(SOURCE / 'bus-security.rst')
 
-    assert 'Guru Meditation' in operator.type_in('cat "$STAND_IN_STATE/journal"')
+    assert len(answered_by) > 20
+    assert len(set(answered_by)) == 1
+    loaded = operator.type_in('grep -o "/opt/placement-worker[^/]*" "/proc/$(cat "$STAND_IN_STATE/pid")/maps"')
+    assert set(loaded.split()) == {'/opt/placement-worker-0.2.0'}
 
 
 def test_the_readmes_completion_of_the_shell_is_installed(operator):
@@ -104,3 +135,34 @@ def test_the_readmes_completion_of_the_shell_is_installed(operator):
     operator.follow(ROOT / 'README.rst')
 
     assert 'parked' in operator.type_in('cat /etc/bash_completion.d/placement-policy')
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'right', 'message'),
+    [
+        (f'chmod 0600 {CONFIGURED}', f'chmod 0640 {CONFIGURED}', 'permission denied'),
+        (
+            'chmod 0600 /etc/placement-worker/cloud.yaml',
+            'chmod 0640 /etc/placement-worker/cloud.yaml',
+            'Permission denied',
+        ),
+        (
+            f'printf "[decision_log]\nfile = /etc/placement-worker/d.jsonl\n" >> {CONFIGURED}',
+            f'sed -i "/decision_log/d; /d.jsonl/d" {CONFIGURED}',
+            '[decision_log] file: user placement-worker cannot write /etc/placement-worker/d.jsonl',
+        ),
+    ],
+    ids=['configuration', 'inventory', 'decision-log'],
+)
+def test_an_upgrade_check_of_root_with_a_file_closed_to_the_service_fails(operator, wrong, right, message):
+    """The permissions of the service's user count, as long as --user names nobody else."""
+    assert operator.check().endswith('exit status 0\n')
+    operator.type_in(wrong)
+    try:
+        printed, of_root = operator.check(), operator.check('--user root')
+    finally:
+        operator.type_in(right)
+
+    assert message in printed
+    assert printed.endswith('exit status 2\n')
+    assert of_root.endswith('exit status 0\n')
