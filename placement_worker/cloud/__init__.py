@@ -32,7 +32,11 @@ class Cloud(Protocol):
 
     @property
     def home_region(self) -> str | None:
-        """The region that None stands for, where it has a name."""
+        """The region of nodes for which nothing else names one; None if none is configured."""
+
+    @property
+    def load_balancer_region(self) -> str | None:
+        """The region that `octavia(None)` works in, where it has a name."""
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """The availability zones that the region's Nova knows: name -> available; {} for an unknown region."""

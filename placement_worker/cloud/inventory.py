@@ -4,6 +4,7 @@ The file is YAML or JSON::
 
     zones: {az1: true, az2: false}           # name -> available; where regions have none of their own
     regions: [RegionOne, RegionTwo]          # or {RegionOne: {zones: {az1: true}}, ...}
+    home_region: RegionOne                   # of nodes for which nothing else names one
     servers: {server-uuid: {availability_zone: az1, addresses: {private: [{addr: 10.0.0.5, version: 4}]}}}
     networks: {private: {id: net1}}
     subnets: {private-subnet: {id: sub1, network: private, ip_version: 4, cidr: 10.0.0.0/24}}
@@ -56,6 +57,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     zone_list: dict[str, bool] = field(name='zones', default_factory=dict)
     region_map: list[str] | dict[str, Region] = field(name='regions', default_factory=list)
+    home_region: str | None = None
     server_map: dict[str, Server] = field(name='servers', default_factory=dict)
     networks: dict[str, NetworkEntry] = field(default_factory=dict)
     subnets: dict[str, SubnetEntry] = field(default_factory=dict)
@@ -111,18 +113,19 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return msgspec.structs.replace(self, load_balancer=msgspec.structs.replace(self.load_balancer, state=path))
 
     @property
-    def home_region(self) -> str | None:
-        """As `Cloud.home_region`: the first one."""
-        return next(iter(self.region_map), None)
+    def load_balancer_region(self) -> str | None:
+        """As `Cloud.load_balancer_region`: the home region, else the first one."""
+        return self.home_region or next(iter(self.region_map), None)
 
     def octavia(self, region: str | None) -> Octavia:
         """As `Cloud.octavia`: load balancers that are not real, see `simulator`."""
-        name = region or self.home_region
+        name = region or self.load_balancer_region
         subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
         return simulator.Simulator(self.load_balancer, self.__dict__['_store'], subnets, name)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """As `Cloud.zones`; without a region those of the whole cloud, else of its first region."""
+        """As `Cloud.zones`; without a region those of the home region, of the cloud, or of its first one."""
+        region = region or self.home_region
         if not isinstance(self.region_map, dict):
             return self.zone_list if region is None or not self.region_map or region in self.region_map else {}
         if region is None:

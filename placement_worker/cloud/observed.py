@@ -69,6 +69,11 @@ class Cloud:
         """As `cloud.Cloud.home_region`."""
         return self._wrapped.home_region
 
+    @property
+    def load_balancer_region(self) -> str | None:
+        """As `cloud.Cloud.load_balancer_region`."""
+        return self._wrapped.load_balancer_region
+
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `cloud.Cloud.zones`."""
         return self._timed('compute', 'zones', lambda: self._wrapped.zones(region))

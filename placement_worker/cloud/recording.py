@@ -80,6 +80,10 @@ class _RecordedCloud:
     def home_region(self) -> str | None:
         return self._notes.of('home_region', [], lambda: self._cloud.home_region)
 
+    @property
+    def load_balancer_region(self) -> str | None:
+        return self._notes.of('load_balancer_region', [], lambda: self._cloud.load_balancer_region)
+
     def zones(self, region: str | None) -> Mapping[str, bool]:
         return self._notes.of('zones', [region], lambda: self._cloud.zones(region))
 

@@ -62,6 +62,12 @@ class ReplayedCloud:
         answer: str | None = self._record.next('home_region', [], str | None)
         return answer
 
+    @property
+    def load_balancer_region(self) -> str | None:
+        """As `Cloud.load_balancer_region`."""
+        answer: str | None = self._record.next('load_balancer_region', [], str | None)
+        return answer
+
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `Cloud.zones`."""
         answer: Mapping[str, bool] = self._record.next('zones', [region], dict[str, bool])

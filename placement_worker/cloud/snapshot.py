@@ -12,7 +12,10 @@ Location = tuple[str | None, str | None]
 
 
 class Snapshot:
-    """The cloud of one check; also the one place that says in which zone and region a node is.
+    """The cloud of one check; also the one place that says in which region and zone a node is.
+
+    Every policy asks `region_of` and `zone_of`, or the methods that count nodes by the same rules.
+    So a node is in the same place for placement, deletion and load balancing.
 
     Answers are not kept by `functools.cached_property`: until Python 3.12 all checks would wait for one of them.
     """
@@ -22,6 +25,7 @@ class Snapshot:
         self._cluster = cluster
         self._zones: dict[str | None, Mapping[str, bool]] = {}
         self._regions: Collection[str] | None = None
+        self._home: tuple[str | None] | None = None
         self._places: Sequence[Location] | None = None
         self._servers: Mapping[str, ServerDetails] | None = None
 
@@ -41,7 +45,14 @@ class Snapshot:
     @property
     def home_region(self) -> str | None:
         """As `Cloud.home_region`."""
-        return self._cloud.home_region
+        if self._home is None:
+            self._home = (self._cloud.home_region,)
+        return self._home[0]
+
+    @property
+    def load_balancer_region(self) -> str | None:
+        """The region of a load balancer for which no profile names one."""
+        return self.home_region or self._cloud.load_balancer_region
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
         """As `Cloud.subnet`."""
@@ -56,40 +67,63 @@ class Snapshot:
         return self._cloud.octavia(region)
 
     def region_of(self, node: Node) -> str | None:
-        """The region that the node was placed in."""
+        """Return the region that the node is in, or None if it is unknown.
+
+        The first that names one counts: `data.placement`, the node's own profile, the cluster's
+        profile, the configuration (`home_region`).
+        """
+        return self.named_region_of(node) or self.home_region
+
+    def named_region_of(self, node: Node) -> str | None:
+        """Return the region that the request names for the node, or None for the home region."""
         region, _ = _stated_place(node)
-        return region
+        return region or self._cluster.profile.region
 
     def zone_of(self, node: Node) -> str | None:
-        """The zone that the node was placed in, else the one that it is said to be in, else what Nova says."""
+        """Return the zone that the node is in, or None if it is unknown.
+
+        The first that names one counts: `data.placement`, the server's details in the request,
+        Nova, the profile that the node is created from.
+        """
         _, zone = _stated_place(node)
-        if zone or not node.physical_id:
-            return zone
-        server = self._unplaced_servers.get(node.physical_id)
-        return (server.availability_zone or None) if server else None
+        if not zone and node.physical_id:
+            server = self._unplaced_servers.get(node.physical_id)
+            zone = server.availability_zone if server else None
+        return zone or (node.profile or self._cluster.profile).zone
 
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """How many of the nodes are in each region; as `region_of`, for many."""
-        return Counter(region for region, _ in self._stated_places(nodes))
+        counts: Counter[str | None] = Counter(region for region, _ in self._stated_places(nodes))
+        unnamed = counts.pop(None, 0)
+        if unnamed:
+            counts[self._default_region] += unnamed
+        return counts
 
     def zones_in_regions(self, nodes: Sequence[Node], regions: Iterable[str]) -> dict[str, Counter[str | None]]:
         """How many of the nodes are in each zone of these regions; as `region_of` and `zone_of`, for many."""
         found: dict[str, Counter[str | None]] = {region: Counter() for region in regions}
+        stated = self._stated_places(nodes)
+        default = self._default_region if any(region is None for region, _ in stated) else None
         counted = Counter(
-            (region, zone if zone or not node.physical_id else self.zone_of(node))
-            for node, (region, zone) in zip(nodes, self._stated_places(nodes), strict=True)
-            if region in found
+            (region or default, zone or self.zone_of(node))
+            for node, (region, zone) in zip(nodes, stated, strict=True)
+            if (region or default) in found
         )
         for (region, zone), count in counted.items():
-            found[region][zone] = count
+            if region is not None:
+                found[region][zone] = count
         return found
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """How many of the nodes are in each zone; as `zone_of`, for many."""
         return Counter(
-            zone if zone or not node.physical_id else self.zone_of(node)
-            for node, (_, zone) in zip(nodes, self._stated_places(nodes), strict=True)
+            zone or self.zone_of(node) for node, (_, zone) in zip(nodes, self._stated_places(nodes), strict=True)
         )
+
+    @property
+    def _default_region(self) -> str | None:
+        """The region of nodes whose data and own profile name none."""
+        return self._cluster.profile.region or self.home_region
 
     def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
         return self._stated if nodes is self._cluster.nodes else list(map(_stated_place, nodes))
@@ -115,7 +149,7 @@ class Snapshot:
         ids = defaultdict(list)
         for node in nodes:
             if node.physical_id:
-                ids[self.region_of(node) or self._cluster.profile.region].append(node.physical_id)
+                ids[self.named_region_of(node)].append(node.physical_id)
         found: dict[str, ServerDetails] = {}
         for region, server_ids in ids.items():
             found.update(self._cloud.servers(region, server_ids))
@@ -123,11 +157,13 @@ class Snapshot:
 
 
 def _stated_place(node: Node) -> Location:
-    """Region and zone that the request itself says."""
+    """Return the region and zone that the request names for this node, but no zone of a profile."""
     placement = node.data.get('placement')
     if not isinstance(placement, dict):
         placement = {}
     region, zone = _name(placement.get('region_name')), _name(placement.get('zone'))
+    if region is None and node.profile is not None:
+        region = node.profile.region
     return region, zone or (node.details.availability_zone or None if node.details else None)
 
 

@@ -101,7 +101,7 @@ class Sought:
     def members(self, nodes: Sequence[Node], state: State) -> tuple[list[Member], dict[str, str]]:
         """The members that nodes should be, and why some cannot be: node id -> reason."""
         failed: dict[str, str] = {}
-        home = self.region or state.cloud.home_region
+        home = self.region or state.cloud.load_balancer_region
         for node in nodes:
             region = state.cloud.region_of(node)
             if region and home and region != home:

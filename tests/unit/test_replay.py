@@ -82,8 +82,9 @@ def test_a_line_holds_request_answers_version_and_reply(decide):
     assert (logged['request_id'], logged['method'], logged['max_nodes']) == ('req-1', 'policy_check', 1000)
     assert logged['reply'] == reply
     assert logged['request']['cluster']['nodes'][3]['physical_id'] == 's1'
-    assert logged['cloud'][:2] == [
+    assert logged['cloud'][:3] == [
         {'asked': 'acting_for', 'of': ['p1'], 'answer': None},
+        {'asked': 'home_region', 'of': [], 'answer': None},
         {'asked': 'regions', 'of': [], 'answer': ['R1', 'R2']},
     ]
 
@@ -182,6 +183,7 @@ def test_every_question_to_a_cloud_is_recorded_and_answered_the_same():
             one.network(None, 'net1'),
             one.network(None, 'none'),
             one.home_region,
+            one.load_balancer_region,
         ]
 
     first = ask(cloud)

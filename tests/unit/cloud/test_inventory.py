@@ -53,6 +53,8 @@ def test_a_file_that_describes_no_cloud_is_named(text, message, tmp_path, monkey
 class Counting:
     """A cloud that counts what it is asked."""
 
+    home_region = None
+
     def __init__(self):
         self.asked = []
 

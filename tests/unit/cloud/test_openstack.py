@@ -67,12 +67,24 @@ def test_a_configured_region_that_the_catalog_does_not_know_is_a_fault_of_the_co
         cloud.zones(None)
 
 
+def test_home_region_configured_is_the_configured_one_without_a_request(make_clouds, services):
+    """The home region of nodes comes from the configuration alone, so that placing them needs no catalog."""
+    cloud = make_clouds(region='RegionTwo').acting_for(TRUST, 'project-a')
+    services.seen.clear()
+
+    assert cloud.home_region == cloud.load_balancer_region == 'RegionTwo'
+    assert not services.seen
+
+
 @pytest.mark.parametrize('regions', [('RegionOne', 'RegionTwo'), ('RegionTwo', 'RegionOne')])
-def test_without_a_configured_region_home_is_where_the_catalog_leads_first(make_clouds, monkeypatch, regions):
+def test_without_a_configured_region_load_balancers_are_where_the_catalog_leads_first(
+    make_clouds, monkeypatch, regions
+):
     monkeypatch.setattr(fake_services, 'REGIONS', regions)
     cloud = make_clouds(region=None).acting_for(TRUST, 'project-a')
 
-    assert cloud.home_region == regions[0]
+    assert cloud.home_region is None
+    assert cloud.load_balancer_region == regions[0]
     assert cloud.zones(None) == cloud.zones(regions[0])
 
 

@@ -212,7 +212,7 @@ def test_lines_are_answered_line_by_line_and_a_bad_one_does_not_stop_the_rest(ru
         {
             'type': 'InvalidInventory',
             'message': 'cloud does not describe a cloud: Object contains unknown field `zone`, expected one of '
-            '`zones`, `regions`, `servers`, `networks`, `subnets`, `load_balancer` - at `$`',
+            '`zones`, `regions`, `home_region`, `servers`, `networks`, `subnets`, `load_balancer` - at `$`',
         },
         {'type': 'InvalidRequest', 'message': 'Expected only `request` and `cloud`, got `clod`'},
         {'type': 'InvalidRequest', 'message': 'Expected `object`, got `array` - at `$`'},
