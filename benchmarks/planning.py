@@ -46,7 +46,7 @@ def _measured(count: int, effort: Effort) -> tuple[Figures, Figures]:
     for nodes in NODES:
         held = {row.name: row.final for row in grow(places, {}, nodes).rows}
         runs['grow', nodes] = lambda nodes=nodes: grow(places, {}, nodes)
-        runs['shrink', nodes] = lambda nodes=nodes, held=held: shrink(places, held, 0, nodes // 2)
+        runs['shrink', nodes] = lambda nodes=nodes, held=held: shrink(places, [held], nodes // 2)
     contenders = {name: lambda run=run: timed(run, SLICE_S) for name, run in runs.items()}
     found = interleaved(contenders, effort.rounds)
     grown = {nodes: cpu_ms(found['grow', nodes]) for nodes in NODES}

@@ -99,20 +99,15 @@ class Snapshot:
             counts[self._default_region] += unnamed
         return counts
 
-    def zones_in_regions(self, nodes: Sequence[Node], regions: Iterable[str]) -> dict[str, Counter[str | None]]:
-        """How many of the nodes are in each zone of these regions; as `region_of` and `zone_of`, for many."""
-        found: dict[str, Counter[str | None]] = {region: Counter() for region in regions}
+    def zones_in_regions(self, nodes: Sequence[Node], regions: Collection[str]) -> Counter[Location]:
+        """How many nodes each zone of these regions has; as `region_of` and `zone_of`, for many."""
         stated = self._stated_places(nodes)
         default = self._default_region if any(region is None for region, _ in stated) else None
-        counted = Counter(
+        return Counter(
             (region or default, zone or self.zone_of(node))
             for node, (region, zone) in zip(nodes, stated, strict=True)
-            if (region or default) in found
+            if (region or default) in regions
         )
-        for (region, zone), count in counted.items():
-            if region is not None:
-                found[region][zone] = count
-        return found
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """How many of the nodes are in each zone; as `zone_of`, for many."""

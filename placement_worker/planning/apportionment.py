@@ -4,7 +4,9 @@ The result minimises ``sum((x - T*w/W)**2 / w)``, the chi-square distance of the
 shares of the total T. That objective is separable and convex, so the best counts consist of the T cheapest
 units, where the k-th unit of a place with weight w costs ``(2k-1)/w``.
 
-:source: spec.md 3; Balinski and Young, Fair Representation (Webster's method, also called Sainte-Lague).
+:source: Balinski and Young, Fair Representation, Brookings Institution Press, 2001 (Webster's method);
+    https://en.wikipedia.org/wiki/Sainte-Lagu%C3%AB_method; that the cheapest units are best: Ibaraki and
+    Katoh, Resource Allocation Problems, MIT Press, 1988, chapter 4 (separable convex objectives).
 """
 
 import math
@@ -25,8 +27,10 @@ def apportion(total: int, weights: Sequence[int], floors: Sequence[int], ceiling
     :param ceilings: the most each place holds; ``total <= sum(ceilings)``.
     :returns: the count of each place.
     """
-    if not weights:
-        return []
+    if total == sum(floors):
+        return list(floors)
+    if total == sum(ceilings):
+        return list(ceilings)
     common = math.gcd(*weights)
     parts = [(weight // common, low, high) for weight, low, high in zip(weights, floors, ceilings, strict=True)]
     step = max(weight for weight, _, _ in parts)

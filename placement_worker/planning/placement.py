@@ -6,15 +6,21 @@ what it has, or at most. That makes plans monotone: one node more never moves an
 :source: seeds 000, 001 and 004; spec.md 3.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.apportionment import apportion
 
 NO_CAP = -1
 INFEASIBLE = 'There is no feasible plan to handle all nodes.'
+Located = Mapping[str | None, int]
+"""Place -> number of nodes there; None stands for nodes whose place is unknown."""
+Counts = Counter[str | None]
+"""The same while it changes; a place that does not occur has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class Plan:
         return {row.name: row.planned for row in sorted(self.rows, key=lambda row: row.name) if row.planned}
 
 
-def grow(places: Sequence[Place], current: Mapping[str, int], count: int) -> Plan:
+def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     """Say where `count` new nodes go.
 
     Nodes in other places than the available ones do not count towards the size that is shared out.
@@ -82,51 +88,94 @@ def grow(places: Sequence[Place], current: Mapping[str, int], count: int) -> Pla
     return Plan(rows + _stray_rows(places, strays, strays))
 
 
-def shrink(places: Sequence[Place], current: Mapping[str, int], unplaced: int, count: int) -> Plan:
-    """Say from where `count` nodes leave.
+def shrink(places: Sequence[Place], groups: Sequence[Located], count: int) -> Plan:
+    """Say from where `count` nodes leave; a group leaves only when the one before it is used up.
 
-    First go those of unknown place, then strays, then what exceeds a cap, then the dearest units.
+    Within a group, nodes of unknown place leave first, then those of unlisted places, then what
+    exceeds a cap, then the others. In the last two stages the next node leaves the place where its
+    unit costs most: (2x-1)/w for the last of x nodes, of whatever group. A unit costs more than the
+    units below it, so taking n units one by one leaves the cheapest ones that may be left. These
+    are what `apportion` finds, with the nodes that must stay as floors, whatever n is. Only the
+    stage in which the count runs out leaves a choice, so one apportionment makes a plan. It also
+    follows that a plan for one node more takes every node that this one takes.
 
     :param places: in the order of the spec, which breaks ties.
-    :param current: place -> number of nodes there; places that are not listed may occur.
-    :param unplaced: how many nodes stand in no known place.
+    :param groups: the nodes of each group by place; places that are not listed may occur.
     :raises NoFeasiblePlan: there are fewer nodes than are to leave.
     """
     known = [place for place in places if place.known]
-    weights = [place.weight for place in known]
-    held = [current.get(place.name, 0) for place in known]
-    strays = _strays(places, current)
-    there = unplaced + sum(strays.values()) + sum(held)
-    if count > there:
-        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': there})
+    before = total(groups)
+    if count > before.total():
+        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': before.total()})
+    left = before.copy()
+    for group in groups:
+        movable = Counter(group)
+        for units in _stages(known, movable, left):
+            count -= _take(units, count, movable, left)
 
-    gone = min(count, unplaced)
-    from_strays = min(count - gone, sum(strays.values()))
-    stray_final = _level(strays, from_strays)
-    to_go = count - gone - from_strays
-
-    within_caps = [now if place.cap < 0 else min(now, place.cap) for place, now in zip(known, held, strict=True)]
-    over_caps = min(to_go, sum(held) - sum(within_caps))
-    final = apportion(sum(held) - over_caps, weights, within_caps, held)
-    final = apportion(sum(held) - to_go, weights, [0] * len(final), final)
-
+    held, final = ([counts[place.name] for place in known] for counts in (before, left))
     rows = _rows(known, held, final, usable=[True] * len(known))
-    return Plan(rows + _stray_rows(places, strays, stray_final), gone)
+    strays = _strays(places, before)
+    gone = before[None] - left[None]
+    return Plan(rows + _stray_rows(places, strays, {name: left[name] for name in strays}), gone)
 
 
-def _strays(places: Sequence[Place], current: Mapping[str, int]) -> dict[str, int]:
+class _Units(NamedTuple):
+    """Nodes of one group in one place that may leave in the same stage."""
+
+    place: str | None
+    weight: int
+    number: int
+
+
+def _stages(known: Sequence[Place], group: Counts, left: Counts) -> Iterator[list[_Units]]:
+    """Yield the units of a group that may leave, stage by stage.
+
+    :param group: what is left of the group; each stage sees what the stages before it took.
+    """
+    yield [_Units(None, 1, group[None])]
+    listed = {place.name for place in known}
+    unlisted = {name for name in group if name is not None and name not in listed}
+    # The fullest place gives first. Of equally full ones the last by name keeps its nodes longest.
+    yield [_Units(name, 1, group[name]) for name in sorted(unlisted, reverse=True)]
+    yield [
+        _Units(place.name, place.weight, min(group[place.name], left[place.name] - place.cap))
+        for place in known
+        if 0 <= place.cap < left[place.name]
+    ]
+    yield [_Units(place.name, place.weight, group[place.name]) for place in known]
+
+
+def _take(units: Sequence[_Units], count: int, group: Counts, left: Counts) -> int:
+    """Take up to `count` units from a group and from what is left, and return how many.
+
+    Of equally dear units, the one of the lower weight goes first, then the one that stands later.
+    """
+    taken = min(count, sum(one.number for one in units))
+    if not taken:
+        return 0
+    held = [left[one.place] for one in units]
+    floors = [now - one.number for now, one in zip(held, units, strict=True)]
+    final = apportion(sum(held) - taken, [one.weight for one in units], floors, held)
+    for one, before, now in zip(units, held, final, strict=True):
+        group[one.place] -= before - now
+        left[one.place] = now
+    return taken
+
+
+def total(groups: Sequence[Located]) -> Counts:
+    """The nodes of all groups by place."""
+    found: Counts = Counter()
+    for group in groups:
+        found.update(group)
+    return found
+
+
+def _strays(places: Sequence[Place], current: Located) -> dict[str, int]:
     """Nodes in places that are not listed, or that the cloud does not know, by name."""
     known = {place.name for place in places if place.known}
-    names = current.keys() | {place.name for place in places}
+    names = {name for name in current if name is not None} | {place.name for place in places}
     return {name: current.get(name, 0) for name in sorted(names - known)}
-
-
-def _level(strays: Mapping[str, int], count: int) -> dict[str, int]:
-    """Take `count` away, each from the fullest place; of equally full ones from the first by name."""
-    names = sorted(strays, reverse=True)  # the last by name keeps its nodes longest
-    held = [strays[name] for name in names]
-    left = apportion(sum(held) - count, [1] * len(names), [0] * len(names), held)
-    return dict(zip(names, left, strict=True))
 
 
 def _rows(

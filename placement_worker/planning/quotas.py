@@ -71,6 +71,14 @@ class Quotas:
         undivided = frozenset(whole) - {region for region, _ in divided}
         return cls(asked, by_region=True, by_zone=True, undivided=undivided)
 
+    @property
+    def unknown(self) -> frozenset[Location]:
+        """The locations of nodes whose place is unknown, wholly or but for the region."""
+        if not (self.by_region and self.by_zone):
+            return frozenset({NOWHERE})
+        regions = (place for place in self.asked or () if len(place) == 1)
+        return frozenset({NOWHERE, *(place for place in regions if place[0] not in self.undivided)})
+
     def location(self, region: str | None, zone: str | None) -> Location:
         """To which of these a node counts."""
         if self.by_region and self.by_zone:

@@ -6,7 +6,7 @@
 import datetime
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
@@ -19,6 +19,8 @@ Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_F
 Location = tuple[str, ...]
 """A zone, a region, or both: (region, zone); () is no known place."""
 NOWHERE: Location = ()
+PLACE_UNKNOWN = 'place unknown'
+"""Why a sound node leaves first of its group where a placement policy planned."""
 
 _UNHEALTHY, _NEVER_CREATED, _SOUND = range(3)
 _FAILING = frozenset({'ERROR', 'WARNING'})
@@ -33,10 +35,14 @@ _CRITERION = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The victims in the order of the reply, the nodes that are spared in the order they would have followed."""
+    """The victims in the order of the reply, the nodes that are spared in the order they would have followed.
+
+    `unplaced`: the ids of victims that a plan takes because their place is unknown.
+    """
 
     victims: Sequence[Node]
     spared: Sequence[Node]
+    unplaced: frozenset[str] = frozenset()
 
 
 def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
@@ -52,8 +58,21 @@ def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
     return [*groups[_UNHEALTHY], *groups[_NEVER_CREATED], *_by_criteria(groups[_SOUND], criteria, seed)]
 
 
+def early(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
+    """Return the nodes that leave before the sound ones: the unhealthy ones, then those never created."""
+    groups: tuple[list[Node], list[Node]] = ([], [])
+    for node in nodes:
+        if node.created_at is None or node.tainted or node.status in _FAILING:
+            groups[_group(node)].append(node)
+    return groups
+
+
 def choose(
-    ordered: Sequence[Node], count: int, quotas: Mapping[Location, int] | None, place_of: Callable[[Node], Location]
+    ordered: Sequence[Node],
+    count: int,
+    quotas: Mapping[Location, int] | None,
+    place_of: Callable[[Node], Location],
+    unknown: Collection[Location] = (NOWHERE,),
 ) -> Choice:
     """Take the first `count` nodes, so many from each place as its quota says.
 
@@ -62,6 +81,7 @@ def choose(
 
     :param ordered: as `order` gives it.
     :param quotas: None if nobody planned; an empty plan takes all from no known place.
+    :param unknown: the locations of nodes whose place is unknown.
     :raises NoFeasiblePlan: a place holds fewer nodes than its quota; the text names place, quota and holding.
     """
     if quotas is None:
@@ -79,7 +99,8 @@ def choose(
             spared.append(node)
         else:
             raise _too_few(asked, leaving)
-    return Choice([*chain(*leaving.values())], [*spared, *rest])
+    unplaced = frozenset(node.id for place in unknown for node in leaving.get(place, ()))
+    return Choice([*chain(*leaving.values())], [*spared, *rest], unplaced)
 
 
 def _too_few(asked: Mapping[Location, int], held: Mapping[Location, Sequence[Node]]) -> NoFeasiblePlan:
@@ -94,14 +115,18 @@ def _by_index(nodes: Sequence[Node]) -> list[Node]:
     return sorted(nodes, key=attrgetter('index', 'id') if repeats else attrgetter('index'))
 
 
-def reason(node: Node, criteria: Criteria) -> str:
-    """Why the node stands where it stands: one of few words, to be counted."""
-    return ('unhealthy', 'never created', _CRITERION[criteria])[_group(node)]
+def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = ()) -> str:
+    """Why the node stands where it stands: one of few words, to be counted.
+
+    :param unplaced: as in `Choice`.
+    """
+    sound = PLACE_UNKNOWN if node.id in unplaced else _CRITERION[criteria]
+    return ('unhealthy', 'never created', sound)[_group(node)]
 
 
-def reasons(nodes: Sequence[Node], criteria: Criteria) -> dict[str, int]:
-    """How many nodes have each reason."""
-    return dict(sorted(Counter(reason(node, criteria) for node in nodes).items()))
+def reasons(choice: Choice, criteria: Criteria) -> dict[str, int]:
+    """How many victims have each reason."""
+    return dict(sorted(Counter(reason(node, criteria, choice.unplaced) for node in choice.victims).items()))
 
 
 def _named(place: Location) -> str:

@@ -42,4 +42,4 @@ def choose(
             state.cloud.zone_of(node) if quotas.by_zone else None,
         )
 
-    return victims.choose(ordered, count, quotas.asked, place_of), place_of
+    return victims.choose(ordered, count, quotas.asked, place_of, quotas.unknown), place_of

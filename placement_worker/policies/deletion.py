@@ -3,8 +3,9 @@
 :source: seed 002; spec.md 4.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -119,23 +120,24 @@ class Deletion(Policy[DeletionProperties]):
     def _details(self, request: CheckRequest, choice: victims.Choice, place_of: choosing.PlaceOf) -> dict[str, Any]:
         """How many nodes have each reason; if asked for, each victim's and that of the first ones spared."""
         criteria = self.properties.criteria
-        details: dict[str, Any] = {'reasons': victims.reasons(choice.victims, criteria)}
+        details: dict[str, Any] = {'reasons': victims.reasons(choice, criteria)}
         if request.explain == 'full':
             spared = choice.spared[:SPARED_SHOWN]
-            details['victims'] = _ranked(choice.victims, 1, criteria, place_of)
-            details['spared'] = _ranked(spared, len(choice.victims) + 1, criteria, place_of)
+            why = partial(victims.reason, criteria=criteria, unplaced=choice.unplaced)
+            details['victims'] = _ranked(choice.victims, 1, why, place_of)
+            details['spared'] = _ranked(spared, len(choice.victims) + 1, why, place_of)
         return details
 
 
 def _ranked(
-    nodes: Sequence[Node], start: int, criteria: victims.Criteria, place_of: choosing.PlaceOf
+    nodes: Sequence[Node], start: int, why: Callable[[Node], str], place_of: choosing.PlaceOf
 ) -> list[dict[str, Any]]:
     return [
         {
             'rank': rank,
             'id': node.id,
             'place': '/'.join(place_of(node)),
-            'reason': victims.reason(node, criteria),
+            'reason': why(node),
             'status': node.status,
             'tainted': node.tainted,
         }

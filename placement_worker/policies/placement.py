@@ -1,14 +1,16 @@
 """What zone and region placement have in common: how a plan becomes action data, node data and details."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, TypeVar
 
 from placement_worker import actions
 from placement_worker.errors import InvalidInput, InvalidSpec
-from placement_worker.model import CheckRequest, NodePatch, Profile
+from placement_worker.model import CheckRequest, Node, NodePatch, Profile
+from placement_worker.planning import victims
 from placement_worker.planning.inputs import DATA, decision, planned
-from placement_worker.planning.placement import Place, Plan, Row, grow, shrink
+from placement_worker.planning.placement import Located, Place, Plan, Row, grow, shrink, total
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies.base import BEFORE, State, on
 
@@ -16,6 +18,7 @@ TARGETS = on(BEFORE, actions.CLUSTER_SCALE_OUT, actions.CLUSTER_SCALE_IN, action
 PLAN_KEYS = frozenset({'places', 'region', 'regions', 'zone', 'zones'})
 HEAVIEST = 2**31 - 1  # a bound on weights and caps, so that planning takes no longer than it should
 NOTHING_TO_DO = 'No node is to be created or deleted.'
+T = TypeVar('T', bound=Hashable)
 
 
 def refuse_repeated(property_name: str, names: Sequence[str]) -> None:
@@ -47,16 +50,28 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
     return request.action.node.profile or request.cluster.profile
 
 
-def plan_for(size: Size, places: Sequence[Place], located: Mapping[str | None, int]) -> Plan:
+def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
     """Plan the size over the places.
 
-    :param located: place -> number of nodes that are there now; None for those whose place is unknown.
+    :param groups: as `in_groups` counts them.
     :raises NoFeasiblePlan: more nodes than can be placed or removed.
     """
-    known = {name: count for name, count in located.items() if name is not None}
     if size.kind == CREATION:
-        return grow(places, known, size.count)
-    return shrink(places, known, located.get(None, 0), size.count)
+        return grow(places, total(groups), size.count)
+    return shrink(places, groups, size.count)
+
+
+def in_groups(size: Size, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]) -> list[Counter[T]]:
+    """Count the nodes of each group in which they leave; a creation has one group, of all nodes.
+
+    Few nodes are unhealthy or were never created. So all nodes are counted once, as all policies
+    count them, and the few once more.
+    """
+    everywhere = count(nodes)
+    if size.kind == CREATION:
+        return [everywhere]
+    first = [count(group) for group in victims.early(nodes)]
+    return [*first, everywhere - first[0] - first[1]]
 
 
 def planned_regions(data: Mapping[str, Any], size: Size) -> dict[str, int] | None:

@@ -59,8 +59,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         size = state.size(request)
         if not size.count:
             return skipped(size.explained(placement.NOTHING_TO_DO))
-        located = state.cloud.regions_of(sizing.members(request.action, request.cluster))
-        plan = self.planner(size, self._places(state), located)
+        nodes = sizing.members(request.action, request.cluster)
+        groups = placement.in_groups(size, nodes, state.cloud.regions_of)
+        plan = self.planner(size, self._places(state), groups)
         data = placement.decided(state.data, size, regions=plan.counts)
         details = {'regions': [placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}
         reason = placement.summary(size, 'region', len(plan.counts))

@@ -3,20 +3,22 @@
 :source: seeds 000 and 001; spec.md 3.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from placement_worker.cloud import Cloud
+from placement_worker.cloud.snapshot import Location
 from placement_worker.errors import NoUsablePlace
-from placement_worker.model import CheckRequest
+from placement_worker.model import CheckRequest, Node
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal_in_groups
-from placement_worker.planning.placement import NO_CAP, Place, Plan, Row
+from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies import placement
 from placement_worker.policies.base import Outcome, Policy, State, skipped
@@ -79,10 +81,10 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         nodes = sizing.members(request.action, request.cluster)
         regions = placement.planned_regions(state.data, size)
         if regions is not None:
-            shares = self._plan_in_regions(regions, size, state.cloud.zones_in_regions(nodes, regions), state)
+            shares = self._plan_in_regions(regions, size, nodes, state)
             return self._applied(request, state, size, shares, regions=regions, places=_places(shares))
         region = (profile or request.cluster.profile).region
-        plan = self._plan(region, size, state.cloud.zones_of(nodes), state)
+        plan = self._plan(region, size, placement.in_groups(size, nodes, state.cloud.zones_of), state)
         if plan is None:
             raise NoUsablePlace('No availability zone found available.')
         return self._applied(request, state, size, [Share(None, size, len(nodes), plan)])
@@ -96,16 +98,23 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         placement.refuse_unusable('availability zone', missing)
 
     def _plan_in_regions(
-        self, regions: Mapping[str, int], size: Size, held: Mapping[str, Counter[str | None]], state: State
+        self, regions: Mapping[str, int], size: Size, nodes: Sequence[Node], state: State
     ) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes."""
-        shares = [(name, Size(size.kind, count)) for name, count in sorted(regions.items()) if count]
+        count = partial(state.cloud.zones_in_regions, regions=regions)
+        groups = _by_region(placement.in_groups(size, nodes, count))
         return [
-            Share(name, share, held[name].total(), self._plan(name, share, held[name], state))
-            for name, share in shares
+            Share(
+                region=name,
+                size=(share := Size(size.kind, count)),
+                held=sum(group.total() for group in groups[name]),
+                plan=self._plan(name, share, groups[name], state),
+            )
+            for name, count in sorted(regions.items())
+            if count
         ]
 
-    def _plan(self, region: str | None, size: Size, located: Mapping[str | None, int], state: State) -> Plan | None:
+    def _plan(self, region: str | None, size: Size, groups: Sequence[Located], state: State) -> Plan | None:
         """Plan among the zones of one region; None if none of the listed ones is usable there."""
         known = state.cloud.zones(region)
         places = [
@@ -114,7 +123,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         ]
         if not any(place.available if size.kind == CREATION else place.known for place in places):
             return None
-        return self.planner(size, places, located)
+        return self.planner(size, places, groups)
 
     def _applied(
         self, request: CheckRequest, state: State, size: Size, shares: Sequence[Share], **by_region: Any
@@ -138,6 +147,16 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             nodes=placement.placed_node(request, state, entries[0]),
             details=details,
         )
+
+
+def _by_region(groups: Sequence[Counter[Location]]) -> Mapping[str | None, list[Counter[str | None]]]:
+    """Region -> the nodes of each group by zone."""
+    found: defaultdict[str | None, list[Counter[str | None]]]
+    found = defaultdict(lambda: [Counter() for _ in groups])
+    for number, group in enumerate(groups):
+        for (region, zone), count in group.items():
+            found[region][number][zone] = count
+    return found
 
 
 def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:

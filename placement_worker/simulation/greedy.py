@@ -8,28 +8,29 @@ when shrinking, the lightest gives what exceeds its quota. Whatever is left then
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import INFEASIBLE, Place, Plan, Row
+from placement_worker.planning.placement import INFEASIBLE, Located, Place, Plan, Row, total
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.registry import Registry
 from placement_worker.policies.zone_placement import ZonePlacement
 
 
-def plan_for(size: Size, places: Sequence[Place], located: Mapping[str | None, int]) -> Plan:
+def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
     """As `policies.placement.plan_for`, by the greedy rule; nodes in other than usable places do not count.
 
     :raises NoFeasiblePlan: the quotas leave nodes over.
     """
     usable = [place for place in places if place.available]
     growing = size.kind == CREATION
-    current = [located.get(place.name, 0) for place in usable]
-    total = sum(current) + (size.count if growing else -size.count)
+    located = total(groups)
+    current = [located[place.name] for place in usable]
+    size_after = sum(current) + (size.count if growing else -size.count)
     weight = sum(place.weight for place in usable)
-    ideals = [Fraction(total * place.weight, weight) for place in usable]
+    ideals = [Fraction(size_after * place.weight, weight) for place in usable]
     order = sorted(range(len(usable)), key=lambda i: usable[i].weight, reverse=growing)
     left, moved = size.count, [0] * len(usable)
     for i in order:

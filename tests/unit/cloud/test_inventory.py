@@ -116,8 +116,8 @@ def test_nodes_are_counted_by_region_and_by_zone_as_one_by_one():
     for some in (cluster.nodes, cluster.nodes[:3]):
         assert snapshot.regions_of(some) == Counter(map(snapshot.region_of, some))
         assert snapshot.zones_of(some) == Counter(map(snapshot.zone_of, some))
-        assert snapshot.zones_in_regions(some, ['R2', 'R9']) == {'R2': {'a': 1}, 'R9': {}}
-    assert snapshot.zones_in_regions(cluster.nodes, ['R1']) == {'R1': {'a': 2, 'b': 1}}
+        assert snapshot.zones_in_regions(some, ['R2', 'R9']) == {('R2', 'a'): 1}
+    assert snapshot.zones_in_regions(cluster.nodes, ['R1']) == {('R1', 'a'): 2, ('R1', 'b'): 1}
 
 
 def test_counting_in_some_regions_does_not_ask_about_servers_elsewhere():
@@ -125,7 +125,7 @@ def test_counting_in_some_regions_does_not_ask_about_servers_elsewhere():
     members = [node(1, 'a', 'R1'), node(2, None, 'R2', physical_id='s2')]
     cluster = codec.decode({'id': 'c', 'profile': {'type': 't'}, 'nodes': members}, Cluster)
 
-    assert Snapshot(cloud, cluster).zones_in_regions(cluster.nodes, ['R1']) == {'R1': {'a': 1}}
+    assert Snapshot(cloud, cluster).zones_in_regions(cluster.nodes, ['R1']) == {('R1', 'a'): 1}
     assert not cloud.asked
 
 

@@ -26,7 +26,7 @@ def located(member, *, cluster=None, home=None):
     counted = snapshot.regions_of(decoded.nodes), snapshot.zones_of(decoded.nodes)
     assert counted == (Counter([place[0]]), Counter([place[1]]))
     if place[0]:
-        assert snapshot.zones_in_regions(decoded.nodes, [place[0]]) == {place[0]: Counter([place[1]])}
+        assert snapshot.zones_in_regions(decoded.nodes, [place[0]]) == Counter([place])
     return place
 
 
@@ -84,7 +84,7 @@ def test_home_region_of_nodes_with_named_regions_is_not_asked_for():
 
     assert snapshot.regions_of(cluster.nodes) == {'Cluster': 1, 'Data': 1}
     assert snapshot.zones_of(cluster.nodes) == {'a': 1, 'b': 1}
-    assert snapshot.zones_in_regions(cluster.nodes, ['Data']) == {'Data': {'b': 1}}
+    assert snapshot.zones_in_regions(cluster.nodes, ['Data']) == {('Data', 'b'): 1}
 
 
 def test_servers_of_nodes_are_looked_up_where_the_nodes_are():

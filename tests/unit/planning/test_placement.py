@@ -67,7 +67,7 @@ def test_new_nodes_go_where_the_ideal_is_missed_most(places, held, count, planne
     ],
 )
 def test_nodes_leave_from_where_they_are_worth_least(places, held, unplaced, count, planned, from_nowhere):
-    plan = shrink(places, held, unplaced, count)
+    plan = shrink(places, [{**held, None: unplaced}], count)
 
     assert plan.counts == planned
     assert plan.unplaced == from_nowhere
@@ -80,7 +80,7 @@ def test_caps_that_leave_too_little_room_make_no_plan():
 
 def test_more_nodes_than_there_are_cannot_leave():
     with pytest.raises(NoFeasiblePlan, match=r'^There is no feasible plan to handle all nodes\.$'):
-        shrink([A], {'a': 1, 'x': 1}, 1, 4)
+        shrink([A], [{'a': 1, 'x': 1, None: 1}], 4)
 
 
 def test_rows_say_what_became_of_each_place():
@@ -107,7 +107,7 @@ def test_every_node_is_accounted_for_when_shrinking(held, unplaced, caps, data):
     count = data.draw(st.integers(0, sum(held.values()) + unplaced))
     places = [Place(name, cap=cap) for name, cap in zip('abc', caps, strict=True)]
 
-    plan = shrink(places, held, unplaced, count)
+    plan = shrink(places, [{**held, None: unplaced}], count)
 
     assert sum(plan.counts.values()) + plan.unplaced == count
     assert all(row.final == row.current - row.planned >= 0 for row in plan.rows)

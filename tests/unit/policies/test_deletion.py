@@ -131,16 +131,16 @@ def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
     members = [node(1, 'a'), node(2, 'b', status='ERROR'), node(3, 'a'), node(4, 'b', created_at=None)]
     policies = [zone_policy('a', 'b'), deletion_policy()]
 
-    reply = check(request(SCALE_IN, policies, members, inputs={'count': 2}, explain='full'), zones=['a', 'b'])
+    reply = check(request(SCALE_IN, policies, members, inputs={'count': 3}, explain='full'), zones=['a', 'b'])
 
     assert reply['decisions'][1]['details'] == {
-        'reasons': {'oldest': 1, 'unhealthy': 1},
+        'reasons': {'never created': 1, 'oldest': 1, 'unhealthy': 1},
         'victims': [
             {'rank': 1, 'id': 'n1', 'place': 'a', 'reason': 'oldest', 'status': 'ACTIVE', 'tainted': False},
             {'rank': 2, 'id': 'n2', 'place': 'b', 'reason': 'unhealthy', 'status': 'ERROR', 'tainted': False},
+            {'rank': 3, 'id': 'n4', 'place': 'b', 'reason': 'never created', 'status': 'ACTIVE', 'tainted': False},
         ],
         'spared': [
-            {'rank': 3, 'id': 'n4', 'place': 'b', 'reason': 'never created', 'status': 'ACTIVE', 'tainted': False},
             {'rank': 4, 'id': 'n3', 'place': 'a', 'reason': 'oldest', 'status': 'ACTIVE', 'tainted': False},
         ],
     }

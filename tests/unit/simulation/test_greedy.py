@@ -17,7 +17,7 @@ def plan(kind, count, weights, current=(), caps=()):
     caps = caps or [-1] * len(weights)
     places = [Place(str(i), weight, cap) for i, (weight, cap) in enumerate(zip(weights, caps, strict=True))]
     located = {str(i): count for i, count in enumerate(current)}
-    return [row.planned for row in greedy.plan_for(Size(kind, count), places, located).rows]
+    return [row.planned for row in greedy.plan_for(Size(kind, count), places, [located]).rows]
 
 
 @pytest.mark.parametrize(
