@@ -101,7 +101,7 @@ def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
 
 def _detail(key: str, value: Any) -> list[str]:
     """Rows become a table, anything else a line; what says nothing is left out."""
-    if not value:
+    if not telling.is_shown(key, value):
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         return [escaped(f'{INDENT}{key}:'), *(INDENT + line for line in table(value).splitlines())]

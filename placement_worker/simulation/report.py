@@ -38,6 +38,7 @@ def page(scenario: Scenario, history: History) -> str:
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.filters.update(number=_number, cell=_cell, columns=_columns, held=_held, is_number=telling.is_number)
+    environment.tests['shown'] = telling.is_shown
     moments = history.moments
     return environment.get_template('report.html.j2').render(
         scenario=scenario,

@@ -9,7 +9,7 @@ from placement_worker.simulation import greedy, plot, report
 from placement_worker.simulation import scenario as scenarios
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import play
-from tests.requests import zone_policy
+from tests.requests import region_policy, zone_policy
 
 EVIL = '<script>alert("1")</script>'
 VOID = {'meta', 'link', 'rect', 'path', 'line'}
@@ -121,6 +121,18 @@ def test_whatever_a_scenario_is_called_stays_text(load, registry):
     assert 'alert' in page
     assert EVIL not in page
     assert [tag for tag, _ in Elements(page).found].count('script') == 2
+
+
+def test_page_of_an_infeasible_step_shows_that_no_node_was_possible(load, registry):
+    """The page says how many nodes were asked for and how many are possible, even if none is."""
+    policy = region_policy('R1')
+    policy['spec']['properties']['regions'][0]['cap'] = 0
+    scenario = load([{'scale_out': 3, 'expect': 'ERROR'}], [policy], cloud={'regions': ['R1']})
+
+    page = report.page(scenario, played(scenario, registry))
+
+    assert '<p>Asked: 3</p>' in page
+    assert '<p>Possible: 0</p>' in page
 
 
 def test_a_long_run_says_what_it_does_not_show(load, registry):
