@@ -91,6 +91,15 @@ class Snapshot:
             zone = server.availability_zone if server else None
         return zone or (node.profile or self._cluster.profile).zone
 
+    def beside(self, node: Node, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return those of the nodes that are in the region of `node`."""
+        region = self.named_region_of(node)
+        others = [self.named_region_of(one) for one in nodes]
+        if others.count(region) == len(others):
+            return nodes
+        here = (region, self.home_region) if region in (None, self.home_region) else (region,)
+        return [one for one, other in zip(nodes, others, strict=True) if other in here]
+
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """How many of the nodes are in each region; as `region_of`, for many."""
         counts: Counter[str | None] = Counter(region for region, _ in self._stated_places(nodes))

@@ -28,6 +28,7 @@ class Place:
     """A zone or region that a policy lists.
 
     `known`: the cloud has it. `available`: nodes can be created there now; it implies `known`.
+    `note`: why they cannot, for the row of the plan.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Place:
     cap: int = NO_CAP
     known: bool = True
     available: bool = True
+    note: str = 'unavailable'
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def _rows(
 
 def _note(place: Place, final: int) -> str:
     if not place.available:
-        return 'unavailable'
+        return place.note
     if place.cap < 0 or final < place.cap:
         return ''
     return 'at its cap' if final == place.cap else 'over its cap'

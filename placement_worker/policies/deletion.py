@@ -5,7 +5,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -123,21 +122,24 @@ class Deletion(Policy[DeletionProperties]):
         details: dict[str, Any] = {'reasons': victims.reasons(choice, criteria)}
         if request.explain == 'full':
             spared = choice.spared[:SPARED_SHOWN]
-            why = partial(victims.reason, criteria=criteria, unplaced=choice.unplaced)
-            details['victims'] = _ranked(choice.victims, 1, why, place_of)
-            details['spared'] = _ranked(spared, len(choice.victims) + 1, why, place_of)
+
+            def reason(node: Node) -> str:
+                return victims.reason(node, criteria, choice.unplaced)
+
+            details['victims'] = _ranked(choice.victims, 1, reason, place_of)
+            details['spared'] = _ranked(spared, len(choice.victims) + 1, reason, place_of)
         return details
 
 
 def _ranked(
-    nodes: Sequence[Node], start: int, why: Callable[[Node], str], place_of: choosing.PlaceOf
+    nodes: Sequence[Node], start: int, reason: Callable[[Node], str], place_of: choosing.PlaceOf
 ) -> list[dict[str, Any]]:
     return [
         {
             'rank': rank,
             'id': node.id,
             'place': '/'.join(place_of(node)),
-            'reason': why(node),
+            'reason': reason(node),
             'status': node.status,
             'tainted': node.tainted,
         }

@@ -4,19 +4,21 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from placement_worker.cloud import Cloud
-from placement_worker.errors import NoUsablePlace
+from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
 from placement_worker.model import CheckRequest
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal
-from placement_worker.planning.placement import NO_CAP, Place
-from placement_worker.planning.sizing import CREATION
-from placement_worker.policies import placement
+from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
+from placement_worker.planning.sizing import CREATION, Size
+from placement_worker.policies import placement, zone_placement
 from placement_worker.policies.base import Outcome, Policy, State, skipped
+from placement_worker.policies.zone_placement import NO_USABLE_ZONE
 
 
 class Region(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,18 +52,19 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Plan by region.
 
-        :raises NoUsablePlace: Keystone knows none of the regions.
+        :raises NoUsablePlace: Keystone knows none of the regions; or zone placement would find no
+            usable zone in any of them, for a creation.
         :raises NoFeasiblePlan: the caps leave too little room, or more nodes are to leave than there are.
         """
         profile = placement.profile_of_new_node(request)
         if profile and profile.region:
-            return skipped(f'The profile asks for region {profile.region}.')
+            return self._followed(request, state, profile.region)
         size = state.size(request)
         if not size.count:
             return skipped(size.explained(placement.NOTHING_TO_DO))
         nodes = sizing.members(request.action, request.cluster)
         groups = placement.in_groups(size, nodes, state.cloud.regions_of)
-        plan = self.planner(size, self._places(state), groups)
+        plan = self.planner(size, self._places(request, size, state), groups)
         data = placement.decided(state.data, size, regions=plan.counts)
         details = {'regions': [placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}
         reason = placement.summary(size, 'region', len(plan.counts))
@@ -81,13 +84,38 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         known = cloud.regions()
         placement.refuse_unusable('region', [r.name for r in self.properties.regions if r.name not in known])
 
-    def _places(self, state: State) -> Sequence[Place]:
-        regions = state.cloud.regions
-        if not any(region.name in regions for region in self.properties.regions):
-            raise NoUsablePlace('No region is found usable.')
-        return [
-            Place(
-                region.name, region.weight, region.cap, known=region.name in regions, available=region.name in regions
-            )
-            for region in self.properties.regions
+    def _followed(self, request: CheckRequest, state: State, name: str) -> Outcome:
+        """Leave a new node in the region that its profile names, and record that.
+
+        :raises NoFeasiblePlan: the region is full; one that is not listed never is.
+        """
+        cap = next((one.cap for one in self.properties.regions if one.name == name), NO_CAP)
+        nodes = sizing.members(request.action, request.cluster)
+        if cap != NO_CAP and state.cloud.regions_of(nodes)[name] >= cap:
+            raise NoFeasiblePlan(INFEASIBLE, {'asked': 1, 'possible': 0})
+        reason = f'The profile asks for region {name}.'
+        return Outcome('SKIPPED', reason, nodes=placement.placed_node(request, state, {'region_name': name}))
+
+    def _places(self, request: CheckRequest, size: Size, state: State) -> Sequence[Place]:
+        known = state.cloud.regions
+        regions = [
+            Place(one.name, one.weight, one.cap, known=one.name in known, available=one.name in known)
+            for one in self.properties.regions
         ]
+        if not any(region.known for region in regions):
+            raise NoUsablePlace('No region is found usable.')
+        zones = zone_placement.zones_to_use(request) if size.kind == CREATION else None
+        if zones is None:
+            return regions
+        regions = [_with_zones(region, zones, state) for region in regions]
+        if not any(region.available for region in regions):
+            raise NoUsablePlace(zone_placement.NO_ZONE)
+        return regions
+
+
+def _with_zones(region: Place, zones: Sequence[str], state: State) -> Place:
+    """The region; it is unavailable if its Nova reports none of the zones as available."""
+    if not region.available:
+        return region
+    known = state.cloud.zones(region.name)
+    return region if any(known.get(zone) for zone in zones) else replace(region, available=False, note=NO_USABLE_ZONE)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
+from placement_worker import actions
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.snapshot import Location
 from placement_worker.errors import NoUsablePlace
@@ -22,6 +23,9 @@ from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Ro
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies import placement
 from placement_worker.policies.base import Outcome, Policy, State, skipped
+
+NO_ZONE = 'No availability zone found available.'
+NO_USABLE_ZONE = 'no usable zone'
 
 
 class Zone(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +67,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     priority = 300
     targets = placement.TARGETS
     planner = staticmethod(placement.plan_for)
-    profile_types = frozenset({'os.nova.server-1.0'})
+    profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -74,7 +78,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         """
         profile = placement.profile_of_new_node(request)
         if profile and profile.zone:
-            return skipped(f'The profile asks for availability zone {profile.zone}.')
+            reason = f'The profile asks for availability zone {profile.zone}.'
+            patch = placement.placed_node(request, state, {'zone': profile.zone})
+            return Outcome('SKIPPED', reason, nodes=patch)
         size = state.size(request)
         if not size.count:
             return skipped(size.explained(placement.NOTHING_TO_DO))
@@ -83,11 +89,12 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         if regions is not None:
             shares = self._plan_in_regions(regions, size, nodes, state)
             return self._applied(request, state, size, shares, regions=regions, places=_places(shares))
-        region = (profile or request.cluster.profile).region
-        plan = self._plan(region, size, placement.in_groups(size, nodes, state.cloud.zones_of), state)
+        region, beside = _alone(request, state, nodes)
+        groups = placement.in_groups(size, beside, state.cloud.zones_of)
+        plan = self._plan(region, size, groups, state)
         if plan is None:
-            raise NoUsablePlace('No availability zone found available.')
-        return self._applied(request, state, size, [Share(None, size, len(nodes), plan)])
+            raise NoUsablePlace(NO_ZONE)
+        return self._applied(request, state, size, [Share(None, size, len(beside), plan)])
 
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`: a zone has to be available, in whatever region."""
@@ -149,6 +156,28 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         )
 
 
+def zones_to_use(request: CheckRequest) -> list[str] | None:
+    """Return the zones that zone placement will choose from for new nodes, or None if it will not choose.
+
+    It chooses where an enabled policy of this type is bound, supports the cluster's profile type,
+    and the profile of the new node names no zone.
+    """
+    profile = placement.profile_of_new_node(request)
+    if request.cluster.profile.type not in ZonePlacement.profile_types or (profile and profile.zone):
+        return None
+    bound = (one for one in request.policies if one.enabled and one.spec.type == ZonePlacement.name)
+    return next(([zone['name'] for zone in one.spec.properties['zones']] for one in bound), None)
+
+
+def _alone(request: CheckRequest, state: State, nodes: Sequence[Node]) -> tuple[str | None, Sequence[Node]]:
+    """Return the region whose zones are planned if no policy planned by region, and the nodes that count there."""
+    new = request.action.node
+    if request.action.action != actions.NODE_CREATE or new is None:
+        return request.cluster.profile.region, nodes
+    new = structs.replace(new, data=state.node_data(new))
+    return state.cloud.named_region_of(new), state.cloud.beside(new, nodes)
+
+
 def _by_region(groups: Sequence[Counter[Location]]) -> Mapping[str | None, list[Counter[str | None]]]:
     """Region -> the nodes of each group by zone."""
     found: defaultdict[str | None, list[Counter[str | None]]]
@@ -177,7 +206,7 @@ def _rows(share: Share) -> list[dict[str, Any]]:
     if share.plan is None:
         count = share.size.count
         final = share.held + (count if share.size.kind == CREATION else -count)
-        whole = Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, 'no usable zone')
+        whole = Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, NO_USABLE_ZONE)
         return [placement.row(whole, region_name=share.region)]
     return [placement.row(row, region_name=share.region) for row in share.plan.rows]
 

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 
 from placement_worker.cloud.inventory import Inventory
-from placement_worker.model import Binding, Node
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.model import Binding, Cluster, Node
 from placement_worker.planning.placement import Place
 
 ZONES, REGIONS = 'senlin.policy.zone_placement', 'senlin.policy.region_placement'
@@ -43,16 +43,12 @@ def skew(standings: Iterable[Standing]) -> float:
     return max(deviations) - min(deviations) if deviations else 0.0
 
 
-def standings(
-    nodes: Iterable[Node], policies: Sequence[Binding], cloud: Inventory, region: str | None
-) -> list[Standing]:
-    """Every place that a placement policy lists, in its order, then the others that hold nodes, by name.
-
-    :param region: the one that zone placement alone asks, None for the cloud's own.
-    """
+def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -> list[Standing]:
+    """Every place that a placement policy lists, in its order, then the others that hold nodes, by name."""
     zones, regions = _listed(policies, ZONES, 'zones'), _listed(policies, REGIONS, 'regions')
-    counts = Counter(_place(node, bool(regions), bool(zones) or not regions) for node in nodes)
-    shares = _shares(zones, regions, cloud, region, sum(counts.values()))
+    found = Snapshot(cloud, cluster)
+    counts = Counter(_place(node, found, bool(regions), bool(zones) or not regions) for node in cluster.nodes)
+    shares = _shares(zones, regions, cloud, cluster.profile.region, len(cluster.nodes))
     listed = [Standing(name, counts.pop(name, 0), share or 0.0, share is not None) for name, share in shares.items()]
     others = [Standing(name, counts[name], 0.0 if shares else None, False) for name in sorted(counts)]
     return listed + others
@@ -64,27 +60,29 @@ def _listed(policies: Sequence[Binding], kind: str, key: str) -> dict[str, Place
     return {place['name']: Place(**place) for spec in specs for place in spec.properties[key]}
 
 
-def _place(node: Node, by_region: bool, by_zone: bool) -> str:
-    placement: Any = node.data.get('placement', {})
-    keys = ['region_name'] * by_region + ['zone'] * by_zone
-    return '/'.join(placement[key] for key in keys if placement.get(key)) or NOWHERE
+def _place(node: Node, found: Snapshot, by_region: bool, by_zone: bool) -> str:
+    names = (found.region_of(node) if by_region else None, found.zone_of(node) if by_zone else None)
+    return '/'.join(filter(None, names)) or NOWHERE
 
 
 def _shares(
     zones: Mapping[str, Place], regions: Mapping[str, Place], cloud: Inventory, region: str | None, total: int
 ) -> dict[str, float | None]:
-    """The ideal of each place that is listed; None for one that is not usable."""
+    """The ideal of each place that is listed; None for one that is not usable.
+
+    :param region: the one that zone placement alone asks, None for the cloud's own.
+    """
     if not regions:
         return _among(zones, cloud.zones(region), total)
-    of_region = _among(regions, dict.fromkeys(cloud.regions(), True), total)
+    known = {name: cloud.zones(name) for name in cloud.regions()}
+    usable = {name: not zones or any(own.get(zone) for zone in zones) for name, own in known.items()}
+    of_region = _among(regions, usable, total)
     if not zones:
         return of_region
     ideals: dict[str, float | None] = {}
     for name, share in of_region.items():
-        known = cloud.zones(name)
-        inside = _among({zone: place for zone, place in zones.items() if zone in known}, known, share or 0.0)
-        if share is not None and not any(known[zone] for zone in inside):
-            ideals[name] = share  # it takes its share without a zone
+        own = known.get(name, {})
+        inside = _among({zone: place for zone, place in zones.items() if zone in own}, own, share or 0.0)
         ideals.update({f'{name}/{zone}': ideal for zone, ideal in inside.items()})
     return ideals
 

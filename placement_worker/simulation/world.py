@@ -11,6 +11,7 @@ from msgspec import structs
 
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.decoders import decoder
 from placement_worker.model import (
     Action,
@@ -87,7 +88,7 @@ class World:
         request = CheckRequest(
             target='BEFORE',
             action=Action(id=f'action-{self.scenario.seed}-{self._checks}', action=action, inputs=dict(inputs)),
-            cluster=self._cluster(),
+            cluster=self.cluster,
             policies=list(self.policies),
             explain=explain,
         )
@@ -107,12 +108,13 @@ class World:
 
         :returns: how many.
         """
+        found = Snapshot(self.inventory, self.cluster)
         sound = [
             node.id
             for node in self.nodes.values()
             if node.status != FAILED
-            and _stands(node, 'zone', which.zone)
-            and _stands(node, 'region_name', which.region)
+            and which.zone in (None, found.zone_of(node))
+            and which.region in (None, found.region_of(node))
         ]
         chosen = random.Random(f'{seed}/{which.seed}').sample(sound, _share(which.count, len(sound)))  # noqa: S311
         for node_id in chosen:
@@ -156,7 +158,9 @@ class World:
             known = [name for name in known if name not in self._lost_regions]
         self.inventory = structs.replace(whole, region_map=known)
 
-    def _cluster(self) -> Cluster:
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster as the engine knows it now."""
         said = self.scenario.cluster
         context = ProfileContext(said.region) if said.region else None
         return Cluster(
@@ -202,10 +206,6 @@ class World:
 
 def _placement(zone: str | None, region: str | None) -> dict[str, str]:
     return {key: name for key, name in (('region_name', region), ('zone', zone)) if name}
-
-
-def _stands(node: Node, key: str, name: str | None) -> bool:
-    return name is None or node.data.get('placement', {}).get(key) == name
 
 
 def _share(count: int | str, of: int) -> int:

@@ -188,7 +188,7 @@ def test_zones_alone_are_those_of_the_clusters_region(check):
 
 
 def test_with_regions_planned_zones_are_planned_inside_each(check):
-    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}, 'R3': {'zones': {'q': True}}}
+    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}, 'R3': {'zones': {'b': True}}}
     policies = [zone_policy('a', 'b'), region_policy('R1', 'R2', 'R3')]
     members = [node(1, 'a', 'R1'), node(2, 'a', 'R2')]
 
@@ -197,20 +197,20 @@ def test_with_regions_planned_zones_are_planned_inside_each(check):
     assert data['creation'] == {
         'count': 5,
         'regions': {'R1': 2, 'R2': 1, 'R3': 2},
-        'zones': {'a': 2, 'b': 1},
+        'zones': {'a': 2, 'b': 3},
         'places': [
             {'region_name': 'R1', 'zone': 'a', 'count': 1},
             {'region_name': 'R1', 'zone': 'b', 'count': 1},
             {'region_name': 'R2', 'zone': 'a', 'count': 1},
-            {'region_name': 'R3', 'count': 2},
+            {'region_name': 'R3', 'zone': 'b', 'count': 2},
         ],
     }
     assert sorted(data['placement']['placements'], key=str) == [
         {'region_name': 'R1', 'zone': 'a'},
         {'region_name': 'R1', 'zone': 'b'},
         {'region_name': 'R2', 'zone': 'a'},
-        {'region_name': 'R3'},
-        {'region_name': 'R3'},
+        {'region_name': 'R3', 'zone': 'b'},
+        {'region_name': 'R3', 'zone': 'b'},
     ]
 
 
@@ -277,29 +277,31 @@ def test_what_an_earlier_plan_said_does_not_linger(check):
     }
     policies = [region_policy('R1'), zone_policy('a')]
 
-    reply = check(request(SCALE_OUT, policies, data=data), regions={'R1': {'zones': {'q': True}}})['action']['data']
+    reply = check(request(SCALE_OUT, policies, data=data), regions={'R1': {'zones': {'a': True}}})['action']['data']
 
     assert reply['creation'] == {
         'count': 2,
         'kept': 1,
         'regions': {'R1': 2},
-        'zones': {},
-        'places': [{'region_name': 'R1', 'count': 2}],
+        'zones': {'a': 2},
+        'places': [{'region_name': 'R1', 'zone': 'a', 'count': 2}],
     }
-    assert reply['placement']['placements'] == [{'servergroup': 'g', 'region_name': 'R1'}, {'region_name': 'R1'}]
+    placed = {'region_name': 'R1', 'zone': 'a'}
+    assert reply['placement']['placements'] == [{'servergroup': 'g', **placed}, placed]
 
 
 def test_a_region_without_a_usable_zone_has_a_row_too(check):
     policies = [region_policy('R1'), zone_policy('a')]
 
-    reply = check(request(SCALE_OUT, policies, [node(1, 'q', 'R1')]), regions={'R1': {'zones': {'q': True}}})
+    members = [node(1, 'q', 'R1'), node(2, 'q', 'R1')]
+    reply = check(request(SCALE_IN, policies, members), regions={'R1': {'zones': {'q': True}}})
 
     (row,) = reply['decisions'][1]['details']['zones']
     assert (row['region_name'], row['current'], row['planned'], row['final'], row['note']) == (
         'R1',
-        1,
-        1,
         2,
+        1,
+        1,
         'no usable zone',
     )
 
@@ -313,12 +315,12 @@ def test_a_plan_that_cannot_be_made_says_how_much_was_possible(check):
 @pytest.mark.parametrize(
     ('count', 'reason'), [(1, '1 node is created without a zone'), (3, '3 nodes are created without a zone')]
 )
-def test_nodes_that_are_created_in_regions_without_a_usable_zone_are_told_as_such(check, count, reason):
-    asked = request(SCALE_OUT, [region_policy('R1'), zone_policy('a')], inputs={'count': count})
+def test_nodes_that_another_plan_creates_in_regions_without_a_usable_zone_are_told_as_such(check, count, reason):
+    data = {'creation': {'count': count, 'regions': {'R1': count}}}
 
-    reply = check(asked, regions={'R1': {'zones': {'b': True}}})
+    reply = check(request(SCALE_OUT, [zone_policy('a')], data=data), regions={'R1': {'zones': {'b': True}}})
 
-    assert reply['decisions'][1]['reason'] == reason
+    assert decision(reply)['reason'] == reason
 
 
 @pytest.mark.parametrize(

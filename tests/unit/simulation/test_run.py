@@ -75,8 +75,21 @@ def test_a_zone_of_one_region_is_lost_alone_and_one_without_region_everywhere(ru
     everywhere = run([grow, {'lose_zone': 'a'}, {'scale_out': 4}], **over_regions)[-1]
 
     assert held(alone) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 3}
-    assert held(everywhere) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 1, 'R2': 2}
-    assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 3.0, 'R2/a': 0.0, 'R2': 3.0}
+    assert held(everywhere) == {'R1/a': 1, 'R1/b': 4, 'R2/a': 1}
+    assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 6.0, 'R2/a': 0.0}
+
+
+def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
+    """Nodes that no placement names a region for stand in the region of the cluster's profile."""
+    records = run(
+        [{'fail_nodes': {'region': 'R1'}}, {'scale_in': 2}],
+        [region_policy('R1', 'R2'), deletion_policy()],
+        cloud={'regions': ['R1', 'R2']},
+        cluster={'region': 'R1', 'nodes': [{'count': 2}, {'count': 4, 'region': 'R2'}]},
+    )
+
+    assert [held(record) for record in records] == [{'R1': 2, 'R2': 4}, {'R1': 0, 'R2': 4}]
+    assert [record.failed for record in records] == [2, 0]
 
 
 def test_a_zone_with_a_slash_in_its_name_is_lost_with_and_without_its_region(run):
