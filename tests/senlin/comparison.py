@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from senlin.common import consts
+from senlin.objects import node as nodes
 
 from tests.senlin import engine
 from tests.senlin.specs import affinity, deletion, load_balancing, regions, zones
@@ -18,6 +19,7 @@ class Case:
     """A cluster with policies and what is asked of it; `why` the answers differ, or that they do not.
 
     :ivar nodes: where the nodes are, by zone or by the whole placement.
+    :ivar lost: the zone whose nodes have failed.
     :ivar show: says in a few words what the data of the action come to.
     """
 
@@ -26,6 +28,7 @@ class Case:
     action: str
     why: str
     nodes: Sequence[Any] = ()
+    lost: str = ''
     inputs: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, Any] = field(default_factory=dict)
     show: Callable[[Any, Any, Mapping[str, Any]], str] | None = None
@@ -127,6 +130,16 @@ CASES = [
         inputs={'count': 2},
     ),
     Case(
+        'Delete 2 nodes; az1 has 4 healthy ones and az2 has 2 that have failed',
+        {'zones': zones('az1', 'az2'), 'victims': deletion()},
+        consts.CLUSTER_SCALE_IN,
+        'Senlin chooses zones by weight alone, and then unhealthy nodes of each zone. The worker removes unhealthy '
+        'nodes of all zones first.',
+        nodes=['az1', 'az1', 'az1', 'az1', 'az2', 'az2'],
+        lost='az2',
+        inputs={'count': 2},
+    ),
+    Case(
         'Delete 1 node of a cluster that has one in a zone that is down',
         {'zones': zones('az1', 'down'), 'victims': deletion()},
         consts.CLUSTER_SCALE_IN,
@@ -197,6 +210,9 @@ def decide(case: Case) -> str:
     desired = sizes.pop('desired_capacity', None)
     cluster = engine.add_cluster(places=placements, **sizes)
     engine.bound(cluster, *case.policies.items())
+    for node in cluster.nodes:
+        if case.lost and _place(node) == case.lost:
+            nodes.Node.update(engine.context(), node.id, {'status': consts.NS_ERROR})
     if desired is not None:
         cluster.set_status(engine.context(), 'ACTIVE', desired_capacity=desired)
     node = None

@@ -3,10 +3,12 @@
 import collections
 
 import eventlet
+import msgspec
 import pytest
 from senlin.common import consts
 from senlin.objects import cluster_policy as bindings
 
+from placement_worker.senlin import requests
 from tests.senlin import engine
 from tests.senlin.specs import affinity, deletion, regions, scaling, zones
 
@@ -131,7 +133,35 @@ def test_a_single_new_node_whose_profile_names_a_zone_stays_there():
     data = engine.check(node, consts.NODE_CREATE)
 
     assert data['status'] == 'OK'
-    assert engine.node_of(node.id).data == {}
+    assert engine.node_of(node.id).data == {'placement': {'zone': 'az1'}}
+
+
+def test_profile_of_a_node_travels_where_it_is_not_that_of_the_cluster():
+    """A node's own profile travels, with its zone and region alone; the cluster's travels once."""
+    cluster = engine.add_cluster('az1')
+    own = engine.add_profile(availability_zone='az2', context={'region_name': 'RegionTwo'})
+    other = engine.add_node(cluster, own)
+
+    sent = msgspec.to_builtins(requests.sent_cluster(engine.context(), cluster.id))
+
+    profiles = {node['id']: node['profile'] for node in sent['nodes']}
+    assert profiles.pop(other.id)['properties'] == {
+        'availability_zone': 'az2',
+        'context': {'region_name': 'RegionTwo'},
+    }
+    assert list(profiles.values()) == [None]
+
+
+def test_nodes_count_in_the_region_that_their_own_profile_names():
+    """A plan by region counts nodes without placement data where their profiles put them."""
+    cluster = engine.add_cluster()
+    for region in ('RegionOne', 'RegionOne', 'RegionTwo'):
+        engine.add_node(cluster, engine.add_profile(context={'region_name': region}))
+    engine.bound(cluster, ('regions', regions('RegionOne', 'RegionTwo')), ('victims', deletion()))
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
+
+    assert data['deletion']['regions'] == {'RegionOne': 1}
 
 
 def test_a_single_node_that_is_deleted_is_its_own_victim():
