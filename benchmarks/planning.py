@@ -46,8 +46,15 @@ def _measured(count: int, effort: Effort) -> tuple[Figures, Figures]:
     for nodes in NODES:
         held = {row.name: row.final for row in grow(places, {}, nodes).rows}
         runs['grow', nodes] = lambda nodes=nodes: grow(places, {}, nodes)
-        runs['shrink', nodes] = lambda nodes=nodes, held=held: shrink(places, [held], nodes // 2)
+        groups = _in_groups(held)
+        runs['shrink', nodes] = lambda nodes=nodes, groups=groups: shrink(places, groups, nodes // 2)
     contenders = {name: lambda run=run: timed(run, SLICE_S) for name, run in runs.items()}
     found = interleaved(contenders, effort.rounds)
     grown = {nodes: cpu_ms(found['grow', nodes]) for nodes in NODES}
     return grown, {nodes: cpu_ms(found['shrink', nodes]) for nodes in NODES}
+
+
+def _in_groups(held: dict[str, int]) -> list[dict[str, int]]:
+    """Unhealthy nodes, nodes never created, and the rest: a tenth each of the former two."""
+    tenth = {name: count // 10 for name, count in held.items()}
+    return [tenth, tenth, {name: count - 2 * tenth[name] for name, count in held.items()}]

@@ -108,19 +108,21 @@ def with_placements(data: Mapping[str, Any], entries: Sequence[Mapping[str, str]
 
 
 def placed_node(request: CheckRequest, state: State, entry: Mapping[str, str]) -> dict[str, NodePatch]:
-    """The patch that tells the node of a NODE_CREATE its place; {} for any other action, and if it has that place."""
+    """The patch that tells the node of a NODE_CREATE its place; {} if it knows, and for any other action."""
     node = request.action.node
     if request.action.action != actions.NODE_CREATE or node is None:
         return {}
-    before = state.node_data(node)
-    after = {**before, 'placement': _moved(before.get('placement'), entry)}
-    return {} if after == before else {node.id: NodePatch(after)}
+    data = state.node_data(node)
+    said = data.get('placement')
+    if isinstance(said, dict) and entry.items() <= said.items():
+        return {}
+    return {node.id: NodePatch(data={**data, 'placement': _moved(said, entry)})}
 
 
 def _moved(before: object, place: Mapping[str, str]) -> dict[str, Any]:
     """What was said of a node, with another place: a zone of before is none of the new region's."""
     said = before if isinstance(before, dict) else {}
-    if place.get('region_name') not in (None, said.get('region_name')):
+    if 'region_name' in place:
         said = {key: value for key, value in said.items() if key != 'zone'}
     return {**said, **place}
 

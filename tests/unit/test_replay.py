@@ -168,6 +168,27 @@ def test_a_cloud_that_failed_fails_again(decide, registry, cloud, reason):
     assert replay.differences(entry(line), registry) == []
 
 
+@pytest.mark.parametrize('action', ['CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'])
+def test_decision_over_nodes_of_the_home_region_is_replayed(decide, registry, action):
+    """The home region and the zones of all listed regions are recorded, so the decision can be repeated."""
+    zones = {'zones': {'a': True, 'b': True}}
+    cloud = Inventory.parse({'regions': {'R1': zones, 'R2': zones}, 'home_region': 'R2'}, 'test')
+    policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy()]
+
+    line, reply = decide(request(action, policies, nodes(a=2, b=1), inputs={'count': 2}), cloud)
+
+    assert reply['action']['data']['status'] == 'OK'
+    assert {'asked': 'home_region', 'of': [], 'answer': 'R2'} in json.loads(line)['cloud']
+    assert replay.differences(entry(line), registry) == []
+
+
+def test_decision_by_zone_alone_asks_for_no_home_region(decide):
+    """Logs of checks by zone alone, written before there was a home region, can still be replayed."""
+    line, _ = decide(request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1)))
+
+    assert {answer['asked'] for answer in json.loads(line)['cloud']} == {'acting_for', 'zones'}
+
+
 def test_every_question_to_a_cloud_is_recorded_and_answered_the_same():
     answers = []
     cloud = RecordedClouds(Inventory.parse(CLOUD, 'test'), answers).acting_for(Credentials('trust-9'), 'p1')

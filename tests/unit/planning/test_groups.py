@@ -34,7 +34,7 @@ def total(groups):
 
 
 def first_to_leave(places, left, movable):
-    """The place that the next node leaves, as spec.md 3 says it, word for word."""
+    """The place that the next node leaves, as the manual states the rule."""
     listed = {place.name: (order, place) for order, place in enumerate(places) if place.known}
     if movable.get(NOWHERE):
         return NOWHERE
