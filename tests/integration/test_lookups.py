@@ -73,14 +73,19 @@ def test_a_zone_that_is_disabled_in_one_region_stays_in_the_other(
     }
 
 
-def test_a_region_that_keystone_knows_without_a_nova_takes_its_share_without_a_zone(
+def test_creation_in_a_region_that_keystone_knows_without_a_nova_goes_to_the_others(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
-    policies = [region_policy('RegionThree', 'Nowhere'), zone_policy('az1')]
+    """A region without a Nova has no usable zone, so that the other regions take its share."""
+    endpoints, trust_id = make_endpoints(), trust()
+    policies = [region_policy('RegionThree', 'RegionTwo'), zone_policy('az1')]
+    alone = [region_policy('RegionThree', 'Nowhere'), zone_policy('az1')]
 
-    data = decided(make_endpoints().policy_check(scale_out(openstack, trust(), policies)))
+    data = decided(endpoints.policy_check(scale_out(openstack, trust_id, policies)))
+    reason = refused(endpoints.policy_check(scale_out(openstack, trust_id, alone)))
 
-    assert data['creation']['places'] == [{'region_name': 'RegionThree', 'count': 6}]
+    assert data['creation']['places'] == [{'region_name': 'RegionTwo', 'zone': 'az1', 'count': 6}]
+    assert reason == 'No availability zone found available.'
 
 
 def test_a_nova_that_is_away_fails_only_the_plans_that_need_it(
