@@ -1,9 +1,11 @@
 """Run the policies of a check in order of priority: skip, apply, or stop at the first that fails."""
 
+import heapq
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from placement_worker.errors import Rejected
@@ -81,17 +83,30 @@ def _origin(policy: Policy[Any]) -> str:
 
 
 def _in_order(bound: Sequence[Bound]) -> list[Bound]:
-    """By priority, and a type that has to come after others not before them, whatever its binding says."""
-    latest: dict[str, int] = {}
-    for one in bound:
-        latest[one.policy.name] = max(one.priority, latest.get(one.policy.name, one.priority))
+    """Sort by ascending priority where the dependencies of the types (`Policy.after`) allow it.
 
-    def position(one: Bound) -> tuple[int, bool]:
-        awaited = max((latest[name] for name in one.policy.after if name in latest), default=None)
-        waits = awaited is not None and awaited >= one.priority
-        return (awaited if awaited is not None and waits else one.priority, waits)
-
-    return sorted(bound, key=position)
+    Of the policies whose dependencies have run, the one with the lowest priority runs next; equal ones run in the
+    order of the request. The registry accepts no types that depend on each other in a cycle.
+    """
+    positions: dict[str, list[int]] = {}
+    for position, one in enumerate(bound):
+        positions.setdefault(one.policy.name, []).append(position)
+    sorter = TopologicalSorter(
+        {
+            position: [awaited for name in one.policy.after for awaited in positions.get(name, ())]
+            for position, one in enumerate(bound)
+        }
+    )
+    sorter.prepare()
+    ready: list[tuple[int, int]] = []
+    ordered = []
+    while sorter.is_active():
+        for position in sorter.get_ready():
+            heapq.heappush(ready, (bound[position].priority, position))
+        _, position = heapq.heappop(ready)
+        ordered.append(bound[position])
+        sorter.done(position)
+    return ordered
 
 
 def _consult(one: Bound, request: CheckRequest, state: State) -> Outcome:

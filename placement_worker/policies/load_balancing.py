@@ -68,6 +68,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         actions.NODE_RECOVER,
     )
     profile_types = frozenset({'os.nova.server-1.0'})
+    after = frozenset({'senlin.policy.region_placement', 'senlin.policy.zone_placement', 'senlin.policy.deletion'})
     looking: ClassVar[Driving] = Driving(max_attempts=3)
     """How Octavia is asked when a spec is validated: no load balancer is waited for then, but somebody waits."""
 

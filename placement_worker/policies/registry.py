@@ -2,7 +2,8 @@
 
 import difflib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, get_args
 
 import msgspec
@@ -33,6 +34,9 @@ class Registry:
                 LOG.error('Policy type %s is left out: %s', name, fault)
             else:
                 self.types[name] = plugin  # type: ignore[assignment]  # _fault has looked
+        for name, cycle in _in_cycles(self.types).items():
+            LOG.error('Policy type %s is left out: its `after` forms a cycle: %s', name, ', '.join(cycle))
+            del self.types[name]
 
     @classmethod
     def installed(cls) -> 'Registry':
@@ -107,6 +111,23 @@ def _fault(name: str, plugin: object) -> str | None:
     if plugin.name != kind or version not in plugin.versions:
         return f'it is {plugin.name} of versions {", ".join(plugin.versions)}'
     return None
+
+
+def _in_cycles(types: Mapping[str, type[base.Policy[Any]]]) -> dict[str, Sequence[str]]:
+    """Return the types that depend on themselves, directly or through others, each with its cycle of names."""
+    after: dict[str, set[str]] = {}
+    for policy in types.values():
+        after.setdefault(policy.name, set()).update(policy.after)
+    cycles: dict[str, Sequence[str]] = {}
+    while True:
+        try:
+            TopologicalSorter(after).prepare()
+        except CycleError as exc:
+            cycle = exc.args[1]
+            cycles.update(dict.fromkeys(cycle, cycle))
+            after = {name: awaited for name, awaited in after.items() if name not in cycle}
+        else:
+            return {name: cycles[policy.name] for name, policy in types.items() if policy.name in cycles}
 
 
 def _left_out(_manager: object, entry_point: Any, exc: BaseException) -> None:

@@ -5,12 +5,14 @@ import re
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement_worker import chain, codec
 from placement_worker.errors import Rejected, fault
 from placement_worker.model import Binding, CheckRequest, ClusterPatch, Node, NodePatch, Spec
 from placement_worker.policies.base import BEFORE, Bond, Outcome, Policy, State, on, skipped
-from tests.requests import node, request
+from tests.requests import balancing_policy, deletion_policy, node, region_policy, request, zone_policy
 
 
 class Scripted(Policy):
@@ -170,3 +172,71 @@ def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatc
 def test_a_policy_that_gives_patches_of_another_kind_hears_of_it_itself(made, given, told):
     with pytest.raises(TypeError, match=f'^{re.escape(told)}$'):
         made(**given)
+
+
+def typed(name, after=(), priority=500):
+    """A policy type of this name, which records in `data.ran` that it ran."""
+
+    class Typed(Scripted):
+        pass
+
+    Typed.name, Typed.after, Typed.priority = name, frozenset(after), priority
+    return Typed(lambda state: Outcome('APPLIED', name, data={**state.data, 'ran': [*state.data.get('ran', []), name]}))
+
+
+def ran(*policies):
+    """The names of the types in the order in which they ran; a policy may come with the priority of its binding."""
+    bound = []
+    for number, one in enumerate(policies, start=1):
+        policy, priority = one if isinstance(one, tuple) else (one, None)
+        binding = Binding(id=f'p{number}', spec=Spec(policy.name, '1.0'), priority=priority)
+        bound.append(chain.Bound(binding, policy))
+    asked = codec.decode(request('CLUSTER_SCALE_OUT', [], [node(1)]), CheckRequest)
+    return chain.run(bound, asked, State(asked.action.data, None, 1000)).action.data['ran']
+
+
+def test_order_chained_dependencies_beat_priorities():
+    """A type runs after the types it depends on directly and indirectly, whatever the priorities of the bindings."""
+    last, middle, first = typed('last', {'middle'}), typed('middle', {'first'}), typed('first')
+
+    assert ran((last, 1), (middle, 2), (first, 900)) == ['first', 'middle', 'last']
+
+
+def test_order_independent_types_run_by_ascending_priority():
+    """A dependency delays only the types that wait for it; all others keep the order of their priorities."""
+    waiting, awaited = typed('waiting', {'awaited'}), typed('awaited')
+    early, late = typed('early'), typed('late')
+
+    assert ran((late, 700), (waiting, 100), (awaited, 600), (early, 200)) == ['early', 'awaited', 'waiting', 'late']
+
+
+def test_order_absent_dependency_is_ignored():
+    """A type whose dependency is not bound runs by its priority."""
+    assert ran((typed('b', {'absent'}), 200), (typed('a'), 100), (typed('c'), 300)) == ['a', 'b', 'c']
+
+
+@given(st.permutations(range(6)), st.lists(st.integers(0, 3), min_size=6, max_size=6))
+def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
+    """Each policy that runs has the lowest priority of those whose dependencies have run; ties keep their order."""
+    after = {0: set(), 1: {0}, 2: {0, 1}, 3: {0, 1, 2}, 4: set(), 5: {4}}
+    types = [typed(str(n), {str(one) for one in after[n]}) for n in range(6)]
+    order = ran(*((types[n], priorities[n]) for n in positions))
+
+    done = []
+    while len(done) < 6:
+        ready = [n for n in positions if n not in done and after[n] <= set(done)]
+        done.append(min(ready, key=lambda n: priorities[n]))
+    assert order == list(map(str, done))
+
+
+@pytest.mark.parametrize('priorities', list(itertools.permutations((100, 200, 300, 400))))
+def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check):
+    """Regions are planned before zones, both before victims are chosen, and members are removed last."""
+    policies = [balancing_policy(), deletion_policy(), zone_policy('a'), region_policy('R1')]
+    bound = [{**policy, 'priority': priority} for policy, priority in zip(policies, priorities, strict=True)]
+
+    reply = check(request('CLUSTER_CHECK', bound, [node(1)]))
+
+    assert [d['policy_name'] for d in reply['decisions']] == [
+        'region_placement', 'zone_placement', 'deletion', 'loadbalance',
+    ]  # fmt: skip

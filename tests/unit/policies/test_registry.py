@@ -61,6 +61,27 @@ def test_a_broken_plugin_is_named_and_does_not_stop_the_others(name, plugin, fau
     assert ('test.good-1.0' in registry.types) == (name != 'test.good-1.0')
 
 
+def depending(name, *after):
+    """An entry point of a type that runs after others."""
+    return f'{name}-1.0', type('Depending', (Good,), {'name': name, 'after': frozenset(after)})
+
+
+def test_dependencies_in_a_cycle_are_named_and_left_out(caplog):
+    """Types that depend on each other in a cycle are skipped with the cycle in the log; all others stay."""
+    cycle = [depending('a', 'b'), depending('b', 'c'), depending('c', 'a')]
+    others = [depending('own', 'own'), depending('waiting', 'a', 'absent'), depending('free')]
+
+    registry = Registry([*cycle, *others])
+
+    assert sorted(registry.types) == ['free-1.0', 'waiting-1.0']
+    logged = [message for _, level, message in caplog.record_tuples if level == logging.ERROR]
+    assert [message.partition(' is left out: ')[0] for message in logged] == [
+        f'Policy type {name}-1.0' for name in ('a', 'b', 'c', 'own')
+    ]
+    assert logged[3] == 'Policy type own-1.0 is left out: its `after` forms a cycle: own, own'
+    assert all(set(message.rpartition(': ')[2].split(', ')) == {'a', 'b', 'c'} for message in logged[:3])
+
+
 def test_the_installed_types_are_those_of_the_contract(registry):
     assert sorted(registry.types) == [
         'senlin.policy.deletion-1.0',
