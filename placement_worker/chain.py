@@ -49,9 +49,15 @@ def run(
     :returns: status OK, or ERROR with the reason of the policy that failed; what it half-decided is not kept.
     """
     state = replace(state, data={k: v for k, v in state.data.items() if k not in ('status', 'reason')})
+    ordered = _in_order(bound)
+    rivals = _rivals(ordered, request)
+    if rivals:
+        reason = _rivalry(*rivals)
+        failed = [_decision(one, request, 'FAILED', reason, 0.0, {}) for one in rivals]
+        return _reply(request, state, 'ERROR', reason, failed)
     decisions: list[Decision] = []
     status, reason = 'OK', COMPLETED
-    for one in _in_order(bound):
+    for one in ordered:
         started = clock()
         try:
             outcome = _consult(one, request, replace(state, binding=one.binding))
@@ -68,6 +74,10 @@ def run(
         decisions.append(_decision(one, request, outcome.outcome, outcome.reason, clock() - started, outcome.details))
     else:
         reason = state.data.get('reason', COMPLETED)
+    return _reply(request, state, status, reason, decisions)
+
+
+def _reply(request: CheckRequest, state: State, status: str, reason: str, decisions: list[Decision]) -> CheckReply:
     return CheckReply(
         action=ActionPatch(id=request.action.id, data={**state.data, 'status': status, 'reason': reason}),
         cluster=state.cluster,
@@ -107,6 +117,23 @@ def _in_order(bound: Sequence[Bound]) -> list[Bound]:
         ordered.append(bound[position])
         sorter.done(position)
     return ordered
+
+
+def _rivals(bound: Sequence[Bound], request: CheckRequest) -> tuple[Bound, Bound] | None:
+    """Return the first two policies of one exclusive type that would both decide; None if there are none."""
+    deciding: dict[str, Bound] = {}
+    for one in bound:
+        if one.policy.exclusive and one.passes_over(request) is None:
+            first = deciding.setdefault(one.policy.name, one)
+            if first is not one:
+                return first, one
+    return None
+
+
+def _rivalry(first: Bound, second: Bound) -> str:
+    """Return the reason why these two policies of one type cannot both decide."""
+    names = ' and '.join(one.binding.name or one.binding.id for one in (first, second))
+    return f'Policies {names} are both of type {first.policy.name}: disable or detach one.'
 
 
 def _consult(one: Bound, request: CheckRequest, state: State) -> Outcome:

@@ -78,6 +78,7 @@ class Deletion(Policy[DeletionProperties]):
         BEFORE, actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE, actions.CLUSTER_DEL_NODES, actions.NODE_DELETE
     )
     after = frozenset({'senlin.policy.region_placement', 'senlin.policy.zone_placement'})
+    exclusive = True
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Choose the victims, unless the action names them.

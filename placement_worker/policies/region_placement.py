@@ -47,6 +47,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     versions = {'1.0': RegionPlacementProperties}
     priority = 200
     targets = placement.TARGETS
+    exclusive = True
     planner = staticmethod(placement.plan_for)
 
     def check(self, request: CheckRequest, state: State) -> Outcome:

@@ -69,6 +69,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     planner = staticmethod(placement.plan_for)
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
+    exclusive = True
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Plan by zone.

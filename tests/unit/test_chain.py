@@ -181,7 +181,9 @@ def typed(name, after=(), priority=500):
         pass
 
     Typed.name, Typed.after, Typed.priority = name, frozenset(after), priority
-    return Typed(lambda state: Outcome('APPLIED', name, data={**state.data, 'ran': [*state.data.get('ran', []), name]}))
+    return Typed(
+        lambda state: Outcome('APPLIED', name, data={**state.data, 'ran': [*state.data.get('ran', []), name]})
+    )
 
 
 def ran(*policies):
@@ -240,3 +242,55 @@ def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check
     assert [d['policy_name'] for d in reply['decisions']] == [
         'region_placement', 'zone_placement', 'deletion', 'loadbalance',
     ]  # fmt: skip
+
+
+def rivals(*policies, action='CLUSTER_SCALE_IN', **more):
+    """A request with these policies, each with an id and a name of its own."""
+    named = [{**policy, 'id': f'p{n}', 'name': f'policy {n}', **more} for n, policy in enumerate(policies, start=1)]
+    return request(action, named, [node(1, 'a', 'R1'), node(2, 'a', 'R1')])
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'kind'),
+    [
+        (zone_policy('a'), zone_policy('a', 'b'), 'zone_placement'),
+        (region_policy('R1'), region_policy('R1'), 'region_placement'),
+        (deletion_policy(version='1.0'), deletion_policy(version='1.1'), 'deletion'),
+    ],
+)
+def test_rivals_of_one_type_that_handle_the_action_are_an_error(first, second, kind, check):
+    """Two enabled bindings of a placement or deletion type, in whatever version, fail the check, which names both."""
+    reply = check(rivals(first, balancing_policy(), second), ['a'], ['R1'])
+
+    reason = f'Policies policy 1 and policy 3 are both of type senlin.policy.{kind}: disable or detach one.'
+    assert reply['action']['data'] == {'status': 'ERROR', 'reason': reason}
+    assert [(d['policy_id'], d['outcome'], d['reason']) for d in reply['decisions']] == [
+        ('p1', 'FAILED', reason),
+        ('p3', 'FAILED', reason),
+    ]
+
+
+def test_rivals_without_a_name_are_named_by_id(check):
+    """The reason names a policy without a name by its id."""
+    unnamed = rivals(deletion_policy(), deletion_policy())
+    for policy in unnamed['policies']:
+        del policy['name']
+
+    assert check(unnamed)['action']['data']['reason'].startswith('Policies p1 and p2 are both of type')
+
+
+def test_rivals_pass_where_only_one_decides(check):
+    """Bindings of one type are no error where one is disabled, or where the type does not handle the action."""
+    one_disabled = rivals(deletion_policy(), deletion_policy())
+    one_disabled['policies'][0]['enabled'] = False
+
+    for asked in (one_disabled, rivals(deletion_policy(), deletion_policy(), action='CLUSTER_SCALE_OUT')):
+        assert check(asked)['action']['data']['status'] == 'OK'
+
+
+def test_rivals_of_load_balancing_both_run(check):
+    """Several load-balancing policies of a cluster are no error: each has a pool of its own."""
+    reply = check(rivals(balancing_policy(), balancing_policy(), action='CLUSTER_SCALE_OUT'))
+
+    assert reply['action']['data']['status'] == 'OK'
+    assert [d['policy_id'] for d in reply['decisions']] == ['p1', 'p2']
