@@ -24,3 +24,11 @@ ALL = PASSED | {
 
 OF_A_NODE = frozenset({NODE_CREATE, NODE_DELETE, NODE_RECOVER})
 """Actions whose policies need the action's node."""
+
+DERIVED = 'Derived Action'
+"""The `cause` of an action that is part of another one, whose policies have decided already."""
+
+
+def is_derived(action: str, cause: str | None) -> bool:
+    """Return whether an action of a node is a part of an action of its cluster."""
+    return cause == DERIVED and action.startswith('NODE_')

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any, Literal
 
+from placement_worker import actions
 from placement_worker.errors import Rejected
 from placement_worker.model import ActionPatch, Binding, CheckReply, CheckRequest, Decision
 from placement_worker.policies.base import Outcome, Policy, State, skipped
@@ -34,6 +35,8 @@ class Bound:
         action, profile_type = request.action.action, request.cluster.profile.type
         if (request.target, action) not in self.policy.targets:
             return f'{self.policy.name} does not handle {action} {request.target}.'
+        if actions.is_derived(action, request.action.cause):
+            return f'{action} is a derived action: the policies decide on the action that it is part of.'
         if self.policy.profile_types is not None and profile_type not in self.policy.profile_types:
             return f'{self.policy.name} does not support profile type {profile_type}.'
         return None

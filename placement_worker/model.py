@@ -115,6 +115,7 @@ class Action(Wire, frozen=True):
 
     id: str
     action: str
+    cause: str | None = 'RPC Request'
     inputs: Data = field(default_factory=dict)
     data: Data = field(default_factory=dict)
     node: Node | None = None

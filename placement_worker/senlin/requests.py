@@ -37,6 +37,7 @@ def check_request(action: Any, cluster_id: str, target: Phase, policies: Sequenc
         action=Action(
             id=action.id,
             action=action.action,
+            cause=action.cause,
             inputs={key: value for key, value in action.inputs.items() if key != 'last_op'},  # of scaling, a datetime
             data=action.data,
             node=_sent_target(action, cluster),

@@ -173,6 +173,20 @@ def test_a_single_node_that_is_deleted_is_its_own_victim():
     assert data['deletion']['candidates'] == [cluster.nodes[1].id]
 
 
+@pytest.mark.parametrize(
+    ('cause', 'is_decided'),
+    [(consts.CAUSE_RPC, True), (consts.CAUSE_DERIVED_LCH, True), (consts.CAUSE_DERIVED, False)],
+)
+def test_cause_of_a_node_action_says_whether_policies_decide(cause, is_decided):
+    """The engine's cause reaches the worker, which leaves alone what is derived from an action of the cluster."""
+    cluster = engine.add_cluster('az1', 'az1')
+    engine.bound(cluster, ('victims', deletion()))
+
+    data = engine.checked(engine.add_action(cluster.nodes[0], consts.NODE_DELETE, cause))
+
+    assert (data['status'], 'deletion' in data) == ('OK', is_decided)
+
+
 def test_the_count_of_a_scaling_policy_is_what_is_placed():
     cluster = engine.add_cluster('az1', 'az2')
     engine.bound(cluster, ('scaling', scaling('CLUSTER_SCALE_OUT', 4)), ('zones', zones('az1', 'az2')))

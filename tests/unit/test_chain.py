@@ -294,3 +294,29 @@ def test_rivals_of_load_balancing_both_run(check):
 
     assert reply['action']['data']['status'] == 'OK'
     assert [d['policy_id'] for d in reply['decisions']] == ['p1', 'p2']
+
+
+@pytest.mark.parametrize('action', ['NODE_CREATE', 'NODE_DELETE'])
+def test_cause_derived_node_action_passes_with_every_policy_skipped(action, check):
+    """Policies do not decide again on a node action that is part of an action of the cluster."""
+    asked = request(action, [zone_policy('a'), deletion_policy()], [node(1)], node=node(1), cause='Derived Action')
+
+    reply = check(asked, ['a'])
+
+    assert reply['action']['data'] == {'status': 'OK', 'reason': 'Completed policy checking.'}
+    assert {d['outcome'] for d in reply['decisions']} == {'SKIPPED'}
+
+
+@pytest.mark.parametrize('cause', ['RPC Request', 'Derived Action with Lifecycle Hook', '', 'anything', None])
+def test_cause_any_other_is_decided_as_a_request(cause, check):
+    """Policies decide on a node action of any other cause, an unknown one and none included."""
+    asked = request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(1), cause=cause)
+
+    assert [d['outcome'] for d in check(asked)['decisions']] == ['APPLIED']
+
+
+def test_cause_derived_cluster_action_is_decided(check):
+    """The cause makes no difference to an action of a cluster."""
+    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], [node(1)], cause='Derived Action')
+
+    assert [d['outcome'] for d in check(asked)['decisions']] == ['APPLIED']
