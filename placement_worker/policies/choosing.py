@@ -1,6 +1,7 @@
 """Which nodes an action means: those that it names, else those that are chosen for it."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from placement_worker.errors import InvalidInput
 from placement_worker.model import CheckRequest, Cluster, Node
@@ -26,10 +27,11 @@ def refuse_strangers(node_ids: Iterable[str], known: Iterable[Node], cluster: Cl
 
 
 def choose(
-    request: CheckRequest, state: State, count: int, criteria: victims.Criteria
+    request: CheckRequest, state: State, count: int, criteria: victims.Criteria, kept: Sequence[Node] = ()
 ) -> tuple[victims.Choice, PlaceOf]:
     """Choose so many of the cluster's nodes, by criteria and as placement policies have planned.
 
+    :param kept: the ones of `count` that are chosen already; they are not part of the choice.
     :returns: the choice, and what says the place that a node counts to.
     :raises NoFeasiblePlan: a place holds fewer nodes than planned.
     """
@@ -42,4 +44,21 @@ def choose(
             state.cloud.zone_of(node) if quotas.by_zone else None,
         )
 
-    return victims.choose(ordered, count, quotas.asked, place_of, quotas.unknown), place_of
+    asked = quotas.asked
+    if kept:
+        ids = {node.id for node in kept}
+        ordered = [node for node in ordered if node.id not in ids]
+        count -= len(kept)
+        asked = None if asked is None else _left(asked, Counter(map(place_of, kept)), count)
+    return victims.choose(ordered, count, asked, place_of, quotas.unknown), place_of
+
+
+def _left(
+    asked: Mapping[victims.Location, int], kept: Mapping[victims.Location, int], count: int
+) -> dict[victims.Location, int]:
+    """Return what the kept nodes leave of the quotas, `count` in all at most."""
+    left: dict[victims.Location, int] = {}
+    for place in sorted(asked):
+        left[place] = min(max(asked[place] - kept.get(place, 0), 0), count)
+        count -= left[place]
+    return left

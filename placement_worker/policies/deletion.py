@@ -14,13 +14,14 @@ from placement_worker import actions
 from placement_worker.errors import InvalidInput
 from placement_worker.model import CheckRequest, Node
 from placement_worker.planning import victims
-from placement_worker.planning.inputs import candidates, decision
+from placement_worker.planning.inputs import DATA, candidates, decision, ids
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
 GENERATED = 'Candidates generated'
 SPARED_SHOWN = 10
+KEPT = 'chosen by an earlier policy'
 
 
 class HookParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,14 +90,19 @@ class Deletion(Policy[DeletionProperties]):
         size = state.size(request)
         if size.kind == CREATION:
             return skipped(size.explained('The cluster does not shrink.'))
-        named = _named(request)
+        kept = _kept(request, state)
+        named = None if kept else _named(request)
         if named:
             return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
-        if not size.count:
+        if not size.count and not kept:
             return skipped(size.explained('No node is to be deleted.'))
-        choice, place_of = choosing.choose(request, state, size.count, self.properties.criteria)
-        outcome = self._applied(state, [node.id for node in choice.victims], self._details(request, choice, place_of))
-        return self._with_hooks(replace(outcome, reason=size.explained(outcome.reason)))
+        user_named = bool(candidates(request.action.inputs))  # then no other node may be chosen
+        count = len(kept) if user_named else max(size.count, len(kept))
+        choice, place_of = choosing.choose(request, state, count, self.properties.criteria, kept)
+        chosen = [node.id for node in (*kept, *choice.victims)]
+        outcome = self._applied(state, chosen, self._details(request, kept, choice, place_of))
+        outcome = replace(outcome, reason=size.explained(outcome.reason))
+        return outcome if user_named else self._with_hooks(outcome)
 
     def _applied(self, state: State, chosen: Sequence[str], details: Mapping[str, Any]) -> Outcome:
         deletion = {
@@ -118,18 +124,24 @@ class Deletion(Policy[DeletionProperties]):
             return outcome
         return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(properties.hooks)})
 
-    def _details(self, request: CheckRequest, choice: victims.Choice, place_of: choosing.PlaceOf) -> dict[str, Any]:
+    def _details(
+        self, request: CheckRequest, kept: Sequence[Node], choice: victims.Choice, place_of: choosing.PlaceOf
+    ) -> dict[str, Any]:
         """How many nodes have each reason; if asked for, each victim's and that of the first ones spared."""
         criteria = self.properties.criteria
-        details: dict[str, Any] = {'reasons': victims.reasons(choice, criteria)}
+        of_kept = {KEPT: len(kept)} if kept else {}
+        details: dict[str, Any] = {'reasons': {**of_kept, **victims.reasons(choice, criteria)}}
         if request.explain == 'full':
-            spared = choice.spared[:SPARED_SHOWN]
 
             def reason(node: Node) -> str:
                 return victims.reason(node, criteria, choice.unplaced)
 
-            details['victims'] = _ranked(choice.victims, 1, reason, place_of)
-            details['spared'] = _ranked(spared, len(choice.victims) + 1, reason, place_of)
+            chosen = len(kept) + len(choice.victims)
+            details['victims'] = [
+                *_ranked(kept, 1, lambda _: KEPT, place_of),
+                *_ranked(choice.victims, len(kept) + 1, reason, place_of),
+            ]
+            details['spared'] = _ranked(choice.spared[:SPARED_SHOWN], chosen + 1, reason, place_of)
         return details
 
 
@@ -147,6 +159,20 @@ def _ranked(
         }
         for rank, node in enumerate(nodes, start=start)
     ]
+
+
+def _kept(request: CheckRequest, state: State) -> list[Node]:
+    """Return the nodes that an earlier policy chose, in its order; none for NODE_DELETE, which names its own.
+
+    :raises InvalidInput: one is no member of the cluster.
+    """
+    decided = decision(state.data, DELETION).get('candidates')
+    if decided is None or request.action.action == actions.NODE_DELETE:
+        return []
+    chosen = ids(decided, f'{DATA}.{DELETION}.candidates')
+    choosing.refuse_strangers(chosen, request.cluster.nodes, request.cluster)
+    known = {node.id: node for node in request.cluster.nodes}
+    return [known[node_id] for node_id in chosen]
 
 
 def _named(request: CheckRequest) -> list[str] | None:
