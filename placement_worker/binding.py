@@ -28,7 +28,8 @@ def detach(policy: Policy[Any], request: BindRequest, state: State) -> BindReply
 def failed(request: BindRequest, exc: Rejected) -> BindReply:
     """Status ERROR; the binding's data stay as they are."""
     patch = BindingPatch(request.policy.id, request.policy.data)
-    return BindReply('ERROR', str(exc), patch, cluster=None, nodes=dict(sorted(exc.nodes.items())))
+    nodes = dict(sorted(exc.nodes.items()))
+    return BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes=nodes)
 
 
 def _answered(request: BindRequest, act: Callable[[], Bond], done: str) -> BindReply:
@@ -37,4 +38,11 @@ def _answered(request: BindRequest, act: Callable[[], Bond], done: str) -> BindR
     except Rejected as exc:
         return failed(request, exc)
     patch = BindingPatch(request.policy.id, dict(bond.data))
-    return BindReply('OK', done, patch, bond.cluster, dict(sorted(bond.nodes.items())))
+    return BindReply(
+        status='OK',
+        reason=done,
+        warnings=list(bond.warnings),
+        policy=patch,
+        cluster=bond.cluster,
+        nodes=dict(sorted(bond.nodes.items())),
+    )

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from placement_worker import actions
 from placement_worker.errors import Rejected
 from placement_worker.model import ActionPatch, Binding, CheckReply, CheckRequest, Decision
-from placement_worker.policies.base import Outcome, Policy, State, skipped
+from placement_worker.planning.size_warnings import warnings_of
+from placement_worker.policies.base import BEFORE, Outcome, Policy, State, skipped
 
 LOG = logging.getLogger(__name__)
 OURS = __name__.partition('.')[0]
@@ -54,13 +55,15 @@ def run(
     state = replace(state, data={k: v for k, v in state.data.items() if k not in ('status', 'reason')})
     ordered = _in_order(bound)
     rivals = _rivals(ordered, request)
-    if rivals:
-        reason = _rivalry(*rivals)
-        failed = [_decision(one, request, 'FAILED', reason, 0.0, {}) for one in rivals]
-        return _reply(request, state, 'ERROR', reason, failed)
+    return _refused(rivals, request, state) if rivals else _ask_all(ordered, request, state, clock)
+
+
+def _ask_all(bound: Sequence[Bound], request: CheckRequest, state: State, clock: Callable[[], float]) -> CheckReply:
+    """Ask the policies in their order, up to the first one that fails."""
     decisions: list[Decision] = []
+    warnings: list[str] = []
     status, reason = 'OK', COMPLETED
-    for one in ordered:
+    for one in bound:
         started = clock()
         try:
             outcome = _consult(one, request, replace(state, binding=one.binding))
@@ -74,17 +77,28 @@ def run(
             exc.add_note(f'in {one.binding.spec.type_name}{_origin(one.policy)}')
             raise
         state = _after(state, outcome)
+        warnings += outcome.warnings
         decisions.append(_decision(one, request, outcome.outcome, outcome.reason, clock() - started, outcome.details))
     else:
         reason = state.data.get('reason', COMPLETED)
-    return _reply(request, state, status, reason, decisions)
+        if request.target == BEFORE and any(one.passes_over(request) is None for one in bound):
+            warnings = [*warnings_of(request, state.data, state.max_nodes), *warnings]
+    return _reply(request, state, status, reason, decisions, warnings)
 
 
-def _reply(request: CheckRequest, state: State, status: str, reason: str, decisions: list[Decision]) -> CheckReply:
+def _reply(
+    request: CheckRequest,
+    state: State,
+    status: str,
+    reason: str,
+    decisions: list[Decision],
+    warnings: Sequence[str] = (),
+) -> CheckReply:
     return CheckReply(
         action=ActionPatch(id=request.action.id, data={**state.data, 'status': status, 'reason': reason}),
         cluster=state.cluster,
         nodes=dict(sorted(state.nodes.items())),
+        warnings=list(dict.fromkeys(warnings)),
         decisions=decisions,
     )
 
@@ -133,10 +147,12 @@ def _rivals(bound: Sequence[Bound], request: CheckRequest) -> tuple[Bound, Bound
     return None
 
 
-def _rivalry(first: Bound, second: Bound) -> str:
-    """Return the reason why these two policies of one type cannot both decide."""
-    names = ' and '.join(one.binding.name or one.binding.id for one in (first, second))
-    return f'Policies {names} are both of type {first.policy.name}: disable or detach one.'
+def _refused(rivals: tuple[Bound, Bound], request: CheckRequest, state: State) -> CheckReply:
+    """Return the reply to a check that two policies of one type would both decide."""
+    names = ' and '.join(one.binding.name or one.binding.id for one in rivals)
+    reason = f'Policies {names} are both of type {rivals[0].policy.name}: disable or detach one.'
+    failed = [_decision(one, request, 'FAILED', reason, 0.0, {}) for one in rivals]
+    return _reply(request, state, 'ERROR', reason, failed)
 
 
 def _consult(one: Bound, request: CheckRequest, state: State) -> Outcome:

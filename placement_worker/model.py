@@ -221,12 +221,13 @@ class Decision(Wire, frozen=True):
     details: Data
 
 
-class CheckReply(Wire, frozen=True):
+class CheckReply(Wire, frozen=True, kw_only=True):
     """The outcome of one policy check."""
 
     action: ActionPatch
     cluster: ClusterPatch | None
     nodes: dict[str, NodePatch]
+    warnings: list[str] = field(default_factory=list)
     decisions: list[Decision]
 
 
@@ -237,11 +238,12 @@ class BindingPatch(Wire, frozen=True):
     data: Data
 
 
-class BindReply(Wire, frozen=True):
+class BindReply(Wire, frozen=True, kw_only=True):
     """The outcome of attaching or detaching one policy."""
 
     status: Literal['OK', 'ERROR']
     reason: str
+    warnings: list[str] = field(default_factory=list)
     policy: BindingPatch
     cluster: ClusterPatch | None
     nodes: dict[str, NodePatch]

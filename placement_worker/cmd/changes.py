@@ -59,6 +59,7 @@ class Changes(Struct, frozen=True):
     status: str
     reason: str
     size: int
+    warnings: list[str] = []
     created: int = 0
     deleted: int = 0
     places: dict[str, list[PlaceChange]] = field(default_factory=dict)
@@ -86,6 +87,7 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
         status=data['status'],
         reason=data['reason'],
         size=len(sizing.members(request.action, request.cluster)),
+        warnings=reply.warnings,
     )
     if about.status != 'OK':
         return about

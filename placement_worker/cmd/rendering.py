@@ -24,7 +24,8 @@ def reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = P
     if form != 'table':
         return document(answer, form)
     plan = _plan(answer) if request.target == 'BEFORE' else []
-    return '\n'.join([*_outcome(answer, request, paint), *plan, *_decisions(answer.decisions, paint), ''])
+    shown = [*_outcome(answer, request, paint), *plan, *_decisions(answer.decisions, paint)]
+    return '\n'.join([*warnings(answer.warnings, paint), *shown, ''])
 
 
 def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAIN) -> str:
@@ -36,13 +37,22 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
         f'{policy.name or policy.id} ({policy.spec.type_name}), cluster {cluster.name or cluster.id} '
         f'({telling.nodes(len(cluster.nodes))}): '
     )
-    lines = [escaped(title) + paint(answer.status, _STYLES[answer.status]), escaped(answer.reason)]
+    lines = [
+        *warnings(answer.warnings, paint),
+        escaped(title) + paint(answer.status, _STYLES[answer.status]),
+        escaped(answer.reason),
+    ]
     for stored in answer.policy.data.values() if answer.status == 'OK' else ():
         data = stored.get('data') if isinstance(stored, dict) else None
         lines += [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()] if isinstance(data, dict) else []
     if answer.nodes:
         lines.append(f'{INDENT}changed data of {telling.nodes(len(answer.nodes))}')
     return '\n'.join([*lines, ''])
+
+
+def warnings(sentences: Sequence[str], paint: Paint) -> list[str]:
+    """Return a line for each warning, to stand before everything else."""
+    return [paint(f'Warning: {sentence}', 'yellow') for sentence in sentences]
 
 
 def document(answer: object, form: str) -> str:

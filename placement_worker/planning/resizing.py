@@ -27,7 +27,7 @@ def desired_size(inputs: Mapping[str, Any], cluster: Cluster, max_nodes: int) ->
     strict = inputs.get('strict')
     if not isinstance(strict, bool | None):
         raise InvalidInput(f'Expected `bool`, got {shown(strict)} - at `{INPUTS}.strict`')
-    desired = _adjusted(inputs, current)
+    desired = asked_size(inputs, current)
     if not strict:
         desired = max(desired, cluster.min_size if min_size is None else min_size)
         ceiling = cluster.max_size if max_size is None else max_size
@@ -43,15 +43,17 @@ def limit(inputs: Mapping[str, Any], cluster: Cluster, desired: int) -> str:
 
     :param desired: what `desired_size` says.
     """
-    asked = _adjusted(inputs, len(cluster.nodes))
-    if desired == asked:
-        return ''
+    asked = asked_size(inputs, len(cluster.nodes))
+    return '' if desired == asked else f'limited to {desired} in all by {bound_of(inputs, asked, desired)}'
+
+
+def bound_of(inputs: Mapping[str, Any], asked: int, desired: int) -> str:
+    """Return the bound that changed the size asked for, e.g. "the cluster's max_size"."""
     bound = 'max_size' if desired < asked else 'min_size'
-    whose = "the cluster's" if inputs.get(bound) is None else "the request's"
-    return f'limited to {desired} in all by {whose} {bound}'
+    return f"the {'cluster' if inputs.get(bound) is None else 'request'}'s {bound}"
 
 
-def _adjusted(inputs: Mapping[str, Any], current: int) -> int:
+def asked_size(inputs: Mapping[str, Any], current: int) -> int:
     """The size that the adjustment alone leads to."""
     adjustment = inputs.get('adjustment_type')
     min_step = optional(inputs, 'min_step') or 0

@@ -7,7 +7,7 @@ nothing that it was given; if it cannot decide, it raises a `Rejected` error.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -19,7 +19,7 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.model import Binding, BindRequest, CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
 from placement_worker.planning import sizing
 
-INTERFACE = (1, 1)
+INTERFACE = (1, 2)
 """Major and minor version of this interface; a policy made for another major version is refused at start."""
 
 BEFORE: Phase = 'BEFORE'
@@ -62,7 +62,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a policy decided, complete: `data` replaces the action's data; None leaves it as it is."""
+    """What a policy decided, complete: `data` replaces the action's data; None leaves it as it is.
+
+    `warnings`: sentences that an operator must see, for the reply, the log and the command line.
+    """
 
     outcome: Literal['APPLIED', 'SKIPPED']
     reason: str
@@ -70,33 +73,40 @@ class Outcome:
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
     cluster: ClusterPatch | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        _see_that_patches_fit(self)
+        _see_that_it_fits(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """What attaching or detaching a policy leaves: `data` is the whole data of the binding."""
+    """What attaching or detaching a policy leaves: `data` is the whole data of the binding.
+
+    `warnings`: as those of an `Outcome`.
+    """
 
     data: Mapping[str, Any]
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
     cluster: ClusterPatch | None = None
+    warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        _see_that_patches_fit(self)
+        _see_that_it_fits(self)
 
 
-def _see_that_patches_fit(what: Outcome | Bond) -> None:
+def _see_that_it_fits(what: Outcome | Bond) -> None:
     """A plug-in that gives something else hears of it here, and not whoever reads the reply.
 
-    :raises TypeError: a node's patch is no NodePatch, or the cluster's no ClusterPatch.
+    :raises TypeError: a node's patch is no NodePatch, the cluster's no ClusterPatch, or the warnings no strings.
     """
     for node_id, patch in what.nodes.items():
         if not isinstance(patch, NodePatch):
             raise TypeError(f'nodes[{node_id!r}] is to be a NodePatch, got {type(patch).__name__}')
     if what.cluster is not None and not isinstance(what.cluster, ClusterPatch):
         raise TypeError(f'cluster is to be a ClusterPatch, got {type(what.cluster).__name__}')
+    if isinstance(what.warnings, str) or not all(isinstance(warning, str) for warning in what.warnings):
+        raise TypeError('warnings is to be a sequence of strings')
 
 
 def skipped(reason: str) -> Outcome:

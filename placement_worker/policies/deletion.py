@@ -15,6 +15,7 @@ from placement_worker.errors import InvalidInput
 from placement_worker.model import CheckRequest, Node
 from placement_worker.planning import victims
 from placement_worker.planning.inputs import DATA, candidates, decision, ids
+from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
@@ -101,7 +102,8 @@ class Deletion(Policy[DeletionProperties]):
         choice, place_of = choosing.choose(request, state, count, self.properties.criteria, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
         outcome = self._applied(state, chosen, self._details(request, kept, choice, place_of))
-        outcome = replace(outcome, reason=size.explained(outcome.reason))
+        warnings = trimmed(size, request.cluster)
+        outcome = replace(outcome, reason=size.explained(outcome.reason), warnings=warnings)
         return outcome if user_named else self._with_hooks(outcome)
 
     def _applied(self, state: State, chosen: Sequence[str], details: Mapping[str, Any]) -> Outcome:

@@ -25,6 +25,7 @@ from placement_worker.errors import (
 )
 from placement_worker.model import Binding, BindRequest, CheckRequest, Cluster, ClusterPatch, Node, NodePatch
 from placement_worker.planning.inputs import DATA, candidates, decision, ids, successors
+from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing, membership
 from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching, cause
@@ -93,7 +94,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if len(request.cluster.nodes) - count < fewest and request.action.action not in REGARDLESS_OF_MIN_SIZE:
             return skipped(f'The engine will refuse to leave fewer than min_size ({fewest}) nodes.')
         data = None
+        warnings: tuple[str, ...] = ()
         if named is None:
+            warnings = trimmed(state.size(request), request.cluster)
             named = [node.id for node in choosing.choose(request, state, count, 'RANDOM')[0].victims]
             chosen = {**decision(state.data, DELETION), 'count': len(named), 'candidates': named}
             data = {**state.data, DELETION: chosen}
@@ -113,7 +116,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             alone=alone,
             dry_run=request.dry_run,
         )
-        return replace(outcome, data=data)
+        return replace(outcome, data=data, warnings=(*outcome.warnings, *warnings))
 
     def _join(self, request: CheckRequest, state: State) -> Outcome:
         if request.action.inputs.get('action_result', 'OK') != 'OK':

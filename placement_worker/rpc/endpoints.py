@@ -8,7 +8,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -211,12 +211,12 @@ class Endpoints:
             state = self._state(request, request.action.data, record, needs_cloud=is_asked)
         except Rejected as exc:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
-            reply = CheckReply(ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
+            reply = CheckReply(action=ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
         else:
             reply = chain.run(bound, request, state, self._clock)
         record.end('policy_check', request, reply)
         phase, action, status = request.target, request.action.action, reply.action.data['status']
-        elapsed_s = self._log(f'{phase} {action}', request.cluster, status, started)
+        elapsed_s = self._log(f'{phase} {action}', request.cluster, status, reply.warnings, started)
         self._observer.check_ended(phase, action, status, elapsed_s, request_id)
         for decision in reply.decisions:
             self._observer.policy_consulted(decision.policy_type, decision.outcome, decision.elapsed_ms / 1000)
@@ -241,7 +241,8 @@ class Endpoints:
             except Rejected as exc:
                 reply = binding.failed(asked, exc)
             record.end(method, asked, reply)
-            elapsed_s = self._log(f'{method} of {policy.name}', asked.cluster, reply.status, started)
+            what = f'{method} of {policy.name}'
+            elapsed_s = self._log(what, asked.cluster, reply.status, reply.warnings, started)
             self._observer.binding_ended(method, asked.policy.spec.type_name, reply.status, elapsed_s, request_id)
             self._outbox.ended(method, asked, reply, request_id)
             return codec.encode(reply, like=request)
@@ -276,10 +277,12 @@ class Endpoints:
         expires_at = request.expires_at
         return math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
 
-    def _log(self, what: str, cluster: Cluster, status: str, started: float) -> float:
-        """One line for each thing decided; returns how long it took, in seconds."""
+    def _log(self, what: str, cluster: Cluster, status: str, warnings: Sequence[str], started: float) -> float:
+        """One line for each thing decided and each warning; returns how long it took, in seconds."""
         elapsed_s = self._clock() - started
         LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster.id[:80], status, elapsed_s * 1000)
+        for warning in warnings:
+            LOG.warning('%s of cluster %r: %s', what, cluster.id[:80], warning)
         return elapsed_s
 
     @contextlib.contextmanager

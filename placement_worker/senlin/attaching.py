@@ -46,7 +46,8 @@ def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
     try:
         reply = connection.ask(method, request, context)
     except connection.FAILURES as exc:
-        reply = BindReply('ERROR', str(exc), BindingPatch(policy.id, policy.data), None, {})
+        patch = BindingPatch(policy.id, policy.data)
+        reply = BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes={})
     results.write_nodes(context, reply.nodes, cluster.nodes)
     results.write_cluster(context, cluster.id, reply.cluster, cluster)
     LOG.info('Policy %s of cluster %s: %s: %s', policy.name, cluster.id, reply.status, reply.reason)

@@ -167,6 +167,8 @@ def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatc
     [
         ({'nodes': {'n1': {'data': {}}}}, "nodes['n1'] is to be a NodePatch, got dict"),
         ({'cluster': {'data': {}}}, 'cluster is to be a ClusterPatch, got dict'),
+        ({'warnings': 'Look out'}, 'warnings is to be a sequence of strings'),
+        ({'warnings': [1]}, 'warnings is to be a sequence of strings'),
     ],
 )
 def test_a_policy_that_gives_patches_of_another_kind_hears_of_it_itself(made, given, told):
@@ -187,7 +189,7 @@ def typed(name, after=(), priority=500):
 
 
 def ran(*policies):
-    """The names of the types in the order in which they ran; a policy may come with the priority of its binding."""
+    """Return the names of the types in the order in which they ran."""
     bound = []
     for number, one in enumerate(policies, start=1):
         policy, priority = one if isinstance(one, tuple) else (one, None)
@@ -198,14 +200,14 @@ def ran(*policies):
 
 
 def test_order_chained_dependencies_beat_priorities():
-    """A type runs after the types it depends on directly and indirectly, whatever the priorities of the bindings."""
+    """A type runs after all types it depends on, whatever the priorities of the bindings."""
     last, middle, first = typed('last', {'middle'}), typed('middle', {'first'}), typed('first')
 
     assert ran((last, 1), (middle, 2), (first, 900)) == ['first', 'middle', 'last']
 
 
 def test_order_independent_types_run_by_ascending_priority():
-    """A dependency delays only the types that wait for it; all others keep the order of their priorities."""
+    """A dependency delays only the types that wait for it; others run by priority."""
     waiting, awaited = typed('waiting', {'awaited'}), typed('awaited')
     early, late = typed('early'), typed('late')
 
@@ -219,7 +221,7 @@ def test_order_absent_dependency_is_ignored():
 
 @given(st.permutations(range(6)), st.lists(st.integers(0, 3), min_size=6, max_size=6))
 def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
-    """Each policy that runs has the lowest priority of those whose dependencies have run; ties keep their order."""
+    """The policy that runs next has the lowest priority of those whose dependencies have run."""
     after = {0: set(), 1: {0}, 2: {0, 1}, 3: {0, 1, 2}, 4: set(), 5: {4}}
     types = [typed(str(n), {str(one) for one in after[n]}) for n in range(6)]
     order = ran(*((types[n], priorities[n]) for n in positions))
@@ -233,7 +235,7 @@ def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
 
 @pytest.mark.parametrize('priorities', list(itertools.permutations((100, 200, 300, 400))))
 def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check):
-    """Regions are planned before zones, both before victims are chosen, and members are removed last."""
+    """Regions are planned before zones, then victims are chosen, and members removed last."""
     policies = [balancing_policy(), deletion_policy(), zone_policy('a'), region_policy('R1')]
     bound = [{**policy, 'priority': priority} for policy, priority in zip(policies, priorities, strict=True)]
 
@@ -259,7 +261,7 @@ def rivals(*policies, action='CLUSTER_SCALE_IN', **more):
     ],
 )
 def test_rivals_of_one_type_that_handle_the_action_are_an_error(first, second, kind, check):
-    """Two enabled bindings of a placement or deletion type, in whatever version, fail the check, which names both."""
+    """Two enabled bindings of a placement or deletion type fail the check, which names both."""
     reply = check(rivals(first, balancing_policy(), second), ['a'], ['R1'])
 
     reason = f'Policies policy 1 and policy 3 are both of type senlin.policy.{kind}: disable or detach one.'
@@ -280,7 +282,7 @@ def test_rivals_without_a_name_are_named_by_id(check):
 
 
 def test_rivals_pass_where_only_one_decides(check):
-    """Bindings of one type are no error where one is disabled, or where the type does not handle the action."""
+    """Bindings of one type are no error if one is disabled or neither handles the action."""
     one_disabled = rivals(deletion_policy(), deletion_policy())
     one_disabled['policies'][0]['enabled'] = False
 

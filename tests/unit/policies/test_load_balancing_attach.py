@@ -259,6 +259,7 @@ class TestExisting:
             'status': 'ERROR',
             'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: Octavia answers 403: Quota has been met for "
             'resources: member)',
+            'warnings': [],
             'policy': {'id': 'pol-loadbalance', 'data': {}},
             'cluster': None,
             'nodes': {},

@@ -29,6 +29,7 @@ def test_nothing_is_left_after_one_update(lab):
     assert reply == {
         'status': 'OK',
         'reason': 'Policy detached.',
+        'warnings': [],
         'policy': {'id': 'pol-loadbalance', 'data': {'Other': 1}},
         'cluster': {'data': {'x': 1}},
         'nodes': {'n1': {'data': {}}, 'n2': {'data': {}}},

@@ -415,7 +415,14 @@ def test_attaching_placement_and_deletion_policies_stores_nothing_and_is_told_of
     back = json.loads(endpoints.policy_detach(json.dumps(asked)))
 
     policy = {'id': 'pol-zone_placement', 'data': {'kept': 1}}
-    assert reply == {'status': 'OK', 'reason': 'Policy attached.', 'policy': policy, 'cluster': None, 'nodes': {}}
+    assert reply == {
+        'status': 'OK',
+        'reason': 'Policy attached.',
+        'warnings': [],
+        'policy': policy,
+        'cluster': None,
+        'nodes': {},
+    }
     assert back == {**reply, 'reason': 'Policy detached.'}
     told = {'id': 'pol-zone_placement', 'name': 'zone_placement', 'type': 'senlin.policy.zone_placement-1.0'}
     assert outbox.sent[:2] == [

@@ -1,0 +1,191 @@
+"""Warnings in replies: who gives them, what they say, and where an operator sees them."""
+
+import json
+import logging
+
+import pytest
+
+from placement_worker import replay
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.decoders import decoder
+from placement_worker.model import BindReply, CheckReply
+from placement_worker.policies import base
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.registry import Registry
+from placement_worker.rpc.decision_log import DecisionLog, Entry
+from placement_worker.rpc.endpoints import Endpoints
+from tests.balancing import Lab
+from tests.requests import bind, connected, deletion_policy, node, nodes, region_policy, request, zone_policy
+
+SCALE_IN, RESIZE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'
+EMPTIED = 'The action removes all 3 nodes of the cluster'
+
+
+class Cautious(Deletion):
+    """Warns whenever it is asked."""
+
+    def check(self, request, state):
+        """Add a warning to the outcome, twice."""
+        return base.Outcome('APPLIED', 'careful', warnings=['Mind the gap'] * 2)
+
+    def attach(self, request, state):
+        """Add a warning to the bond."""
+        return base.Bond({}, warnings=['Mind the step'])
+
+
+@pytest.fixture
+def cautious():
+    """A worker whose deletion policy is `Cautious`."""
+    return Endpoints(Inventory(), Registry([('senlin.policy.deletion-1.1', Cautious)]))
+
+
+def resize(adjustment, number, **inputs):
+    return {'adjustment_type': adjustment, 'number': number, **inputs}
+
+
+def test_warnings_of_a_policy_stand_in_the_replies_and_in_the_log(cautious, caplog):
+    """A warning of a policy stands in the reply once, and in the log at WARNING with the cluster."""
+    checked = cautious.policy_check(request(SCALE_IN, [deletion_policy()], nodes(a=3)))
+    attached = cautious.policy_attach(bind(deletion_policy()))
+
+    assert (checked['warnings'], attached['warnings']) == (['Mind the gap'], ['Mind the step'])
+    assert [text for _, level, text in caplog.record_tuples if level == logging.WARNING] == [
+        "BEFORE CLUSTER_SCALE_IN of cluster 'c1': Mind the gap",
+        "policy_attach of senlin.policy.deletion of cluster 'c1': Mind the step",
+    ]
+
+
+def test_warnings_absent_from_the_reply_of_an_older_worker_are_none():
+    """A client reads the reply of a worker that gives no warnings."""
+    checked = b'{"action": {"id": "a", "data": {}}, "cluster": null, "nodes": {}, "decisions": []}'
+    bound = b'{"status": "OK", "reason": "", "policy": {"id": "p", "data": {}}, "cluster": null, "nodes": {}}'
+
+    assert decoder(CheckReply).decode(checked).warnings == decoder(BindReply).decode(bound).warnings == []
+
+
+def test_warnings_stay_the_same_on_replay(registry):
+    """A decision with a warning is replayed to the byte; so is one of a log that an older worker wrote without any."""
+    lines = []
+    endpoints = Endpoints(Inventory(), registry, recorder=DecisionLog(lines.append))
+    reply = endpoints.policy_check(request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 3}))
+    assert reply['warnings'] == [EMPTIED]
+    older = json.loads(lines[0])
+    del older['reply']['warnings']
+
+    for line in (lines[0], json.dumps(older)):
+        assert replay.differences(decoder(Entry).decode(line), registry) == []
+
+
+@pytest.mark.parametrize(
+    ('inputs', 'sizes', 'warning'),
+    [
+        (
+            resize('CHANGE_IN_CAPACITY', 1),
+            {'max_size': 2},
+            "The resize asks to add 1 node; the cluster's max_size (2) reverses it to remove 1 node",
+        ),
+        (
+            resize('CHANGE_IN_CAPACITY', -1, min_size=5),
+            {},
+            "The resize asks to remove 1 node; the request's min_size (5) reverses it to add 2 nodes",
+        ),
+        (
+            resize('EXACT_CAPACITY', 9),
+            {'max_size': 4},
+            "The resize asks to add 6 nodes; the cluster's max_size (4) limits it to add 1 node",
+        ),
+        (
+            resize('CHANGE_IN_PERCENTAGE', 100),
+            {'max_size': 3},
+            "The resize asks to add 3 nodes; the cluster's max_size (3) limits it to change nothing",
+        ),
+        (
+            resize('CHANGE_IN_CAPACITY', -9),
+            {'min_size': 1},
+            "The resize asks to remove 9 nodes; the cluster's min_size (1) limits it to remove 2 nodes",
+        ),
+        (
+            {'max_size': 2},
+            {},
+            "The resize asks to change nothing; the request's max_size (2) limits it to remove 1 node",
+        ),
+    ],
+)
+def test_warning_of_a_resize_that_a_bound_changes_names_the_bound(check, inputs, sizes, warning):
+    """A resize that a bound trims or reverses says what it asked for, the bound, and what it does."""
+    reply = check(request(RESIZE, [zone_policy('a'), deletion_policy()], nodes(a=3), inputs=inputs, **sizes), ['a'])
+
+    assert reply['action']['data']['status'] == 'OK'
+    assert reply['warnings'] == [warning]
+
+
+@pytest.mark.parametrize(
+    'asked',
+    [
+        request(RESIZE, [deletion_policy()], nodes(a=3), inputs=resize('EXACT_CAPACITY', 2)),
+        request(
+            RESIZE, [deletion_policy()], nodes(a=3), inputs=resize('EXACT_CAPACITY', 9), max_size=2, target='AFTER'
+        ),
+        request(RESIZE, [deletion_policy()], nodes(a=3), data={'deletion': {'count': 1}}, max_size=2),
+        request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 2}),
+        request('CLUSTER_SCALE_OUT', [deletion_policy()], nodes(a=3), inputs={'count': 2}),
+        request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(1), cause='Derived Action'),
+        request('CLUSTER_DELETE', [deletion_policy()], nodes(a=3)),
+        request('CLUSTER_REPLACE_NODES', [deletion_policy()], [node(1)], inputs={'candidates': {'n1': 'n2'}}),
+        request(SCALE_IN, [], nodes(a=3), inputs={'count': 3}),
+        request(SCALE_IN, [deletion_policy()], [], inputs={'count': 0}),
+    ],
+)
+def test_warnings_of_a_size_that_is_as_asked_are_none(check, asked):
+    """A check warns of no size that is as it was asked for, and of none that no policy decides on."""
+    reply = check(asked)
+
+    assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])
+
+
+@pytest.mark.parametrize(
+    ('asked', 'warnings'),
+    [
+        (request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 3}), [EMPTIED]),
+        (
+            request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 8}),
+            [EMPTIED, 'The action asks to remove 8 nodes, but the cluster has 3'],
+        ),
+        (
+            request(SCALE_IN, [deletion_policy()], nodes(a=3), data={'deletion': {'count': 8}}),
+            [EMPTIED, 'The action asks to remove 8 nodes, but the cluster has 3'],
+        ),
+        (request(SCALE_IN, [zone_policy('a')], nodes(a=3), inputs={'count': 3}), [EMPTIED]),
+        (
+            request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=3), inputs={'candidates': ['n1', 'n2', 'n3']}),
+            [EMPTIED],
+        ),
+        (request(RESIZE, [deletion_policy()], nodes(a=3), inputs=resize('EXACT_CAPACITY', 0)), [EMPTIED]),
+        (
+            request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(1)),
+            ['The action removes the only node of the cluster'],
+        ),
+    ],
+)
+def test_warnings_of_an_emptied_cluster_and_of_a_trimmed_count(check, asked, warnings):
+    """A check says that it empties the cluster, and that more nodes were to be removed than there are."""
+    assert check(asked, ['a'])['warnings'] == warnings
+
+
+def test_warnings_of_a_trimmed_count_without_a_deletion_policy():
+    """Load balancing that chooses the nodes itself warns as the deletion policy does."""
+    lab = Lab()
+    policy, members = lab.attached([connected(number) for number in (1, 2, 3)])
+
+    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 8}))
+
+    assert reply['warnings'] == [EMPTIED, 'The action asks to remove 8 nodes, but the cluster has 3']
+
+
+def test_warnings_of_a_check_that_fails_are_those_of_the_policies_before(check):
+    """A failed check warns of nothing that it does not do."""
+    policies = [region_policy('none'), deletion_policy()]
+
+    reply = check(request(SCALE_IN, policies, nodes(a=3), inputs={'count': 3}), regions=['R1'])
+
+    assert (reply['action']['data']['status'], reply['warnings']) == ('ERROR', [])
