@@ -282,6 +282,7 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
     priority: int
     triggers: list[Trigger]
     profile_types: list[str] | None = None
+    inputs: list[str] = []
     schema: Data | None = None
 
 

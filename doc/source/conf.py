@@ -17,6 +17,7 @@ extensions = [
     'command_examples',
     'struct_tables',
     'error_table',
+    'input_table',
     'page_links',
 ]
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from placement_worker import codec, documents, errors, kinds
+from placement_worker import codec, documents, errors, kinds, known_inputs
 from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.colours import Paint
@@ -48,7 +48,7 @@ class Check(Command):
         for path in args.files:
             for number, document in enumerate(documents.read(path), start=1):
                 try:
-                    request = decoded(document, args.explain)
+                    request = decoded(caller, document, args.explain)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
                     yield self.complain(f'{path}, document {number}: {remedies.told(exc)}')
@@ -77,7 +77,7 @@ def _check_line(caller: Caller, line: bytes, explain: str | None) -> tuple[int, 
         document = codec.plain(line)
         if isinstance(document, dict) and 'request' in document:
             caller, document = _with_cloud(caller, document)
-        reply = caller.policy_check(decoded(document, explain))
+        reply = caller.policy_check(decoded(caller, document, explain))
     except errors.PlacementWorkerError as exc:
         return INVALID, errors.error_object(exc)
     return _status(reply), reply
@@ -97,14 +97,21 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
     return caller.with_cloud(document.get('cloud', {})), document['request']
 
 
-def decoded(document: object, explain: str | None) -> CheckRequest:
+def decoded(caller: Caller, document: object, explain: str | None) -> CheckRequest:
     """One request of a file, with how it is to be explained.
 
-    :raises InvalidRequest: it does not fit the contract.
+    :param caller: tells which inputs its policy types read, if there is one unknown to Senlin.
+    :raises InvalidRequest: it does not fit the contract, or has inputs that nobody knows.
     """
     if isinstance(document, dict) and explain:
         document = {**document, 'explain': explain}
-    return request_of(document, CheckRequest)
+    request = request_of(document, CheckRequest)
+    if known_inputs.unknown(request.action):
+        declared = {key for one in caller.policy_type_list() for key in one.inputs}
+        unknown = known_inputs.unknown(request.action, declared)
+        if unknown:
+            raise errors.InvalidRequest(known_inputs.described(request.action, unknown))
+    return request
 
 
 def _status(reply: CheckReply) -> int:

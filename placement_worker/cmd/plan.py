@@ -46,7 +46,7 @@ class Plan(Command):
 
     def _plan(self, caller: Caller, document: object, path: str, number: int, args: argparse.Namespace) -> int:
         try:
-            request = msgspec.structs.replace(decoded(document, 'full'), dry_run=True)
+            request = msgspec.structs.replace(decoded(caller, document, 'full'), dry_run=True)
             found = changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:
             return self.complain(f'{path}, document {number}: {remedies.told(exc)}')

@@ -124,6 +124,7 @@ class Policy(ABC, Generic[P]):
     :cvar targets: the pairs of phase and action that it handles; see `on`.
     :cvar profile_types: the types it works with; None for any.
     :cvar after: names of types that it builds on: they run before it, whatever the priorities of the bindings.
+    :cvar inputs: keys of an action's inputs that it reads and Senlin does not know; no warning is given of them.
     :cvar exclusive: whether at most one policy of this type, in whatever version, may decide in a check.
     """
 
@@ -134,6 +135,7 @@ class Policy(ABC, Generic[P]):
     targets: ClassVar[frozenset[tuple[Phase, str]]]
     profile_types: ClassVar[frozenset[str] | None] = None
     after: ClassVar[frozenset[str]] = frozenset()
+    inputs: ClassVar[frozenset[str]] = frozenset()
     exclusive: ClassVar[bool] = False
 
     def __init__(self, properties: P) -> None:

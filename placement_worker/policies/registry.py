@@ -44,6 +44,11 @@ class Registry:
         manager: Any = extension.ExtensionManager(NAMESPACE, on_load_failure_callback=_left_out)
         return cls((plugin.name, plugin.plugin) for plugin in manager)
 
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The keys of an action's inputs that some type reads beyond those that Senlin knows."""
+        return frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
+
     def policy(self, spec: Spec, at: str) -> base.Policy[Any]:
         """Make the policy that a spec asks for.
 
@@ -87,6 +92,7 @@ class Registry:
             priority=policy.priority,
             triggers=[Trigger(phase, action) for phase, action in sorted(policy.targets)],
             profile_types=None if policy.profile_types is None else sorted(policy.profile_types),
+            inputs=sorted(policy.inputs),
             schema=msgspec.json.schema(_schema(policy, type_name)) if schema else None,
         )
 

@@ -15,13 +15,14 @@ from typing import Any
 
 import msgspec
 
-from placement_worker import actions, binding, chain, codec
+from placement_worker import actions, binding, chain, codec, known_inputs
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.errors import InvalidRequest, Refused, Rejected, RequestExpired, UnsupportedAction, error_object
 from placement_worker.model import (
+    Action,
     ActionPatch,
     BindReply,
     BindRequest,
@@ -213,7 +214,7 @@ class Endpoints:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             reply = CheckReply(action=ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
         else:
-            reply = chain.run(bound, request, state, self._clock)
+            reply = self._with_input_warning(request.action, chain.run(bound, request, state, self._clock))
         record.end('policy_check', request, reply)
         phase, action, status = request.target, request.action.action, reply.action.data['status']
         elapsed_s = self._log(f'{phase} {action}', request.cluster, status, reply.warnings, started)
@@ -221,6 +222,13 @@ class Endpoints:
         for decision in reply.decisions:
             self._observer.policy_consulted(decision.policy_type, decision.outcome, decision.elapsed_ms / 1000)
         return reply
+
+    def _with_input_warning(self, action: Action, reply: CheckReply) -> CheckReply:
+        """Return the reply with a warning of inputs that nobody knows."""
+        unknown = known_inputs.unknown(action, self._registry.inputs)
+        if not unknown:
+            return reply
+        return msgspec.structs.replace(reply, warnings=[*reply.warnings, known_inputs.described(action, unknown)])
 
     def _bind(
         self,

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from placement_worker import replay
+from placement_worker import actions, known_inputs, replay
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.decoders import decoder
 from placement_worker.model import BindReply, CheckReply
@@ -44,7 +44,7 @@ def resize(adjustment, number, **inputs):
 
 
 def test_warnings_of_a_policy_stand_in_the_replies_and_in_the_log(cautious, caplog):
-    """A warning of a policy stands in the reply once, and in the log at WARNING with the cluster."""
+    """A warning of a policy is in the reply once, and in the log at WARNING."""
     checked = cautious.policy_check(request(SCALE_IN, [deletion_policy()], nodes(a=3)))
     attached = cautious.policy_attach(bind(deletion_policy()))
 
@@ -64,7 +64,7 @@ def test_warnings_absent_from_the_reply_of_an_older_worker_are_none():
 
 
 def test_warnings_stay_the_same_on_replay(registry):
-    """A decision with a warning is replayed to the byte; so is one of a log that an older worker wrote without any."""
+    """A decision with a warning is replayed to the byte, as is one that an older worker logged."""
     lines = []
     endpoints = Endpoints(Inventory(), registry, recorder=DecisionLog(lines.append))
     reply = endpoints.policy_check(request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 3}))
@@ -112,7 +112,7 @@ def test_warnings_stay_the_same_on_replay(registry):
     ],
 )
 def test_warning_of_a_resize_that_a_bound_changes_names_the_bound(check, inputs, sizes, warning):
-    """A resize that a bound trims or reverses says what it asked for, the bound, and what it does."""
+    """A resize that a bound changes says what it asked for, the bound, and what it does."""
     reply = check(request(RESIZE, [zone_policy('a'), deletion_policy()], nodes(a=3), inputs=inputs, **sizes), ['a'])
 
     assert reply['action']['data']['status'] == 'OK'
@@ -137,7 +137,7 @@ def test_warning_of_a_resize_that_a_bound_changes_names_the_bound(check, inputs,
     ],
 )
 def test_warnings_of_a_size_that_is_as_asked_are_none(check, asked):
-    """A check warns of no size that is as it was asked for, and of none that no policy decides on."""
+    """A check does not warn of a size as asked for, or if no policy decides on it."""
     reply = check(asked)
 
     assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])
@@ -168,7 +168,7 @@ def test_warnings_of_a_size_that_is_as_asked_are_none(check, asked):
     ],
 )
 def test_warnings_of_an_emptied_cluster_and_of_a_trimmed_count(check, asked, warnings):
-    """A check says that it empties the cluster, and that more nodes were to be removed than there are."""
+    """A check warns if it empties the cluster, or was to remove more nodes than there are."""
     assert check(asked, ['a'])['warnings'] == warnings
 
 
@@ -189,3 +189,57 @@ def test_warnings_of_a_check_that_fails_are_those_of_the_policies_before(check):
     reply = check(request(SCALE_IN, policies, nodes(a=3), inputs={'count': 3}), regions=['R1'])
 
     assert (reply['action']['data']['status'], reply['warnings']) == ('ERROR', [])
+
+
+def scaled(**inputs):
+    return request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    ('asked', 'warning'),
+    [
+        (scaled(cuont=2), 'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?)'),
+        (scaled(count=1, nubmer=2), 'Unknown input of CLUSTER_SCALE_IN: "nubmer"'),
+        (scaled(**{'\x1b[2J\n': 1}), 'Unknown input of CLUSTER_SCALE_IN: "\\u001b[2J\\n"'),
+        (scaled(**{'x' * 100: 1}), f'Unknown input of CLUSTER_SCALE_IN: "{"x" * 80}"'),
+        (
+            scaled(**{f'key {n}': n for n in range(7)}),
+            'Unknown input of CLUSTER_SCALE_IN: "key 0", "key 1", "key 2", "key 3", "key 4" and 2 more',
+        ),
+        (
+            request('CLUSTER_DELETE', [], nodes(a=3), inputs={'force': True}),
+            'Unknown input of CLUSTER_DELETE: "force"',
+        ),
+    ],
+)
+def test_warning_of_unknown_inputs_names_them_and_what_was_meant(check, asked, warning):
+    """A key that no action of this kind has is named, escaped, with the nearest that it has."""
+    reply = check(asked)
+
+    assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [warning])
+
+
+def test_warning_of_unknown_inputs_knows_every_action():
+    """The table of known inputs has a row for each action of Senlin."""
+    assert known_inputs.OF.keys() == actions.ALL
+
+
+@pytest.mark.parametrize('action', sorted(actions.ALL))
+def test_warning_of_known_inputs_is_none(check, action):
+    """No warning is given of a key that Senlin sends with the action."""
+    own = known_inputs.OF[action]
+    keys = (*(('anything',) if own is None else own), *known_inputs.OF_ALL)
+
+    assert check(request(action, [], [node(1)], node=node(1), inputs=dict.fromkeys(keys, 1)))['warnings'] == []
+
+
+def test_warning_of_inputs_that_a_plugin_declares_is_none():
+    """A plugin's policy type may read keys of its own, which its description lists."""
+
+    class Draining(Deletion):
+        inputs = frozenset({'drain_s'})
+
+    endpoints = Endpoints(Inventory(), Registry([('senlin.policy.deletion-1.1', Draining)]))
+
+    assert endpoints.policy_check(scaled(count=1, drain_s=9))['warnings'] == []
+    assert [one['inputs'] for one in endpoints.policy_type_list({})] == [['drain_s']]

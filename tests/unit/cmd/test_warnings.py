@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from placement_worker.cmd import answering
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.registry import Registry
 from tests.requests import deletion_policy, nodes, request
 
 EMPTIED = 'The action removes all 3 nodes of the cluster'
@@ -35,3 +38,41 @@ def test_warning_in_lines_is_in_the_reply(program):
     _, out, _ = program('check', '--lines', 'asked.jsonl', **{'asked.jsonl': lines})
 
     assert [json.loads(line)['warnings'] for line in out.splitlines()] == [[EMPTIED], []]
+
+
+MISSPELT = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'cuont': 3})
+UNKNOWN = 'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?)'
+
+
+@pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
+def test_unknown_input_on_the_command_line_is_an_error(program, command, failed):
+    """The command line refuses a misspelt input and names the key that was meant."""
+    status, out, err = program(command, 'asked.json', **{'asked.json': MISSPELT})
+
+    assert (status, out) == (failed, '')
+    assert err.startswith(f'placement-policy {command}: asked.json, document 1: {UNKNOWN}; correct it')
+
+
+def test_unknown_input_in_a_line_is_an_error_and_the_rest_goes_on(program):
+    """A misspelt input is the error of its line alone."""
+    lines = '\n'.join(map(json.dumps, [MISSPELT, EMPTYING]))
+
+    _, out, _ = program('check', '--lines', 'asked.jsonl', **{'asked.jsonl': lines})
+
+    first, second = map(json.loads, out.splitlines())
+    assert first == {'error': {'type': 'InvalidRequest', 'message': UNKNOWN}}
+    assert second['action']['data']['status'] == 'OK'
+
+
+def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, monkeypatch):
+    """The command line accepts the keys that policy types of whoever answers declare."""
+
+    class Draining(Deletion):
+        inputs = frozenset({'cuont'})
+
+    registry = Registry([('senlin.policy.deletion-1.1', Draining)])
+    monkeypatch.setattr(answering.Registry, 'installed', lambda: registry)
+
+    status, out, _ = program('check', '-f', 'json', 'asked.json', **{'asked.json': MISSPELT})
+
+    assert (status, json.loads(out)['warnings']) == (0, [])

@@ -1,0 +1,72 @@
+"""The keys that the `inputs` of an action may have; any other one is probably misspelt.
+
+:source: senlin/conductor/service.py and senlin/engine/actions of Senlin 16.
+"""
+
+import difflib
+import itertools
+import json
+from collections.abc import Collection, Mapping
+
+from placement_worker.model import Action
+
+_SIZE = ('adjustment_type', 'number', 'min_size', 'max_size', 'min_step', 'strict')
+_POLICY = ('policy_id', 'enabled')
+_RECOVERY = ('operation', 'operation_params', 'check')
+
+OF_ALL = ('action_result', 'last_op')
+"""The keys that the engine adds: the result of the action, and when its policy last ran."""
+
+OF: Mapping[str, tuple[str, ...] | None] = {
+    'CLUSTER_CREATE': (),
+    'CLUSTER_DELETE': (),
+    'CLUSTER_UPDATE': ('name', 'metadata', 'timeout', 'config', 'new_profile_id', 'profile_only'),
+    'CLUSTER_SCALE_OUT': ('count',),
+    'CLUSTER_SCALE_IN': ('count',),
+    'CLUSTER_RESIZE': _SIZE,
+    'CLUSTER_ADD_NODES': ('nodes',),
+    'CLUSTER_DEL_NODES': ('candidates', 'count', 'destroy_after_deletion'),
+    'CLUSTER_REPLACE_NODES': ('candidates',),
+    'CLUSTER_CHECK': None,
+    'CLUSTER_RECOVER': (*_RECOVERY, 'check_capacity'),
+    'CLUSTER_OPERATION': ('operation', 'params', 'nodes'),
+    'CLUSTER_ATTACH_POLICY': _POLICY,
+    'CLUSTER_DETACH_POLICY': ('policy_id',),
+    'CLUSTER_UPDATE_POLICY': _POLICY,
+    'NODE_CREATE': (),
+    'NODE_DELETE': (),
+    'NODE_UPDATE': None,
+    'NODE_JOIN': ('cluster_id',),
+    'NODE_LEAVE': (),
+    'NODE_CHECK': None,
+    'NODE_RECOVER': (*_RECOVERY, 'delete_timeout', 'force_recreate'),
+    'NODE_OPERATION': ('operation', 'params', 'update_parent_status'),
+}
+"""Action -> its own keys; None if a user's parameters or a cluster's config may have any key."""
+
+_LISTED = 5
+_LONGEST = 80
+
+
+def unknown(action: Action, declared: Collection[str] = ()) -> list[str]:
+    """Return the keys of the action's inputs that neither Senlin nor a policy type knows.
+
+    :param declared: the keys that policy types of plugins read.
+    """
+    own = OF.get(action.action)
+    if own is None:
+        return []
+    return [key for key in action.inputs if key not in own and key not in OF_ALL and key not in declared]
+
+
+def described(action: Action, keys: Collection[str]) -> str:
+    """Return a sentence that names the first unknown keys and the keys probably meant."""
+    meant = (*(OF.get(action.action) or ()), *OF_ALL)
+    shown = ', '.join(_with_hint(key[:_LONGEST], meant) for key in itertools.islice(keys, _LISTED))
+    more = f' and {len(keys) - _LISTED} more' if len(keys) > _LISTED else ''
+    return f'Unknown input of {action.action}: {shown}{more}'
+
+
+def _with_hint(key: str, meant: Collection[str]) -> str:
+    near = difflib.get_close_matches(key, meant, n=1)
+    return json.dumps(key) + (f' (did you mean "{near[0]}"?)' if near else '')
