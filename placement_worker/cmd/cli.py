@@ -39,6 +39,8 @@ class PlacementPolicy(app.App):
     def configure_logging(self) -> None:
         """As cliff does; what stevedore cannot load comes back to us as an error, so it need not say it as well."""
         super().configure_logging()
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(_is_news)
         log_lines.guard()
         if not self.options.debug:
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)
@@ -67,6 +69,11 @@ class PlacementPolicy(app.App):
         """Run one command; without any, show which there are."""
         status: int = super().run(argv or ['help'])
         return status
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether a log record is none of the warnings of a reply, which the commands show themselves."""
+    return (record.name, record.levelno) != ('placement_worker.rpc.endpoints', logging.WARNING)
 
 
 def main() -> int:

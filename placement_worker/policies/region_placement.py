@@ -11,13 +11,13 @@ from msgspec import Meta, Struct
 
 from placement_worker.cloud import Cloud
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
-from placement_worker.model import CheckRequest
+from placement_worker.model import BindRequest, CheckRequest
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
 from placement_worker.planning.sizing import CREATION, Size
-from placement_worker.policies import placement, zone_placement
-from placement_worker.policies.base import Outcome, Policy, State, skipped
+from placement_worker.policies import names, placement, zone_placement
+from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
 from placement_worker.policies.zone_placement import NO_USABLE_ZONE
 
 
@@ -69,8 +69,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         data = placement.decided(state.data, size, regions=plan.counts)
         details = {'regions': [placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}
         reason = placement.summary(size, 'region', len(plan.counts))
+        unknown = [region.name for region in self.properties.regions if region.name not in state.cloud.regions]
+        warnings = names.unknown('region', unknown)
         if size.kind != CREATION:
-            return Outcome('APPLIED', reason, data=data, details=details)
+            return Outcome('APPLIED', reason, data=data, details=details, warnings=warnings)
         entries = [{'region_name': name} for name in deal({row.name: row.planned for row in plan.rows})]
         return Outcome(
             'APPLIED',
@@ -78,7 +80,17 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             data=placement.with_placements(data, entries),
             nodes=placement.placed_node(request, state, entries[0]),
             details=details,
+            warnings=warnings,
         )
+
+    def attach(self, request: BindRequest, state: State) -> Bond:
+        """Look up the regions in Keystone.
+
+        :raises NoUsablePlace: it knows none of them.
+        """
+        search = names.Search('region', [region.name for region in self.properties.regions])
+        search.among(lambda: state.cloud.regions)
+        return search.bond(request)
 
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`."""

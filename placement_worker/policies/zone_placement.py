@@ -4,8 +4,8 @@
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -16,13 +16,13 @@ from placement_worker import actions
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.snapshot import Location
 from placement_worker.errors import NoUsablePlace
-from placement_worker.model import CheckRequest, Node
+from placement_worker.model import BindRequest, CheckRequest, Node
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal_in_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
 from placement_worker.planning.sizing import CREATION, Size
-from placement_worker.policies import placement
-from placement_worker.policies.base import Outcome, Policy, State, skipped
+from placement_worker.policies import names, placement
+from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
 
 NO_ZONE = 'No availability zone found available.'
 NO_USABLE_ZONE = 'no usable zone'
@@ -89,13 +89,26 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         regions = placement.planned_regions(state.data, size)
         if regions is not None:
             shares = self._plan_in_regions(regions, size, nodes, state)
-            return self._applied(request, state, size, shares, regions=regions, places=_places(shares))
+            outcome = self._applied(request, state, size, shares, regions=regions, places=_places(shares))
+            return replace(outcome, warnings=self._unknown(regions, state))
         region, beside = _alone(request, state, nodes)
         groups = placement.in_groups(size, beside, state.cloud.zones_of)
         plan = self._plan(region, size, groups, state)
         if plan is None:
             raise NoUsablePlace(NO_ZONE)
-        return self._applied(request, state, size, [Share(None, size, len(beside), plan)])
+        outcome = self._applied(request, state, size, [Share(None, size, len(beside), plan)])
+        return replace(outcome, warnings=self._unknown([region], state))
+
+    def attach(self, request: BindRequest, state: State) -> Bond:
+        """Look up the zones in all regions; an unavailable zone is known, too.
+
+        :raises NoUsablePlace: no region knows any of them.
+        """
+        search = names.Search('availability zone', [zone.name for zone in self.properties.zones])
+        search.among(lambda: state.cloud.zones(None))
+        for region in sorted((search.answer(lambda: state.cloud.regions) if search.missing else None) or ()):
+            search.among(partial(state.cloud.zones, region))
+        return search.bond(request)
 
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`: a zone has to be available, in whatever region."""
@@ -105,12 +118,20 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             missing = [name for name in missing if not known.get(name)]
         placement.refuse_unusable('availability zone', missing)
 
+    def _unknown(self, regions: Collection[str | None], state: State) -> tuple[str, ...]:
+        """Return a warning of zones that these regions do not know; none if regions are left that may know them."""
+        if None not in regions and not set(regions) >= set(state.cloud.regions):
+            return ()
+        known = {name for region in regions for name in state.cloud.zones(region)}
+        missing = [zone.name for zone in self.properties.zones if zone.name not in known]
+        return names.unknown('availability zone', missing)
+
     def _plan_in_regions(
         self, regions: Mapping[str, int], size: Size, nodes: Sequence[Node], state: State
     ) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes."""
-        count = partial(state.cloud.zones_in_regions, regions=regions)
-        groups = _by_region(placement.in_groups(size, nodes, count))
+        located = partial(state.cloud.zones_in_regions, regions=regions)
+        groups = _by_region(placement.in_groups(size, nodes, located))
         return [
             Share(
                 region=name,

@@ -11,16 +11,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from placement_worker import actions, binding, chain, codec, known_inputs
-from placement_worker.cloud import Clouds
+from placement_worker.cloud import Cloud, Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.errors import InvalidRequest, Refused, Rejected, RequestExpired, UnsupportedAction, error_object
+from placement_worker.cloud.unreachable import Unreachable
+from placement_worker.errors import (
+    CloudUnavailable,
+    InvalidRequest,
+    Refused,
+    Rejected,
+    RequestExpired,
+    UnsupportedAction,
+    error_object,
+)
 from placement_worker.model import (
     Action,
     ActionPatch,
@@ -261,7 +270,8 @@ class Endpoints:
         """What policies start from.
 
         :param needs_cloud: whether a policy is asked; else nobody looks at the credentials, and the cloud is empty.
-        :raises Rejected: the request has expired, or its credentials do not let us act.
+        :raises Rejected: the request has expired, its credentials do not let us act, or the cloud
+            of a check cannot be reached.
         """
         left_s = record.left_s(lambda: self._left_s(request))
         if (left := left_s()) <= 0:
@@ -273,7 +283,12 @@ class Endpoints:
             )
             raise RequestExpired('Request expired')
         clouds: Clouds = record.watch(self._clouds) if needs_cloud else NO_CLOUD
-        cloud = clouds.acting_for(request.credentials, request.cluster.project)
+        try:
+            cloud = clouds.acting_for(request.credentials, request.cluster.project)
+        except CloudUnavailable as exc:
+            if isinstance(request, CheckRequest):
+                raise
+            cloud = cast('Cloud', Unreachable(exc))
         return State(data, Snapshot(cloud, request.cluster), record.max_nodes, driving=record.driving, left_s=left_s)
 
     def _begin(self, request_id: str | None) -> Record:
@@ -286,7 +301,7 @@ class Endpoints:
         return math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
 
     def _log(self, what: str, cluster: Cluster, status: str, warnings: Sequence[str], started: float) -> float:
-        """One line for each thing decided and each warning; returns how long it took, in seconds."""
+        """Log the outcome and each warning; return how long it took, in seconds."""
         elapsed_s = self._clock() - started
         LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster.id[:80], status, elapsed_s * 1000)
         for warning in warnings:

@@ -179,8 +179,10 @@ def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(run, comm
 
 
 def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
+    """The command line accepts every key where others define the keys; NODE_CHECK passes on any input of a user."""
+
     def change(asked):
-        asked['action'].update(data={'x': 1}, inputs={'y': 2})
+        asked['action'].update(action='NODE_CHECK', data={'x': 1}, inputs={'y': 2}, node=asked['cluster']['nodes'][0])
         asked['cluster']['nodes'][0].update(details={'OS-EXT-STS:vm_state': 'active'})
         asked['cluster']['profile'].update(properties={'flavor': 'm1.small', 'context': {'timeout': 1}})
         asked['policies'][0]['spec']['description'] = 'as in the documents'

@@ -15,10 +15,11 @@ EMPTYING = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={
 
 @pytest.mark.parametrize('command', ['check', 'plan'])
 def test_warning_on_the_command_line_is_the_first_line(program, command):
-    """A table begins with the warnings, before the outcome."""
-    _, out, _ = program(command, 'asked.json', **{'asked.json': EMPTYING})
+    """A table begins with the warnings, and the log on standard error does not repeat them."""
+    _, out, err = program(command, 'asked.json', **{'asked.json': EMPTYING})
 
     first, second = out.splitlines()[:2]
+    assert EMPTIED not in err
     assert first == f'Warning: {EMPTIED}'
     assert second.startswith('CLUSTER_SCALE_IN of cluster web')
 
@@ -65,7 +66,7 @@ def test_unknown_input_in_a_line_is_an_error_and_the_rest_goes_on(program):
 
 
 def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, monkeypatch):
-    """The command line accepts the keys that policy types of whoever answers declare."""
+    """The command line accepts the keys that policy types of the answering worker declare."""
 
     class Draining(Deletion):
         inputs = frozenset({'cuont'})

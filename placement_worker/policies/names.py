@@ -1,0 +1,69 @@
+"""Look up which names of a placement policy the cloud knows, and warn of those that it does not."""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from placement_worker.errors import CloudUnavailable, NoUsablePlace
+from placement_worker.model import BindRequest
+from placement_worker.policies.base import Bond
+
+T = TypeVar('T')
+_LISTED = 5
+
+
+def unknown(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning of names that the cloud does not know, if there are any.
+
+    :param what: that is named, e.g. "region".
+    """
+    return (f'The cloud does not know {_listed(what, names)}',) if names else ()
+
+
+class Search:
+    """The names of a policy that no part of the cloud has been found to know yet.
+
+    A part of the cloud that gives no answer ends nothing: the names may be known there.
+    """
+
+    def __init__(self, what: str, names: Sequence[str]) -> None:
+        """Begin with all names.
+
+        :param what: that is named, e.g. "region".
+        """
+        self._what, self._names = what, names
+        self._causes: list[str] = []
+        self.missing = list(names)
+
+    def answer(self, ask: Callable[[], T]) -> T | None:
+        """Return the answer of the cloud, or None if it gives none."""
+        try:
+            return ask()
+        except CloudUnavailable as exc:
+            self._causes.append(str(exc))
+            return None
+
+    def among(self, ask: Callable[[], Collection[str]]) -> None:
+        """Drop the names that are among the answer."""
+        if self.missing:
+            known = self.answer(ask) or ()
+            self.missing = [name for name in self.missing if name not in known]
+
+    def bond(self, request: BindRequest) -> Bond:
+        """Return the bond of the policy, with warnings of the names that are still missing.
+
+        :raises NoUsablePlace: the whole cloud has answered, and knows none of the names.
+        """
+        if self.missing and self._causes:
+            listed = _listed(self._what, self.missing)
+            return Bond(request.policy.data, warnings=[f'Lookup of {listed} failed: {self._causes[0]}'])
+        if len(self.missing) == len(self._names):
+            raise NoUsablePlace(f'The cloud knows none of {_listed(self._what, self._names)}')
+        return Bond(request.policy.data, warnings=unknown(self._what, self.missing))
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    """Return the first names, escaped, e.g. regions "R1", "R2" and 3 more."""
+    shown = ', '.join(json.dumps(name, ensure_ascii=False) for name in names[:_LISTED])
+    more = f' and {len(names) - _LISTED} more' if len(names) > _LISTED else ''
+    return f'{what}{"" if len(names) == 1 else "s"} {shown}{more}'

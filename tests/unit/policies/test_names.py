@@ -1,0 +1,172 @@
+"""Names that the cloud does not know: at checks, and when a policy is attached."""
+
+import pytest
+
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.errors import CloudUnavailable, CredentialsRefused, ServiceFailed
+from placement_worker.rpc.endpoints import Endpoints
+from tests.requests import bind, deletion_policy, nodes, region_policy, request, zone_policy
+
+SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
+REGIONS = {'R1': {'zones': {'a': True, 'down': False}}, 'R2': {'zones': {'b': True}}}
+
+
+AWAY = ServiceFailed('Nova of R2 is away')
+
+
+class Partial:
+    """A cloud of which some questions get no answer."""
+
+    def __init__(self, *silent, error=AWAY):
+        self.silent = silent
+        self.error = error
+        self.inventory = Inventory.parse({'regions': REGIONS}, 'test')
+        self.asked = []
+
+    def __getattr__(self, name):
+        return getattr(self.inventory, name)
+
+    def _ask(self, *question):
+        self.asked.append(question)
+        if question in self.silent:
+            raise self.error
+
+    def acting_for(self, credentials, project):
+        self._ask('acting_for')
+        return self
+
+    def zones(self, region):
+        self._ask('zones', region)
+        return self.inventory.zones(region)
+
+    def regions(self):
+        self._ask('regions')
+        return self.inventory.regions()
+
+
+def attach(registry, policy, *silent, **more):
+    cloud = Partial(*silent, **more)
+    reply = Endpoints(cloud, registry).policy_attach(bind(policy))
+    return (reply['status'], reply['reason'], reply['warnings']), cloud
+
+
+@pytest.mark.parametrize(
+    ('policy', 'warnings'),
+    [
+        (zone_policy('a', 'b', 'down'), []),
+        (zone_policy('a', 'none'), ['The cloud does not know availability zone "none"']),
+        (zone_policy('down', 'x', 'y'), ['The cloud does not know availability zones "x", "y"']),
+        (
+            zone_policy('a', *(f'x{n}' for n in range(8))),
+            ['The cloud does not know availability zones "x0", "x1", "x2", "x3", "x4" and 3 more'],
+        ),
+        (zone_policy('a', 'x\x1b[2J'), ['The cloud does not know availability zone "x\\u001b[2J"']),
+        (region_policy('R1', 'R2'), []),
+        (region_policy('R1', 'R9'), ['The cloud does not know region "R9"']),
+    ],
+)
+def test_attach_with_some_names_known_warns_of_the_others(registry, policy, warnings):
+    """A placement policy is attached with a warning of the names that no region knows."""
+    answer, _ = attach(registry, policy)
+
+    assert answer == ('OK', 'Policy attached.', warnings)
+
+
+@pytest.mark.parametrize(
+    ('policy', 'reason'),
+    [
+        (zone_policy('x'), 'The cloud knows none of availability zone "x"'),
+        (zone_policy('x', 'y'), 'The cloud knows none of availability zones "x", "y"'),
+        (region_policy('R8', 'R9'), 'The cloud knows none of regions "R8", "R9"'),
+    ],
+)
+def test_attach_with_no_name_known_is_an_error(registry, policy, reason):
+    """A placement policy is not attached if the whole cloud knows none of its names."""
+    answer, _ = attach(registry, policy)
+
+    assert answer == ('ERROR', reason, [])
+
+
+@pytest.mark.parametrize(
+    ('policy', 'silent'),
+    [
+        (zone_policy('a', 'x'), ('zones', 'R2')),
+        (zone_policy('x'), ('zones', None)),
+        (zone_policy('x'), ('regions',)),
+        (zone_policy('x'), ('acting_for',)),
+    ],
+)
+def test_attach_with_a_part_of_the_cloud_away_warns(registry, policy, silent):
+    """Names that a silent part of the cloud may know are no error; the warning has the cause."""
+    answer, _ = attach(registry, policy, silent)
+
+    assert answer == (
+        'OK',
+        'Policy attached.',
+        ['Lookup of availability zone "x" failed: Nova of R2 is away'],
+    )
+
+
+@pytest.mark.parametrize('silent', [('regions',), ('acting_for',)])
+def test_attach_of_regions_with_keystone_away_warns(registry, silent):
+    """A region placement policy is attached while Keystone is away."""
+    answer, _ = attach(registry, region_policy('R1'), silent)
+
+    assert answer == ('OK', 'Policy attached.', ['Lookup of region "R1" failed: Nova of R2 is away'])
+
+
+def test_attach_asks_no_more_than_it_needs(registry):
+    """No further region is asked once all names are known."""
+    _, cloud = attach(registry, zone_policy('a'))
+
+    assert cloud.asked == [('acting_for',), ('zones', None)]
+
+
+@pytest.mark.parametrize('method', ['policy_attach', 'policy_detach'])
+def test_attach_and_detach_of_a_policy_without_names_need_no_cloud(registry, method):
+    """A deletion policy is attached and detached while Keystone is away."""
+    reply = getattr(Endpoints(Partial(('acting_for',)), registry), method)(bind(deletion_policy()))
+
+    assert (reply['status'], reply['warnings']) == ('OK', [])
+
+
+def test_attach_with_refused_credentials_stays_an_error(registry):
+    """A request without the right to act for the owner of the cluster is refused."""
+    answer, _ = attach(registry, zone_policy('a'), ('acting_for',), error=CredentialsRefused('Not yours'))
+
+    assert answer == ('ERROR', 'Not yours', [])
+
+
+def test_check_with_the_cloud_away_stays_an_error(registry):
+    """A check that needs the cloud fails while it cannot be reached."""
+    asked = request(SCALE_OUT, [zone_policy('a')], nodes(a=1))
+
+    reply = Endpoints(Partial(('acting_for',), error=CloudUnavailable('Away')), registry).policy_check(asked)
+
+    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == ('ERROR', 'Away')
+
+
+@pytest.mark.parametrize(
+    ('policies', 'warnings'),
+    [
+        ([zone_policy('a', 'down')], []),
+        ([zone_policy('a', 'x')], ['The cloud does not know availability zone "x"']),
+        ([region_policy('R1', 'R9')], ['The cloud does not know region "R9"']),
+        ([region_policy('R1', 'R2'), zone_policy('a', 'b')], []),
+        (
+            [region_policy('R1', 'R2', 'R9'), zone_policy('a', 'b', 'x')],
+            ['The cloud does not know region "R9"', 'The cloud does not know availability zone "x"'],
+        ),
+        ([region_policy('R1'), zone_policy('a', 'b')], []),
+    ],
+)
+@pytest.mark.parametrize('action', [SCALE_OUT, SCALE_IN])
+def test_check_with_unknown_names_warns_of_them(check, action, policies, warnings):
+    """A check warns of names unknown to all regions it looked at, unless others may know them."""
+    members = [
+        {**one, 'data': {'placement': {'zone': zone, 'region_name': region}}}
+        for one, (region, zone) in zip(nodes(a=4), [('R1', 'a'), ('R2', 'b')] * 2, strict=True)
+    ]
+    reply = check(request(action, policies, members, inputs={'count': 2}), regions=REGIONS)
+
+    assert (reply['action']['data']['status'], reply['warnings']) == ('OK', warnings)
