@@ -275,6 +275,13 @@ class Trigger(Wire, frozen=True):
     action: str
 
 
+class SupportStatus(Wire, frozen=True):
+    """A status of a version of a policy type, and the release of Senlin that introduced it."""
+
+    status: Literal['EXPERIMENTAL', 'SUPPORTED', 'DEPRECATED', 'UNSUPPORTED']
+    since: str
+
+
 class PolicyType(Wire, frozen=True, omit_defaults=True):
     """A policy type; without `profile_types` it works with any, and `schema` is that of its properties."""
 
@@ -283,6 +290,7 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
     triggers: list[Trigger]
     profile_types: list[str] | None = None
     inputs: list[str] = []
+    support_status: dict[str, list[SupportStatus]] = {}
     schema: Data | None = None
 
 

@@ -72,12 +72,19 @@ class PolicyType(SphinxDirective):
 
 def _handled(policy: type[Policy[Any]]) -> Iterator[tuple[str, str]]:
     yield 'Type', ', '.join(f'``{policy.name}-{version}``' for version in sorted(policy.versions))
+    yield 'Support', '; '.join(_supported(policy))
     yield 'Priority', str(policy.priority)
     for phase in get_args(Phase):
         handled = sorted(action for at, action in policy.targets if at == phase)
         if handled:
             yield f'{phase} the action', ', '.join(handled)
     yield 'Profile types', ', '.join(sorted(policy.profile_types or ['any']))
+
+
+def _supported(policy: type[Policy[Any]]) -> Iterator[str]:
+    """Each version with its statuses, e.g. 1.0: SUPPORTED since 2016.04."""
+    for version, statuses in sorted(policy.support_status.items()):
+        yield f'{version}: ' + ', '.join(f'{one.status} since {one.since}' for one in statuses)
 
 
 def _properties(policy: type[Policy[Any]]) -> Iterator[tuple[str, ...]]:

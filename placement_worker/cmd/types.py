@@ -5,7 +5,7 @@ import argparse
 from placement_worker import codec, documents, errors, kinds
 from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.command import OK, Command
-from placement_worker.model import Spec
+from placement_worker.model import PolicyType, Spec
 from placement_worker.rpc.caller import Caller
 
 
@@ -65,6 +65,7 @@ class TypeList(Command):
                 {
                     'name': one.name,
                     'priority': one.priority,
+                    'support': '\n'.join(_support(one)),
                     'profile types': ', '.join(one.profile_types or ['ANY']),
                     'triggers': [f'{trigger.phase} {trigger.action}' for trigger in one.triggers],
                 }
@@ -94,6 +95,12 @@ class TypeShow(Command):
             return self.complain(remedies.told(exc).replace(' - at `$.type_name`', ''))  # it is an argument here
         self.say(rendering.document(shown, args.format))
         return OK
+
+
+def _support(policy_type: PolicyType) -> list[str]:
+    """Return the statuses of this version of a type, e.g. "SUPPORTED since 2016.04"."""
+    statuses = policy_type.support_status.get(policy_type.name.rpartition('-')[2], [])
+    return [f'{one.status} since {one.since}' for one in statuses]
 
 
 def _spec(document: object) -> Spec:

@@ -16,7 +16,17 @@ from msgspec import Struct
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import Binding, BindRequest, CheckRequest, ClusterPatch, Data, Node, NodePatch, Phase
+from placement_worker.model import (
+    Binding,
+    BindRequest,
+    CheckRequest,
+    ClusterPatch,
+    Data,
+    Node,
+    NodePatch,
+    Phase,
+    SupportStatus,
+)
 from placement_worker.planning import sizing
 
 INTERFACE = (1, 2)
@@ -98,7 +108,8 @@ class Bond:
 def _see_that_it_fits(what: Outcome | Bond) -> None:
     """A plug-in that gives something else hears of it here, and not whoever reads the reply.
 
-    :raises TypeError: a node's patch is no NodePatch, the cluster's no ClusterPatch, or the warnings no strings.
+    :raises TypeError: a node's patch is no NodePatch, the cluster's no ClusterPatch, or the
+        warnings are no strings.
     """
     for node_id, patch in what.nodes.items():
         if not isinstance(patch, NodePatch):
@@ -120,17 +131,19 @@ class Policy(ABC, Generic[P]):
     :cvar interface: the version of this module that the class was written for.
     :cvar name: e.g. senlin.policy.zone_placement; with a version, the entry point's name.
     :cvar versions: version -> the schema of its properties.
+    :cvar support_status: version -> its statuses, the oldest first.
     :cvar priority: lower ones run first; a binding may say otherwise.
     :cvar targets: the pairs of phase and action that it handles; see `on`.
     :cvar profile_types: the types it works with; None for any.
     :cvar after: names of types that it builds on: they run before it, whatever the priorities of the bindings.
-    :cvar inputs: keys of an action's inputs that it reads and Senlin does not know; no warning is given of them.
-    :cvar exclusive: whether at most one policy of this type, in whatever version, may decide in a check.
+    :cvar inputs: keys of an action's inputs that it reads and Senlin does not know.
+    :cvar exclusive: whether at most one policy of this type may decide in a check.
     """
 
     interface: ClassVar[tuple[int, int]] = INTERFACE
     name: ClassVar[str]
     versions: ClassVar[Mapping[str, type[Struct]]]
+    support_status: ClassVar[Mapping[str, Sequence[SupportStatus]]] = {}
     priority: ClassVar[int]
     targets: ClassVar[frozenset[tuple[Phase, str]]]
     profile_types: ClassVar[frozenset[str] | None] = None

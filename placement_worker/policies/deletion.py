@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from placement_worker import actions
 from placement_worker.errors import InvalidInput
-from placement_worker.model import CheckRequest, Node
+from placement_worker.model import CheckRequest, Node, SupportStatus
 from placement_worker.planning import victims
 from placement_worker.planning.inputs import DATA, candidates, decision, ids
 from placement_worker.planning.size_warnings import trimmed
@@ -75,6 +75,10 @@ class Deletion(Policy[DeletionProperties]):
 
     name = 'senlin.policy.deletion'
     versions = {'1.0': DeletionProperties, '1.1': DeletionPropertiesWithHooks}
+    support_status = {
+        '1.0': [SupportStatus('SUPPORTED', '2016.04')],
+        '1.1': [SupportStatus('SUPPORTED', '2018.01')],
+    }
     priority = 400
     targets = on(
         BEFORE, actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE, actions.CLUSTER_DEL_NODES, actions.NODE_DELETE
@@ -164,7 +168,7 @@ def _ranked(
 
 
 def _kept(request: CheckRequest, state: State) -> list[Node]:
-    """Return the nodes that an earlier policy chose, in its order; none for NODE_DELETE, which names its own.
+    """Return the nodes that an earlier policy chose, in its order; none for NODE_DELETE.
 
     :raises InvalidInput: one is no member of the cluster.
     """

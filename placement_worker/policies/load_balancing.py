@@ -23,7 +23,16 @@ from placement_worker.errors import (
     NotAttached,
     Rejected,
 )
-from placement_worker.model import Binding, BindRequest, CheckRequest, Cluster, ClusterPatch, Node, NodePatch
+from placement_worker.model import (
+    Binding,
+    BindRequest,
+    CheckRequest,
+    Cluster,
+    ClusterPatch,
+    Node,
+    NodePatch,
+    SupportStatus,
+)
 from placement_worker.planning.inputs import DATA, candidates, decision, ids, successors
 from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
@@ -50,6 +59,12 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         '1.1': LoadBalancingProperties,
         '1.2': LoadBalancingPropertiesWithFlavor,
         '1.3': LoadBalancingPropertiesWithFlavor,
+    }
+    support_status = {
+        '1.0': [SupportStatus('SUPPORTED', '2016.04')],
+        '1.1': [SupportStatus('SUPPORTED', '2018.01')],
+        '1.2': [SupportStatus('SUPPORTED', '2020.02')],
+        '1.3': [SupportStatus('SUPPORTED', '2020.03')],
     }
     priority = 500
     targets = on(

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from placement_worker.cloud import Cloud
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
-from placement_worker.model import BindRequest, CheckRequest
+from placement_worker.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
@@ -45,6 +45,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
     name = 'senlin.policy.region_placement'
     versions = {'1.0': RegionPlacementProperties}
+    support_status = {
+        '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
+    }
     priority = 200
     targets = placement.TARGETS
     exclusive = True

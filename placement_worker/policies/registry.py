@@ -11,7 +11,7 @@ from msgspec import Struct
 from stevedore import extension
 
 from placement_worker import actions, codec, errors
-from placement_worker.model import Phase, PolicyType, Spec, Trigger
+from placement_worker.model import Phase, PolicyType, Spec, SupportStatus, Trigger
 from placement_worker.policies import base
 
 LOG = logging.getLogger(__name__)
@@ -93,6 +93,7 @@ class Registry:
             triggers=[Trigger(phase, action) for phase, action in sorted(policy.targets)],
             profile_types=None if policy.profile_types is None else sorted(policy.profile_types),
             inputs=sorted(policy.inputs),
+            support_status={version: list(statuses) for version, statuses in sorted(policy.support_status.items())},
             schema=msgspec.json.schema(_schema(policy, type_name)) if schema else None,
         )
 
@@ -110,17 +111,29 @@ def _fault(name: str, plugin: object) -> str | None:
     missing = [what for what in ('name', 'versions', 'priority', 'targets') if not hasattr(plugin, what)]
     if missing:
         return f'it does not say its {", ".join(missing)}'
-    wrong = [pair for pair in plugin.targets if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL]
-    if wrong:
-        return f'it handles what there is not: {", ".join(map(" ".join, sorted(wrong)))}'
     kind, _, version = name.rpartition('-')
     if plugin.name != kind or version not in plugin.versions:
         return f'it is {plugin.name} of versions {", ".join(plugin.versions)}'
+    return _wrong_attribute(plugin)
+
+
+def _wrong_attribute(plugin: type[base.Policy[Any]]) -> str | None:
+    """Return what is wrong with an attribute of a class; None if nothing is."""
+    wrong = [pair for pair in plugin.targets if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL]
+    if wrong:
+        return f'it handles what there is not: {", ".join(map(" ".join, sorted(wrong)))}'
+    for attribute in ('after', 'inputs'):
+        if isinstance(getattr(plugin, attribute), str):
+            return f'its `{attribute}` must be a set of strings, got a string'
+    try:
+        msgspec.convert(plugin.support_status, dict[str, list[SupportStatus]])
+    except msgspec.ValidationError as exc:
+        return f'its `support_status` must map versions to lists of SupportStatus: {exc}'
     return None
 
 
 def _in_cycles(types: Mapping[str, type[base.Policy[Any]]]) -> dict[str, Sequence[str]]:
-    """Return the types that depend on themselves, directly or through others, each with its cycle of names."""
+    """Return the types that depend on themselves, each with its cycle of names."""
     after: dict[str, set[str]] = {}
     for policy in types.values():
         after.setdefault(policy.name, set()).update(policy.after)

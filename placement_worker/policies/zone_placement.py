@@ -16,7 +16,7 @@ from placement_worker import actions
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.snapshot import Location
 from placement_worker.errors import NoUsablePlace
-from placement_worker.model import BindRequest, CheckRequest, Node
+from placement_worker.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal_in_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
@@ -64,6 +64,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
 
     name = 'senlin.policy.zone_placement'
     versions = {'1.0': ZonePlacementProperties}
+    support_status = {
+        '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
+    }
     priority = 300
     targets = placement.TARGETS
     planner = staticmethod(placement.plan_for)
@@ -119,7 +122,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         placement.refuse_unusable('availability zone', missing)
 
     def _unknown(self, regions: Collection[str | None], state: State) -> tuple[str, ...]:
-        """Return a warning of zones that these regions do not know; none if regions are left that may know them."""
+        """Return a warning of zones unknown to these regions, unless other regions may know them."""
         if None not in regions and not set(regions) >= set(state.cloud.regions):
             return ()
         known = {name for region in regions for name in state.cloud.zones(region)}

@@ -179,7 +179,7 @@ def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(run, comm
 
 
 def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
-    """The command line accepts every key where others define the keys; NODE_CHECK passes on any input of a user."""
+    """The command line accepts every key where others define them, as in the inputs of NODE_CHECK."""
 
     def change(asked):
         asked['action'].update(action='NODE_CHECK', data={'x': 1}, inputs={'y': 2}, node=asked['cluster']['nodes'][0])
@@ -435,7 +435,7 @@ def test_types_are_listed_as_a_table_and_as_data(run):
     _, table, _ = run('type', 'list')
     _, data, _ = run('type', 'list', '-f', 'json')
 
-    assert '| senlin.policy.deletion-1.1         |      400 | ANY ' in table
+    assert '| senlin.policy.deletion-1.1         |      400 | SUPPORTED since 2018.01    | ANY ' in table
     assert [one['priority'] for one in json.loads(data)] == [400, 400, 500, 500, 500, 500, 200, 300]
 
 

@@ -41,6 +41,10 @@ class Nameless(base.Policy):
         return base.skipped('')
 
 
+class Vague(Good):
+    support_status = {'1.0': 'SUPPORTED'}
+
+
 @pytest.mark.parametrize(
     ('name', 'plugin', 'fault'),
     [
@@ -49,6 +53,17 @@ class Nameless(base.Policy):
         ('test.good-1.0', Future, 'it was written for interface 2, this is 1'),
         ('test.good-1.0', Never, 'it handles what there is not: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT'),
         ('test.bad-1.0', Nameless, 'it does not say its name, priority, targets'),
+        (
+            'test.good-1.0',
+            Vague,
+            'its `support_status` must map versions to lists of SupportStatus: '
+            'Expected `array`, got `str` - at `$[...]`',
+        ),
+        (
+            'test.good-1.0',
+            type('Waiting', (Good,), {'after': 'x'}),
+            'its `after` must be a set of strings, got a string',
+        ),
         ('test.bad-1.0', Good, 'it is test.good of versions 1.0'),
         ('test.good-2.0', Good, 'it is test.good of versions 1.0'),
     ],
@@ -67,7 +82,7 @@ def depending(name, *after):
 
 
 def test_dependencies_in_a_cycle_are_named_and_left_out(caplog):
-    """Types that depend on each other in a cycle are skipped with the cycle in the log; all others stay."""
+    """Types that depend on each other in a cycle are skipped with a log message; others stay."""
     cycle = [depending('a', 'b'), depending('b', 'c'), depending('c', 'a')]
     others = [depending('own', 'own'), depending('waiting', 'a', 'absent'), depending('free')]
 
@@ -204,3 +219,42 @@ def test_properties_that_do_not_fit_are_named(registry, kind, version, propertie
         registry.policy(spec, '$')
 
     assert str(refused.value) == message
+
+
+EXPERIMENTAL, SUPPORTED = 'EXPERIMENTAL', 'SUPPORTED'
+NEW_IN_16_10 = {'1.0': [(EXPERIMENTAL, '2016.04'), (SUPPORTED, '2016.10')]}
+
+
+@pytest.mark.parametrize(
+    ('type_name', 'versions'),
+    [
+        ('zone_placement-1.0', NEW_IN_16_10),
+        ('region_placement-1.0', NEW_IN_16_10),
+        ('deletion-1.0', {'1.0': [(SUPPORTED, '2016.04')], '1.1': [(SUPPORTED, '2018.01')]}),
+        (
+            'loadbalance-1.1',
+            {
+                '1.0': [(SUPPORTED, '2016.04')],
+                '1.1': [(SUPPORTED, '2018.01')],
+                '1.2': [(SUPPORTED, '2020.02')],
+                '1.3': [(SUPPORTED, '2020.03')],
+            },
+        ),
+    ],
+)
+def test_support_status_of_every_version_is_that_of_senlin(registry, type_name, versions):
+    """Each version has the status and the release that Senlin's documents and Senlin 16 give."""
+    described = registry.describe(f'senlin.policy.{type_name}')
+
+    found = {
+        version: [(one.status, one.since) for one in statuses]
+        for version, statuses in described.support_status.items()
+    }
+    assert found == versions
+
+
+def test_support_status_that_a_plugin_does_not_declare_is_absent():
+    """A type without a support status is described without the key, as by an older worker."""
+    described = Registry([('test.good-1.0', Good)]).describe('test.good-1.0')
+
+    assert 'support_status' not in msgspec.to_builtins(described)
