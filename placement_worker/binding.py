@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from placement_worker.chain import origin
 from placement_worker.errors import NotApplicable, Rejected
 from placement_worker.model import BindingPatch, BindReply, BindRequest
 from placement_worker.policies.base import Bond, Policy, State
@@ -17,12 +18,12 @@ def attach(policy: Policy[Any], request: BindRequest, state: State) -> BindReply
             raise NotApplicable(f'Policy not applicable on profile type: {profile_type}')
         return policy.attach(request, state)
 
-    return _answered(request, attached, 'Policy attached.')
+    return _answered(policy, request, attached, 'Policy attached.')
 
 
 def detach(policy: Policy[Any], request: BindRequest, state: State) -> BindReply:
     """Detach it, whatever the cluster's profile has become meanwhile."""
-    return _answered(request, lambda: policy.detach(request, state), 'Policy detached.')
+    return _answered(policy, request, lambda: policy.detach(request, state), 'Policy detached.')
 
 
 def failed(request: BindRequest, exc: Rejected) -> BindReply:
@@ -32,11 +33,14 @@ def failed(request: BindRequest, exc: Rejected) -> BindReply:
     return BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes=nodes)
 
 
-def _answered(request: BindRequest, act: Callable[[], Bond], done: str) -> BindReply:
+def _answered(policy: Policy[Any], request: BindRequest, act: Callable[[], Bond], done: str) -> BindReply:
     try:
         bond = act()
     except Rejected as exc:
         return failed(request, exc)
+    except Exception as exc:
+        exc.add_note(f'in {request.policy.spec.type_name}{origin(policy)}')
+        raise
     patch = BindingPatch(request.policy.id, dict(bond.data))
     return BindReply(
         status='OK',

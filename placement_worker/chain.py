@@ -74,7 +74,7 @@ def _ask_all(bound: Sequence[Bound], request: CheckRequest, state: State, clock:
             decisions.append(_decision(one, request, 'FAILED', reason, clock() - started, exc.details))
             break
         except Exception as exc:
-            exc.add_note(f'in {one.binding.spec.type_name}{_origin(one.policy)}')
+            exc.add_note(f'in {one.binding.spec.type_name}{origin(one.policy)}')
             raise
         state = _after(state, outcome)
         warnings += outcome.warnings
@@ -103,7 +103,7 @@ def _reply(
     )
 
 
-def _origin(policy: Policy[Any]) -> str:
+def origin(policy: Policy[Any]) -> str:
     """Where a type comes from that is none of ours."""
     module = type(policy).__module__
     return '' if module.startswith(f'{OURS}.') else f', a plug-in of {module}'
@@ -112,8 +112,8 @@ def _origin(policy: Policy[Any]) -> str:
 def _in_order(bound: Sequence[Bound]) -> list[Bound]:
     """Sort by ascending priority where the dependencies of the types (`Policy.after`) allow it.
 
-    Of the policies whose dependencies have run, the one with the lowest priority runs next; equal ones run in the
-    order of the request. The registry accepts no types that depend on each other in a cycle.
+    Of the policies whose dependencies have run, the one with the lowest priority runs next;
+    equal ones run in the order of the request. The registry accepts no types that depend on each other in a cycle.
     """
     positions: dict[str, list[int]] = {}
     for position, one in enumerate(bound):
@@ -137,7 +137,7 @@ def _in_order(bound: Sequence[Bound]) -> list[Bound]:
 
 
 def _rivals(bound: Sequence[Bound], request: CheckRequest) -> tuple[Bound, Bound] | None:
-    """Return the first two policies of one exclusive type that would both decide; None if there are none."""
+    """Return the first two policies of an exclusive type that would both decide, or None."""
     deciding: dict[str, Bound] = {}
     for one in bound:
         if one.policy.exclusive and one.passes_over(request) is None:

@@ -38,9 +38,11 @@ class PlacementPolicy(app.App):
 
     def configure_logging(self) -> None:
         """As cliff does; what stevedore cannot load comes back to us as an error, so it need not say it as well."""
+        others = list(logging.getLogger().handlers)
         super().configure_logging()
         for handler in logging.getLogger().handlers:
-            handler.addFilter(_is_news)
+            if handler not in others:
+                handler.addFilter(_is_news)
         log_lines.guard()
         if not self.options.debug:
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)
@@ -72,7 +74,7 @@ class PlacementPolicy(app.App):
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Return whether a log record is none of the warnings of a reply, which the commands show themselves."""
+    """Return whether a log record is no warning of a reply, which the commands print."""
     return (record.name, record.levelno) != ('placement_worker.rpc.endpoints', logging.WARNING)
 
 

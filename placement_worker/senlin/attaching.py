@@ -23,7 +23,7 @@ def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
     """
     reply = _bind(PolicyClient.policy_attach, requests.sent_binding(policy, enabled=enabled), cluster)
     if reply.status != 'OK':
-        return False, reply.reason
+        return False, results.failure([policy.name], reply.reason)
     data, name = reply.policy.data, type(policy).__name__
     return True, {**data, name: {**data[name], 'version': policy.VERSION}} if name in data else data
 
@@ -36,7 +36,9 @@ def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
     bound = bindings.ClusterPolicy.get(oslo_context.get_current(), cluster.id, policy.id)
     sent = requests.sent_binding(policy, data=bound.data if bound else None)
     reply = _bind(PolicyClient.policy_detach, sent, cluster)
-    return reply.status == 'OK', reply.reason
+    if reply.status != 'OK':
+        return False, results.failure([policy.name], reply.reason)
+    return True, reply.reason
 
 
 def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
@@ -48,6 +50,8 @@ def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
     except connection.FAILURES as exc:
         patch = BindingPatch(policy.id, policy.data)
         reply = BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes={})
+    for warning in reply.warnings:
+        LOG.warning('Policy %s of cluster %s: %s', policy.name, cluster.id, warning)
     results.write_nodes(context, reply.nodes, cluster.nodes)
     results.write_cluster(context, cluster.id, reply.cluster, cluster)
     LOG.info('Policy %s of cluster %s: %s: %s', policy.name, cluster.id, reply.status, reply.reason)

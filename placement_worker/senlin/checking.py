@@ -14,7 +14,9 @@ from placement_worker.rpc.client import PolicyClient
 from placement_worker.senlin import connection, requests, results
 
 LOG = logging.getLogger(__name__)
-OURS = frozenset(f'senlin.policy.{name}' for name in ('deletion', 'loadbalance', 'region_placement', 'zone_placement'))
+ORDER = tuple(f'senlin.policy.{name}' for name in ('region_placement', 'zone_placement', 'deletion', 'loadbalance'))
+"""The types that the worker decides for, each before the types that depend on it."""
+OURS = frozenset(ORDER)
 PLACEMENT = 'placement'
 
 
@@ -27,10 +29,7 @@ def check(action: Any, cluster_id: str, target: Phase) -> None:
     """
     action.data.update(status=base.CHECK_NONE, reason='')
     waiting: list[Binding] = []
-    for bound in bindings.ClusterPolicy.get_all(
-        action.context, cluster_id, sort='priority', filters={'enabled': True}
-    ):
-        policy = base.Policy.load(action.context, bound.policy_id, project_safe=False)
+    for bound, policy in _in_order(action.context, cluster_id):
         action.inputs['last_op'] = bound.last_op
         if not policy.need_check(target, action):
             continue
@@ -45,6 +44,27 @@ def check(action: Any, cluster_id: str, target: Phase) -> None:
             return
     if _ask(action, cluster_id, target, waiting):
         action.data.update(status=base.CHECK_OK, reason='Completed policy checking.')
+
+
+def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
+    """Return the enabled bindings with their policies by priority, ours in the `ORDER` of types.
+
+    A policy of ours waits for those that it depends on: others in between split no plan.
+    """
+    found = bindings.ClusterPolicy.get_all(context, cluster_id, sort='priority', filters={'enabled': True})
+    pairs = [(bound, base.Policy.load(context, bound.policy_id, project_safe=False)) for bound in found]
+    priorities: dict[str, int] = {}
+    earliest = 0
+    for kind in ORDER:
+        earliest = max([earliest, *(bound.priority for bound, policy in pairs if policy.spec['type'] == kind)])
+        priorities[kind] = earliest
+
+    def position(pair: tuple[Any, Any]) -> tuple[int, int]:
+        bound, policy = pair
+        kind = policy.spec['type']
+        return (priorities[kind], 1 + ORDER.index(kind)) if kind in OURS else (bound.priority, 0)
+
+    return sorted(pairs, key=position)
 
 
 def is_ours(policy: Any) -> bool:
@@ -91,6 +111,8 @@ def _ask(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding
 
 
 def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
+    for warning in reply.warnings:
+        LOG.warning('%s %s of cluster %s: %s', action.action, action.id, cluster_id, warning)
     entity = action.entity
     of_cluster = isinstance(entity, cluster_mod.Cluster)
     results.write_nodes(action.context, reply.nodes, entity.nodes if of_cluster else [entity])
@@ -102,6 +124,5 @@ def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
 
 
 def _fail(action: Any, names: Sequence[str | None], reason: str) -> None:
-    """End the check, in Senlin's words."""
-    listed = ', '.join(f"'{name}'" for name in names)
-    action.data.update(status=base.CHECK_ERROR, reason=f'Failed policy {listed}: {reason}')
+    """End the check."""
+    action.data.update(status=base.CHECK_ERROR, reason=results.failure(names, reason))

@@ -1,6 +1,6 @@
 """What the worker decided, written where Senlin looks for it: its database, and the objects the engine holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
@@ -10,6 +10,15 @@ from senlin.objects import cluster as clusters
 from senlin.objects import node as nodes
 
 from placement_worker.model import ClusterPatch, NodePatch
+
+
+def failure(names: Sequence[str | None], reason: str) -> str:
+    """Return why an action fails, in the words of Senlin's policy check.
+
+    :param names: of the policies that failed.
+    """
+    listed = ', '.join(f"'{name}'" for name in names)
+    return f'Failed policy {listed}: {reason}'
 
 
 def write_action(action: Any, data: Mapping[str, Any]) -> None:

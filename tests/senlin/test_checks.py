@@ -1,6 +1,8 @@
 """Senlin's own `Action.policy_check`, with the worker behind it; results are read back from Senlin's database."""
 
 import collections
+import logging
+import re
 
 import eventlet
 import msgspec
@@ -18,7 +20,8 @@ pytestmark = pytest.mark.usefixtures('worker')
 def asked(worker, action):
     """How often the worker was asked about an action, by the id of the user's request in its log."""
     lines = worker.log.read_text().splitlines()
-    return sum(action.context.request_id in line and ' of cluster ' in line for line in lines)
+    decided = re.compile(r' of cluster \S+: (OK|ERROR) in ')
+    return sum(action.context.request_id in line and bool(decided.search(line)) for line in lines)
 
 
 def set_priority(cluster, policy, priority):
@@ -178,7 +181,7 @@ def test_a_single_node_that_is_deleted_is_its_own_victim():
     [(consts.CAUSE_RPC, True), (consts.CAUSE_DERIVED_LCH, True), (consts.CAUSE_DERIVED, False)],
 )
 def test_cause_of_a_node_action_says_whether_policies_decide(cause, is_decided):
-    """The engine's cause reaches the worker, which leaves alone what is derived from an action of the cluster."""
+    """The worker leaves alone a node action that the engine derived from an action of the cluster."""
     cluster = engine.add_cluster('az1', 'az1')
     engine.bound(cluster, ('victims', deletion()))
 
@@ -219,6 +222,54 @@ def test_a_policy_of_somebody_else_between_ours_makes_two_calls(worker):
 
     assert placements(data) == [{'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}]
     assert (asked(worker, grown), asked(worker, shrunk)) == (2, 1)
+
+
+def test_order_of_our_policies_is_that_of_their_types_around_a_policy_of_somebody_else(worker):
+    """Zones are planned after regions although another policy's priority lies between theirs."""
+    cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}])
+    policies = ('zones', zones('az1', 'az2')), ('affinity', affinity()), ('regions', regions('RegionOne'))
+    made = engine.bound(cluster, *policies)
+    for name, priority in (('zones', 100), ('affinity', 250), ('regions', 400)):
+        set_priority(cluster, made[name], priority)
+    action = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=1)
+
+    data = engine.checked(action)
+
+    assert data['creation']['places'] == [{'region_name': 'RegionOne', 'zone': 'az2', 'count': 1}]
+    assert asked(worker, action) == 1
+
+
+def test_two_policies_of_one_type_fail_the_check_which_names_both():
+    """Two versions of one type are found although another policy lies between them."""
+    cluster = engine.add_cluster('az1', 'az1')
+    older = {**deletion(), 'version': '1.0'}
+    made = engine.bound(cluster, ('old', older), ('affinity', affinity()), ('new', deletion()))
+    for name, priority in (('old', 100), ('affinity', 200), ('new', 300)):
+        set_priority(cluster, made[name], priority)
+
+    data = engine.check(cluster, consts.CLUSTER_RESIZE, adjustment_type='EXACT_CAPACITY', number=1)
+
+    assert data['status'] == 'ERROR'
+    assert data['reason'] == (
+        "Failed policy 'old', 'new': Policies old and new are both of type senlin.policy.deletion: disable or "
+        'detach one.'
+    )
+
+
+def test_warnings_of_the_worker_are_in_the_log_of_senlin(caplog):
+    """Senlin's log has the warnings of attaching and of checks at WARNING."""
+    cluster = engine.add_cluster('az1')
+
+    engine.bound(cluster, ('zones', zones('az1', 'nowhere')))
+    engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
+
+    warned = [text for name, level, text in caplog.record_tuples if level == logging.WARNING and 'placement' in name]
+    unknown = 'The cloud does not know availability zone "nowhere"'
+    assert warned[0] == f'Policy zones of cluster {cluster.id}: {unknown}'
+    assert [text.rpartition(f'{cluster.id}: ')[2] for text in warned[1:]] == [
+        'The action removes the only node of the cluster',
+        unknown,
+    ]
 
 
 def test_a_policy_of_somebody_else_that_fails_stops_the_check_before_ours(worker):

@@ -73,7 +73,8 @@ def test_a_policy_that_cannot_be_attached_is_not_bound_and_leaves_nothing():
 
     _, done, reason = engine.attach(cluster, 'lb', spec)
 
-    assert (done, reason) == (False, 'The cloud has no subnet nowhere, which the pool is of.')
+    assert not done
+    assert reason == "Failed policy 'lb': The cloud has no subnet nowhere, which the pool is of."
     assert cloud.load_balancers() == before
     assert loaded(cluster).policies == []
 

@@ -16,6 +16,8 @@ from placement_worker import actions, errors
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from placement_worker.model import Credentials
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.outbox import ended_payload, started_payload
 from tests.malformed import GOOD, TABLE
@@ -448,3 +450,22 @@ def test_an_attachment_that_comes_too_late_or_is_not_well_formed_does_nothing(en
     with pytest.raises(InvalidSpec, match=r'at `\$\.policy\.spec\.properties'):
         endpoints.policy_attach({'cluster': GOOD['cluster'], 'policy': zone_policy(('a', -1))}, 'req-1')
     assert outbox.sent[-1][:2] == ('policy_attach.error', 'InvalidSpec')
+
+
+@pytest.mark.parametrize('method', ['policy_attach', 'policy_detach'])
+def test_fault_of_a_policy_that_is_attached_or_detached_names_its_type(method):
+    """The error of a policy that fails by mistake names its type, as at a check."""
+
+    class Broken(Deletion):
+        def attach(self, request, state):
+            raise KeyError('zone')
+
+        detach = attach
+
+    endpoints = Endpoints(CLOUD, Registry([('senlin.policy.deletion-1.1', Broken)]))
+
+    with pytest.raises(KeyError) as raised:
+        getattr(endpoints, method)({'cluster': GOOD['cluster'], 'policy': deletion_policy()})
+
+    told = f"KeyError: 'zone' (in senlin.policy.deletion-1.1, a plug-in of {__name__})"
+    assert errors.fault(raised.value) == told
