@@ -65,7 +65,7 @@ class TypeList(Command):
                 {
                     'name': one.name,
                     'priority': one.priority,
-                    'support': '\n'.join(_support(one)),
+                    'support': list(_support(one)),
                     'profile types': ', '.join(one.profile_types or ['ANY']),
                     'triggers': [f'{trigger.phase} {trigger.action}' for trigger in one.triggers],
                 }

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, structs
 from placement_worker import actions
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.snapshot import Location
-from placement_worker.errors import NoUsablePlace
+from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal_in_groups
@@ -93,7 +93,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         if regions is not None:
             shares = self._plan_in_regions(regions, size, nodes, state)
             outcome = self._applied(request, state, size, shares, regions=regions, places=_places(shares))
-            return replace(outcome, warnings=self._unknown(regions, state))
+            return replace(outcome, warnings=self._unknown_in(regions, state))
         region, beside = _alone(request, state, nodes)
         groups = placement.in_groups(size, beside, state.cloud.zones_of)
         plan = self._plan(region, size, groups, state)
@@ -121,10 +121,16 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             missing = [name for name in missing if not known.get(name)]
         placement.refuse_unusable('availability zone', missing)
 
-    def _unknown(self, regions: Collection[str | None], state: State) -> tuple[str, ...]:
+    def _unknown_in(self, regions: Collection[str], state: State) -> tuple[str, ...]:
         """Return a warning of zones unknown to these regions, unless other regions may know them."""
-        if None not in regions and not set(regions) >= set(state.cloud.regions):
+        try:
+            others = set(state.cloud.regions) - set(regions)
+        except CloudUnavailable:  # nobody but this warning needs the answer
             return ()
+        return () if others else self._unknown(regions, state)
+
+    def _unknown(self, regions: Collection[str | None], state: State) -> tuple[str, ...]:
+        """Return a warning of zones that none of these regions knows."""
         known = {name for region in regions for name in state.cloud.zones(region)}
         missing = [zone.name for zone in self.properties.zones if zone.name not in known]
         return names.unknown('availability zone', missing)

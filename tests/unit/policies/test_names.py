@@ -170,3 +170,21 @@ def test_check_with_unknown_names_warns_of_them(check, action, policies, warning
     reply = check(request(action, policies, members, inputs={'count': 2}), regions=REGIONS)
 
     assert (reply['action']['data']['status'], reply['warnings']) == ('OK', warnings)
+
+
+def test_check_of_zones_in_the_region_of_the_profile_warns_of_those_unknown_there(check):
+    """Zone placement alone warns of zones that the region of the cluster's profile does not know."""
+    profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R2'}}}
+    asked = request(SCALE_OUT, [zone_policy('a', 'b')], [], profile=profile)
+
+    assert check(asked, regions=REGIONS)['warnings'] == ['The cloud does not know availability zone "a"']
+
+
+def test_check_with_regions_of_another_policy_needs_no_keystone(registry):
+    """A check whose regions another policy planned is decided, without the warning, while Keystone is away."""
+    data = {'creation': {'count': 1, 'regions': {'R1': 1}}}
+    asked = request(SCALE_OUT, [zone_policy('a', 'x')], [], data=data)
+
+    reply = Endpoints(Partial(('regions',)), registry).policy_check(asked)
+
+    assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])
