@@ -7,10 +7,12 @@ import kombu.compression
 import kombu.serialization
 from kombu.utils import json
 
-from placement_worker import codec, duplicates
+from placement_worker import codec, duplicates, garbage
 
 ENVELOPE = 4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
 AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
+
+LARGE_BYTES = 4 * 2**20  # what is left of a smaller body is not worth a look
 
 
 def guard(max_request_bytes: Callable[[], int]) -> None:
@@ -34,6 +36,8 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
         most = ENVELOPE * max_request_bytes() + AROUND_BYTES
         if len(body) > most:
             raise ValueError(f'Expected a message of at most {most} bytes, got {len(body)}')
+        if len(body) > LARGE_BYTES:
+            garbage.release_later()
         read = json.loads(body)
         message = read.get('oslo.message') if isinstance(read, dict) else None
         if isinstance(message, str) and len(message) <= codec.SECOND_DECODE_BYTES:

@@ -1,6 +1,7 @@
 """Bad bytes on the queue: the worker lives, keeps nothing, and answers the next request."""
 
 import json
+import re
 import time
 import uuid
 import zlib
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from placement_worker.rpc import EXCHANGE
+from tests import hostile
 from tests.functional.conftest import amqp
 from tests.functional.engine import slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH
@@ -267,3 +269,47 @@ def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
 
     assert answer_s(client) < 15
     assert answer_s(client) < 1
+
+
+def test_large_bodies_of_integers_leave_the_memory_as_it_was(start_worker):
+    """After bodies of 10 million integers, wherever they stand, a worker has at most 50 MiB more than before."""
+    worker = start_worker(CLOUD, environment=PYTHONPATH)
+    integers = ','.join(str(i % 100_000) for i in range(10_000_000))
+    with closing(worker.client(timeout_s=120)) as client:
+        use_all_threads(client)
+        before = memory(worker)
+        for request in (f'[{integers}]', json.dumps({**GOOD, 'x': 0})[:-2] + f'[{integers}]}}'):
+            for place in ('args', '_context_x'):
+                call = {**CALL, 'args': {'request': 0}, place: {'request': 0}}
+                message = json.dumps(call).replace('{"request": 0}', f'{{"request": {request}}}')
+                publish(worker, [('', enveloped(message).encode(), {})])
+                answer_s(client)
+        deadline = time.monotonic() + 90
+        while memory(worker) > before + 50 and time.monotonic() < deadline:
+            time.sleep(0.5)
+
+        assert memory(worker) <= before + 50
+
+
+def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start_worker):
+    """No field of a message or a request puts a control character or a forged line into the log file."""
+    worker = start_worker(CLOUD, environment=PYTHONPATH)
+    calls = [{**CALL, 'args': {'request': asked}} for _, asked in hostile.requests()]
+    calls += [{**CALL, 'args': {'request': json.dumps(asked)}} for _, asked in hostile.requests()]
+    calls += [
+        {**CALL, name: hostile.TEXT}
+        for name in ('method', 'version', 'namespace', 'args', '_msg_id', '_reply_q', '_context_request_id')
+    ]
+    calls += [{**CALL, '_unique_id': hostile.TEXT}] * 2 + [{**CALL, 'args': {hostile.TEXT: 1}}]
+    messages = [('', enveloped(call).encode(), {}) for call in calls]
+    messages += [('', hostile.TEXT.encode(), {}), ('', enveloped(hostile.TEXT).encode(), {})]
+    with closing(worker.client()) as client:
+        publish(worker, messages)
+        answer_s(client)
+
+    written = worker.log.read_bytes().decode()
+
+    assert hostile.raw(written) == []
+    assert 'evil' in written
+    stamped = re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ [A-Z]+ ')
+    assert [line for line in written.splitlines() if not stamped.match(line)] == []
