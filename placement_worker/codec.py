@@ -7,8 +7,8 @@ is done up to `SECOND_DECODE_BYTES`: a large request must not cost more than a s
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator
-from types import NoneType
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+from types import UnionType
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -167,7 +167,7 @@ def _with_keys(value: Any, what: str, path: str, kind: Any) -> str:
     first, *rest = path.split(_INSIDE_MAP)
     value, kind, named = _value_at(value, first), _hint_at(kind, first), first
     for i, part in enumerate(rest):
-        inside, (_, kind) = '$' + _INSIDE_MAP.join(rest[i:]), get_args(kind)
+        inside, kind = '$' + _INSIDE_MAP.join(rest[i:]), get_args(_arm(kind, dict))[1]
         key, found = next(pair for pair in value.items() if _error(pair[1], kind) == (what, inside))
         value, kind, named = _value_at(found, part), _hint_at(kind, part), f'{named}.{_shown(key)}{part}'
     return named
@@ -183,19 +183,21 @@ def _error(value: object, kind: Any) -> tuple[str, str] | None:
 
 
 def _hint_at(kind: Any, path: str) -> Any:
-    """Return the type hint of what a path leads to, without `Annotated` and `None`."""
+    """Return the type hint of what a path leads to."""
     for step in _STEP.finditer(path):
         if step['index']:
-            kind = get_args(kind)[0]
+            kind = get_args(_arm(kind, (list, tuple)))[0]
         else:
-            names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
-            kind = get_type_hints(kind)[names[step['key']]]
-        kind = next((one for one in get_args(kind) if one is not NoneType), kind) if _is_optional(kind) else kind
+            struct = _arm(kind, msgspec.Struct)
+            names = dict(zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True))
+            kind = get_type_hints(struct)[names[step['key']]]
     return kind
 
 
-def _is_optional(kind: Any) -> bool:
-    return NoneType in get_args(kind)
+def _arm(kind: Any, wanted: type | tuple[type, ...]) -> Any:
+    """Return the one of a union's types that is of this kind."""
+    arms = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    return next(arm for arm in arms if issubclass(get_origin(arm) or arm, wanted))
 
 
 def _completed(what: str, decoded: Any, expected: inspect.Type, path: str) -> str:

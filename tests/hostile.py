@@ -44,7 +44,7 @@ _PATHS = (
     'credentials.trust_id', 'reply_to.exchange', 'reply_to.topic', 'reply_to.method', f'reply_to.{TEXT}',
 )  # fmt: skip
 FIELDS = {path.replace(TEXT, '(key)'): path for path in _PATHS}
-"""What a test calls a field -> its path, with `TEXT` where a key is hostile."""
+"""Name of a field in tests -> its path, with `TEXT` where a key is hostile."""
 
 
 def requests() -> Iterator[tuple[str, Json]]:

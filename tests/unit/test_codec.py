@@ -86,7 +86,7 @@ def test_decode_with_a_wrong_value_in_one_of_many_maps_names_its_key():
 
 
 def test_decode_with_a_key_of_a_map_that_looks_like_a_path_names_it():
-    """A hostile key misleads nobody about the place."""
+    """A hostile key does not change the place that an error names."""
     odd = node(1, details={'addresses': {'a.b[0]': [], '[...]': [{'addr': 1, 'version': 4}]}})
 
     with pytest.raises(errors.InvalidRequest, match=r'addresses\.\[\.\.\.\]\[0\]\.addr'):
@@ -94,7 +94,7 @@ def test_decode_with_a_key_of_a_map_that_looks_like_a_path_names_it():
 
 
 def test_spec_with_a_long_unknown_property_has_a_short_error(endpoints):
-    """What an error repeats of a request is bounded."""
+    """An error repeats a bounded part of a request."""
     asked = changed(GOOD, lambda asked: asked['policies'][0]['spec']['properties'].update({'x' * 10_000: 1}))
 
     with pytest.raises(errors.InvalidSpec) as raised:
@@ -124,7 +124,7 @@ def test_kinds_with_a_million_unknown_keys_names_the_first_at_the_cost_of_counti
     ],
 )
 def test_check_with_a_key_twice_is_refused_with_key_and_place(endpoints, text, said):
-    """A caller that sends a key twice hears of it, whichever value it meant."""
+    """A caller that sends a key twice gets an error, whichever value it meant."""
     with pytest.raises(errors.InvalidRequest, match=said):
         endpoints.policy_check(text)
 

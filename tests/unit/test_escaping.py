@@ -85,7 +85,7 @@ def test_paint_with_an_escape_sequence_in_the_text_leaves_only_its_own():
 
 
 def test_error_with_hostile_text_is_one_printable_line():
-    """Whoever shows an error of this package shows no control characters."""
+    """An error of this package holds no control characters."""
     assert hostile.raw(str(errors.InvalidRequest(hostile.TEXT))) == []
 
 
@@ -119,7 +119,7 @@ def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(wr
 
 
 def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(written):
-    """What oslo.log adds about the current exception is escaped, too."""
+    """The summary that oslo.log adds about the current exception is escaped, too."""
 
     def fail(logger):
         try:
@@ -202,7 +202,7 @@ def test_commands_with_a_hostile_field_print_no_control_characters(program, name
 
 
 def test_a_command_that_does_not_exist_is_shown_escaped(program):
-    """What stands on the command line is printed without effect."""
+    """An unknown command is printed without effect."""
     _, out, err = program('\x1b[2Jevil')
 
     assert hostile.raw(out + err) == []
