@@ -16,8 +16,6 @@ DEFAULTS = {
     # Queues that survive a restart of the broker; both sides must say the same, or the broker refuses one.
     'rabbit_quorum_queue': 'true',
     'rabbit_transient_quorum_queue': 'true',
-    # A caller that is gone may hold the thread that replies to it for so long, in seconds; the driver says 60.
-    'kombu_missing_consumer_retry_timeout': '10',
     # The worker puts aside what comes again and again; the broker, which would drop it, has to wait for longer.
     'rabbit_quorum_delivery_limit': '100',
     # A silent connection is lost after two of these, in seconds; the driver says 60. RabbitMQ advises 5 to 20:
@@ -103,12 +101,13 @@ def probe(conf: cfg.ConfigOpts, target: Any) -> None:
         open_connection(conf, target).close()
 
 
-def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
+def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connection:
     """A connection of our own, beside those of oslo.messaging, to the first host that answers.
 
     What is published on it is confirmed by the broker.
 
     :param target: as for `probe`.
+    :param more: options of py-amqp's connection, e.g. `read_timeout`.
     :raises BrokerUnreachable: none of the hosts does.
     :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
     :raises ConfigurationError: the URL names no host, or a file that TLS needs cannot be used.
@@ -128,7 +127,7 @@ def open_connection(conf: cfg.ConfigOpts, target: Any) -> Connection:
             ssl=_tls(options, host.hostname),
             login_method=options['rabbit_login_method'],
             connect_timeout=CONNECT_TIMEOUT_S,
-            transport_options={'confirm_publish': True},
+            transport_options={'confirm_publish': True, **more},
         )
         try:
             connection.ensure_connection(max_retries=1, interval_start=RETRY_S, reraise_as_library_errors=False)
