@@ -1,0 +1,158 @@
+"""Retry replies within bounds, so that neither a destination nor a broker holds the threads of a process.
+
+A destination that refuses a reply, or is missing, may accept it later: a slow engine makes room, a caller declares its
+reply queue again after a failover. A broker that is away must not cost a request: it is delivered again unless it is
+acknowledged. The two causes therefore have bounds of their own.
+"""
+
+import logging
+import math
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+
+import msgspec
+import tenacity
+from amqp import Message
+from tenacity.stop import stop_base
+from tenacity.wait import wait_exponential
+
+from placement_worker.rpc.sender import BrokerAway, DestinationRefused, Sender
+
+LOG = logging.getLogger(__name__)
+WAIT_S, WAIT_MAX_S = 0.1, 1.0
+
+
+class ReplyPending(BaseException):
+    """A reply did not go out, but may later: its request must not be acknowledged.
+
+    No `Exception`, since nothing between the attempt to reply and the server may turn it into an error reply.
+    """
+
+
+class Replies:
+    """The retry policy for the replies of one process."""
+
+    def __init__(
+        self, sender: Sender, stopping: threading.Event, *, slots: int, timeout_s: float, away_s: float
+    ) -> None:
+        """Prepare.
+
+        :param stopping: set when the process stops; ends every wait.
+        :param slots: how many threads may wait at a time for destinations that refuse; a reply beyond that has one
+            attempt, so that the other threads go on serving.
+        :param timeout_s: how long a destination may refuse a reply.
+        :param away_s: how long a reply waits for a broker before its request is given back.
+        """
+        self._sender = sender
+        self._stopping = stopping
+        self._slots = threading.BoundedSemaphore(slots)
+        self._timeout_s = timeout_s
+        self._away_s = away_s
+
+    def send(self, what: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf) -> None:
+        """Publish a reply; the log names one that is given up.
+
+        :param what: names the reply in the log.
+        :param left_s: seconds until the request expires.
+        :raises ReplyPending: the process stops, or the broker is away for too long.
+        """
+        bound = _Bound(self._slots, self._stopping, self._timeout_s, self._away_s, left_s)
+        attempts = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type((DestinationRefused, BrokerAway)),
+            wait=wait_exponential(WAIT_S, WAIT_MAX_S, min=WAIT_S),
+            stop=bound,
+            sleep=tenacity.sleep_using_event(self._stopping),
+            before_sleep=lambda state: _log_first(what, state),
+            reraise=True,
+        )
+        try:
+            attempts(self._sender.publish, message, exchange, routing_key)
+        except (DestinationRefused, BrokerAway) as exc:
+            if not bound.is_expired and (self._stopping.is_set() or isinstance(exc, BrokerAway)):
+                raise ReplyPending(f'{what}: {exc}') from exc
+            LOG.error('Gave up %s after %.1f s: %s%s', what, bound.elapsed_s, exc, bound.note)
+        finally:
+            bound.release()
+
+    def try_once(self, message: Message, exchange: str, routing_key: str) -> None:
+        """Publish what need not arrive, e.g. a heartbeat.
+
+        :raises DestinationRefused: no queue took it.
+        :raises BrokerAway: it was not confirmed.
+        """
+        self._sender.publish(message, exchange, routing_key)
+
+    def close(self) -> None:
+        """Close the connections that no thread uses."""
+        self._sender.close()
+
+
+class _Bound(stop_base):
+    """When to stop retrying one reply."""
+
+    def __init__(
+        self,
+        slots: threading.BoundedSemaphore,
+        stopping: threading.Event,
+        timeout_s: float,
+        away_s: float,
+        left_s: float,
+    ) -> None:
+        self._slots, self._stopping = slots, stopping
+        self._timeout_s, self._away_s, self._left_s = timeout_s, away_s, left_s
+        self._began = time.monotonic()
+        self._refused_at: float | None = None
+        self.note = ''
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the first attempt began."""
+        return time.monotonic() - self._began
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the request has expired."""
+        return self.elapsed_s >= self._left_s
+
+    def __call__(self, state: tenacity.RetryCallState) -> bool:
+        exc = state.outcome.exception() if state.outcome else None
+        if self._stopping.is_set() or self.is_expired:
+            return True
+        if isinstance(exc, DestinationRefused):
+            return exc.for_good or self._has_refused_for_too_long()
+        self.release()
+        return self.elapsed_s >= self._away_s
+
+    def release(self) -> None:
+        """Leave the slot, if this reply has one."""
+        if self._refused_at is not None:
+            self._refused_at = None
+            self._slots.release()
+
+    def _has_refused_for_too_long(self) -> bool:
+        if self._refused_at is None:
+            if not self._slots.acquire(blocking=False):
+                self.note = '; other replies that are refused already occupy half of the threads'
+                return True
+            self._refused_at = time.monotonic()
+        return time.monotonic() - self._refused_at >= self._timeout_s
+
+
+def in_message(envelope: Mapping[str, str]) -> Message:
+    """Return the AMQP message for an envelope of oslo.messaging."""
+    return Message(
+        msgspec.json.encode(envelope), content_type='application/json', content_encoding='utf-8', delivery_mode=2
+    )
+
+
+def cast_of(method: str, **arguments: object) -> Message:
+    """Return a cast in oslo.messaging's wire format 2.0; receivers recognize repetitions by the unique id."""
+    cast = {'method': method, 'args': arguments, '_unique_id': uuid.uuid4().hex}
+    return in_message({'oslo.version': '2.0', 'oslo.message': msgspec.json.encode(cast).decode()})
+
+
+def _log_first(what: str, state: tenacity.RetryCallState) -> None:
+    if state.attempt_number == 1 and state.outcome:
+        LOG.warning('Retrying %s: %s', what, state.outcome.exception())

@@ -1,0 +1,131 @@
+"""The retry policy for replies: what is given up, what is left to be delivered again, and how long threads wait."""
+
+import json
+import math
+import threading
+import time
+
+import pytest
+
+from placement_worker.rpc.replies import Replies, ReplyPending, cast_of
+from placement_worker.rpc.sender import BrokerAway, DestinationRefused
+
+REFUSED, AWAY = DestinationRefused('full'), BrokerAway('gone')
+
+
+class Sender:
+    """Raises what it is given, one by one, and the last one from then on."""
+
+    def __init__(self, *outcomes):
+        self._outcomes = list(outcomes)
+        self.attempts = 0
+
+    def publish(self, message, exchange, routing_key):
+        self.attempts += 1
+        outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+        if outcome is not None:
+            raise outcome
+
+
+@pytest.fixture
+def stopping():
+    return threading.Event()
+
+
+@pytest.fixture
+def send(stopping):
+    """Send a reply through a sender; the bounds can be set."""
+
+    def sending(sender, left_s=math.inf, **bounds):
+        replies = Replies(sender, stopping, **{'slots': 4, 'timeout_s': 0.3, 'away_s': 0.6, **bounds})
+        replies.send('the reply', cast_of('m'), 'e', 't', left_s)
+
+    return sending
+
+
+def test_send_to_a_destination_that_accepts_later_delivers_the_reply(send, caplog):
+    """A reply that is refused, or meets an absent broker, is sent again until it is accepted."""
+    sender = Sender(REFUSED, AWAY, REFUSED, None)
+
+    send(sender)
+
+    assert sender.attempts == 4
+    assert 'Gave up' not in caplog.text
+
+
+def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(send, caplog):
+    """A reply is given up, not left, when its destination refuses it for too long."""
+    began = time.monotonic()
+
+    send(Sender(REFUSED))
+
+    assert time.monotonic() - began >= 0.3
+    assert 'Gave up the reply after 0.' in caplog.text
+    assert caplog.text.rstrip().endswith('full')
+
+
+def test_send_to_a_destination_that_refuses_for_good_has_one_attempt(send, caplog):
+    """A missing permission does not come about by waiting."""
+    sender = Sender(DestinationRefused('403', for_good=True))
+
+    send(sender, timeout_s=60)
+
+    assert sender.attempts == 1
+    assert 'Gave up the reply after 0.0 s: 403' in caplog.text
+
+
+@pytest.mark.parametrize('outcome', [REFUSED, AWAY])
+def test_send_of_a_reply_whose_request_expires_gives_up(send, caplog, outcome):
+    """The reply to an expired request is given up, whichever the cause of the delay."""
+    send(Sender(outcome), left_s=0.2, timeout_s=60, away_s=60)
+
+    assert 'Gave up the reply after 0.' in caplog.text
+
+
+def test_send_to_a_broker_that_stays_away_leaves_the_reply_pending(send, caplog):
+    """A request whose reply met no broker is never given up before it expires."""
+    with pytest.raises(ReplyPending):
+        send(Sender(AWAY))
+
+    assert 'Gave up' not in caplog.text
+
+
+@pytest.mark.parametrize('outcome', [REFUSED, AWAY])
+def test_send_while_the_process_stops_leaves_the_reply_pending(send, stopping, outcome):
+    """A stop ends every wait, and leaves the request to another worker."""
+    threading.Timer(0.2, stopping.set).start()
+    began = time.monotonic()
+
+    with pytest.raises(ReplyPending):
+        send(Sender(outcome), timeout_s=60, away_s=60)
+
+    assert time.monotonic() - began < 30
+
+
+def test_send_beyond_the_slots_has_one_attempt_and_the_slot_is_free_again(stopping, caplog):
+    """At most `slots` threads wait for destinations that refuse; the wait of one ends with it."""
+    sender = Sender(REFUSED)
+    replies = Replies(sender, stopping, slots=1, timeout_s=0.5, away_s=60)
+    waiting = threading.Thread(target=replies.send, args=('the first', cast_of('m'), 'e', 't'))
+    waiting.start()
+    while sender.attempts < 2:
+        time.sleep(0.01)
+
+    replies.send('the second', cast_of('m'), 'e', 't')
+    assert 'Gave up the second after 0.0 s: full; other replies' in caplog.text
+    waiting.join()
+    before = sender.attempts
+    replies.send('the third', cast_of('m'), 'e', 't')
+
+    assert sender.attempts > before + 1
+
+
+def test_cast_of_a_method_is_an_envelope_of_oslo_messaging():
+    """A reply is a cast as any server of oslo.messaging reads it."""
+    message = cast_of('policy_checked', request_id='r1', reply={'a': 1})
+
+    envelope = json.loads(message.body)
+    cast = json.loads(envelope['oslo.message'])
+    assert envelope['oslo.version'] == '2.0'
+    assert len(cast.pop('_unique_id')) == 32
+    assert cast == {'method': 'policy_checked', 'args': {'request_id': 'r1', 'reply': {'a': 1}}}
