@@ -156,12 +156,17 @@ class Credentials(Wire, frozen=True):
         return 'Credentials(trust_id=***)' if self.trust_id else 'Credentials()'
 
 
+BusName = Annotated[str, Meta(pattern=r'^[A-Za-z0-9_.:-]*\Z', max_length=255)]
+"""A name on the bus: the characters that AMQP 0-9-1 allows in names of exchanges and queues, and no wildcards."""
+MethodName = Annotated[str, Meta(pattern=r'^[A-Za-z_][A-Za-z0-9_]*\Z', max_length=255)]
+
+
 class ReplyTo(Wire, frozen=True):
     """Where the reply of a cast goes."""
 
-    exchange: str
-    topic: str
-    method: str
+    exchange: BusName
+    topic: Annotated[BusName, Meta(min_length=1)]
+    method: MethodName
 
 
 class CheckRequest(Wire, frozen=True):

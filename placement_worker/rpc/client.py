@@ -94,7 +94,7 @@ class PolicyClient(Caller):
 
         :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is away.
         """
-        to = reply_to if reply_to is None or isinstance(reply_to, ReplyTo) else codec.decode(reply_to, ReplyTo)
+        to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
         asked = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
         self._reach()
         self._deliver('cast', 'policy_check', asked, context or {})

@@ -44,7 +44,7 @@ CLOUD = {
     'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private'}},
 }
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
-SECRETS = ('trust-9', 'pw-1', 'pw-2', 'pw-3', 'pw-4', 'user-data-5', 'token-6')
+SECRETS = ('trust-9', 'pw-1', 'pw-2', 'pw-3', 'pw_4', 'user-data-5', 'token-6')
 
 
 @pytest.fixture
@@ -345,7 +345,7 @@ def test_no_secret_reaches_the_log_and_the_decision_is_the_same_without_them(dec
     url = 'https://user:pw-1@host/'
     asked = shrinking(data={'admin_password': 'pw-2', 'auth': {'X-Auth-Token': 'token-6', 'user_data': 'user-data-5'}})
     asked['credentials'] = {'trust_id': 'trust-9'}
-    asked['reply_to'] = {'exchange': 'e', 'topic': 't', 'method': 'pw-4'}
+    asked['reply_to'] = {'exchange': 'e', 'topic': 't', 'method': 'pw_4'}
     asked['cluster']['profile']['properties'] = {'admin_pass': 'pw-3', 'user_data': 'user-data-5'}
     hooks = {'type': 'webhook', 'timeout': 1, 'params': {'url': url}}
     asked['policies'][2]['spec']['properties']['hooks'] = hooks
