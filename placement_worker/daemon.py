@@ -32,10 +32,13 @@ from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing, transport
 from placement_worker.rpc.decision_log import DecisionLog, Forgetful, Recorder
+from placement_worker.rpc.destinations import Destinations
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.late_ack import LateAckServer
 from placement_worker.rpc.log_file import LogFile
 from placement_worker.rpc.publisher import Publisher
+from placement_worker.rpc.replies import Replies
+from placement_worker.rpc.sender import Sender
 
 PROGRAM = 'placement-worker'
 BROKER_WAIT_MAX_S = 10
@@ -70,12 +73,16 @@ class Worker(cotyledon.Service):
         observer = sharing.begin(worker_id)
         queues = server.queues(conf)
         self._transports = [_connect(conf, queue.threads) for queue in queues]
+        self._stopping = threading.Event()
+        replies = _replies(conf, self._stopping)
+        self._publisher = Publisher(conf, replies)
         endpoints = Endpoints(
             observed.Clouds(clouds, observer),
             registry,
-            Publisher(conf, self._transports[0]),
+            self._publisher,
             observer,
             recorder=recorder,
+            destinations=_destinations(conf),
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
             driving=lambda: _driving(conf.load_balancer, observer),
         )
@@ -83,7 +90,11 @@ class Worker(cotyledon.Service):
         self._servers = [
             (
                 server.create(
-                    conf, connection, queue.topic, endpoints, _server_class(conf, queue, observer, aside, endpoints)
+                    conf,
+                    connection,
+                    queue.topic,
+                    endpoints,
+                    _server_class(conf, queue, observer, aside, endpoints, replies),
                 ),
                 queue.threads,
             )
@@ -105,8 +116,10 @@ class Worker(cotyledon.Service):
 
     def terminate(self) -> None:
         """Take no more requests, give back those that wait, and answer those in work."""
+        self._stopping.set()
         with ThreadPoolExecutor(len(self._servers)) as stopping:
             list(stopping.map(_stop, [one for one, _ in self._servers]))
+        self._publisher.close()
         _close(self._transports)
         self._publish()  # or what was in work at the last turn would grow old in a process that has ended
 
@@ -157,12 +170,36 @@ def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
     return transport.connect(conf, transport.address(conf, rabbit_qos_prefetch_count=threads))
 
 
+def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> Replies:
+    """Return the retry policy for replies, with connections of its own."""
+    sender = Sender(functools.partial(transport.open_connection, conf, transport.address(conf)), stopping)
+    worker = conf.worker
+    return Replies(
+        sender,
+        stopping,
+        slots=max(1, worker.threads // 2),
+        timeout_s=worker.reply_timeout_s,
+        away_s=worker.engine_timeout_s,
+    )
+
+
+def _destinations(conf: cfg.ConfigOpts) -> Destinations:
+    """Return where replies to casts may go."""
+    return Destinations(
+        conf.worker.reply_to_allowed,
+        exchange=transport.exchange(conf),
+        queues=[conf.worker.topic + parking.SUSPECTS, conf.worker.topic + parking.PARKED],
+        notification_topics=conf.oslo_messaging_notifications.topics,
+    )
+
+
 def _server_class(
     conf: cfg.ConfigOpts,
     queue: server.Queue,
     observer: Observer,
     putting_aside: AbstractContextManager[Any],
     endpoints: Endpoints,
+    replies: Replies,
 ) -> Callable[..., Any]:
     """The server for a queue, which knows where to put what it cannot finish."""
     address = transport.address(conf)
@@ -179,6 +216,7 @@ def _server_class(
         traffic=observer.traffic(queue.topic),
         putting_aside=putting_aside,
         tell_parked=functools.partial(server.tell_parked, endpoints),
+        replies=replies,
     )
 
 

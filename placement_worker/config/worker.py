@@ -3,7 +3,7 @@
 import os
 import socket
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from placement_worker.rpc import SLOW_TOPIC, TOPIC
 from placement_worker.rpc.endpoints import Limits
@@ -91,6 +91,25 @@ OPTIONS = [
         min=1,
         help='How long, in seconds, a request may be in work in a worker that counts as alive; requests that wait do '
         'not count. It has to be more than engine_timeout_s.',
+    ),
+    cfg.FloatOpt(
+        'reply_timeout_s',
+        default=10,
+        min=0.1,
+        help='How long, in seconds, a reply is retried if its destination rejects it or is missing; never longer than '
+        'until the request expires. After that the reply is dropped, which the log reports, and the request is '
+        'acknowledged. An engine that loses its node of RabbitMQ is back within 2 to 9 s. At most half of the threads '
+        'wait this way; further replies have one attempt. A broker that is away is another matter: replies wait for '
+        'it for engine_timeout_s, and then their requests are delivered again.',
+    ),
+    cfg.ListOpt(
+        'reply_to_allowed',
+        default=[],
+        item_type=types.String(regex=r'^[A-Za-z0-9_.:*?-]+(/[A-Za-z0-9_.:*?-]+)?$'),
+        help='Where reply_to of a cast may send the reply, as patterns EXCHANGE or EXCHANGE/TOPIC, e.g. engine or '
+        'engine/replies. An asterisk stands for any characters, and a question mark for one. Empty: all exchanges and '
+        'topics but those that are always refused. Those are the default exchange, exchanges that begin with amq., '
+        'control_exchange, the notification topics, and the queues of requests that crash workers.',
     ),
     cfg.StrOpt(
         'liveness_file',

@@ -50,6 +50,7 @@ from placement_worker.observing import Nobody, Observer
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Forgetful, Method, Record, Recorder
+from placement_worker.rpc.destinations import Destinations
 from placement_worker.rpc.outbox import Outbox, Silent
 
 LOG = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class _Addressed(msgspec.Struct, frozen=True):
     """Of a request who wants the reply; the rest is not looked at, for it may be what nobody could finish."""
 
     reply_to: ReplyTo | None = None
+    expires_at: datetime.datetime | None = None
 
 
 def _now() -> datetime.datetime:
@@ -88,6 +90,7 @@ class Endpoints:
         observer: Observer | None = None,
         *,
         recorder: Recorder | None = None,
+        destinations: Destinations | None = None,
         limits: Callable[[], Limits] = Limits,
         driving: Callable[[], Driving] = Driving,
         now: Callable[[], datetime.datetime] = _now,
@@ -98,6 +101,7 @@ class Endpoints:
         :param outbox: what is sent besides the reply to a call; None for nothing.
         :param observer: hears of what is decided; None for nobody.
         :param recorder: who keeps what is decided; None for nobody.
+        :param destinations: what `reply_to` may name; None for all but the worker's own exchange and queues.
         :param limits: those in force; asked at each request.
         :param driving: how load balancers are driven; asked at each request.
         :param now: the time of day, which requests expire by.
@@ -108,6 +112,7 @@ class Endpoints:
         self._outbox = outbox or Silent()
         self._observer = observer or Nobody()
         self._recorder = recorder or Forgetful()
+        self._destinations = destinations or Destinations()
         self._limits = limits
         self._driving = driving
         self._now = now
@@ -122,25 +127,26 @@ class Endpoints:
         """
         with self._outbox.errors_of('policy_check', request_id), self._errors_of('policy_check'):
             asked = self._decode(request, CheckRequest)
+            if asked.reply_to:
+                self._destinations.check(asked.reply_to)
             try:
                 reply = self._check(asked, request_id)
             except Exception as exc:
-                if asked.reply_to:
-                    self._outbox.reply(asked.reply_to, request_id, codec.encode(error_object(exc), like=request))
+                self._cast_reply(asked, request_id, codec.encode(error_object(exc), like=request))
                 raise
             answer = codec.encode(reply, like=request)
-            if asked.reply_to:
-                self._outbox.reply(asked.reply_to, request_id, answer)
+            self._cast_reply(asked, request_id, answer)
             return answer
 
     def told_elsewhere(self, request: object, request_id: str | None, exc: Exception) -> None:
         """Send an error in place of the reply to a check that nobody decides, to where `reply_to` says."""
         try:
             asked = self._decode(request, _Addressed)
+            if asked.reply_to:
+                self._destinations.check(asked.reply_to)
         except Refused:
             return
-        if asked.reply_to:
-            self._outbox.reply(asked.reply_to, request_id, codec.encode(error_object(exc), like=request))
+        self._cast_reply(asked, request_id, codec.encode(error_object(exc), like=request))
 
     def policy_attach(self, request: object, request_id: str | None = None) -> Any:
         """Attach a policy to a cluster: BindRequest in, BindReply out.
@@ -194,6 +200,10 @@ class Endpoints:
             started_at=self._started_at,
         )
         return codec.encode(capabilities, like=request)
+
+    def _cast_reply(self, request: CheckRequest | _Addressed, request_id: str | None, reply: Any) -> None:
+        if request.reply_to:
+            self._outbox.reply(request.reply_to, request_id, reply, self._left_s(request))
 
     def _check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
         _validate(request)
@@ -295,7 +305,7 @@ class Endpoints:
         """Note under which circumstances something is decided."""
         return self._recorder.begin(request_id, self._now(), self._limits().nodes_per_cluster, self._driving())
 
-    def _left_s(self, request: CheckRequest | BindRequest) -> float:
+    def _left_s(self, request: CheckRequest | BindRequest | _Addressed) -> float:
         """How many seconds the caller still waits."""
         expires_at = request.expires_at
         return math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()

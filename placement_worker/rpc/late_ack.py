@@ -35,6 +35,7 @@ from placement_worker.errors import RequestParked
 from placement_worker.liveness import Pulse
 from placement_worker.observing import Traffic, Unheard
 from placement_worker.rpc.parking import RETRIED, Diversion
+from placement_worker.rpc.replies import Replies, ReplyPending, in_message
 
 LOG = logging.getLogger(__name__)
 POLL_S = 3.0  # the longest wait of the polling thread, a quarter of the heartbeat; operations and deliveries wake it
@@ -44,6 +45,7 @@ RECONNECT_PAUSE_S = 0.5  # between two attempts; doubled at random, so that work
 WARN_DISCONNECTED_S = 30  # the period of warnings while no host of the broker answers
 BIND_S = 10  # the period of binding the queues again, in case the exchange was deleted
 ACKNOWLEDGED_S = 5  # how long to wait until the broker was told that a request was put aside
+REPLY_QUEUES = 'reply_'  # how oslo.messaging names all reply queues
 REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
 
 
@@ -61,6 +63,7 @@ class LateAckServer(rpc_server.RPCServer):
         traffic: Traffic | None = None,
         putting_aside: AbstractContextManager[Any] | None = None,
         tell_parked: Callable[[dict[str, Any], dict[str, Any], RequestParked], None] | None = None,
+        replies: Replies | None = None,
     ) -> None:
         """Wire the server; `functools.partial` gives `get_rpc_server` what it does not know of.
 
@@ -70,6 +73,7 @@ class LateAckServer(rpc_server.RPCServer):
         :param putting_aside: shared by the servers of a process, and held until a request that was put aside is
             acknowledged: if the process met it again before that, and died of it, it would be put aside twice.
         :param tell_parked: tells who else waits, with message and context of a request that is parked; None: nobody.
+        :param replies: sends the replies to calls; None: the driver does, without a bound.
         """
         super().__init__(transport, target, dispatcher, executor)
         self._diversion = diversion
@@ -77,6 +81,7 @@ class LateAckServer(rpc_server.RPCServer):
         self._traffic = traffic or Unheard()
         self._putting_aside = putting_aside or threading.Lock()
         self._tell_parked = tell_parked
+        self._replies = replies
 
     def _create_listener(self) -> Any:
         driver = self.transport._driver
@@ -88,7 +93,7 @@ class LateAckServer(rpc_server.RPCServer):
             )
             return super()._create_listener()
         connection = ListenConnection(driver._get_connection(driver_common.PURPOSE_LISTEN))
-        listener = LateAckListener(driver, connection, traffic=self._traffic)
+        listener = LateAckListener(driver, connection, traffic=self._traffic, replies=self._replies)
         for topic in (self._target.topic, f'{self._target.topic}.{self._target.server}'):
             connection.add_consumer(driver._get_exchange(self._target), topic, listener)
         return base.PollStyleListenerAdapter(listener, batch_size=1, batch_timeout=None)
@@ -108,21 +113,35 @@ class LateAckServer(rpc_server.RPCServer):
             if parked and self._tell_parked:  # not before: whoever dies of looking at it must not park it again
                 try:
                     self._tell_parked(message, context, parked)
-                except Exception:
+                except (Exception, ReplyPending):
                     LOG.exception('Nobody but its caller is told that request %s is parked', request.key)
             return
         if self._diversion and self._diversion.parks:
             with self._putting_aside:
                 pass
+        settle: Callable[[], object] = request.finish
+        try:
+            self._handle(request)
+        except ReplyPending as exc:
+            LOG.warning('Request %s is given back, since its reply did not go out: %s', request.key, exc)
+            settle = request.leave
+        finally:
+            settle()
+
+    def _handle(self, request: 'LateAckRequest') -> None:
+        """Have a request decided, and reply.
+
+        :raises ReplyPending: the reply did not go out, but may later.
+        """
         try:
             if not self._is_served(request.message):
                 request.client_timeout = None  # the dispatcher would send heartbeats for it for ever
-            super()._process_incoming(incoming)
+            super()._process_incoming([request])
+        except ReplyPending:
+            raise
         except BaseException:  # SystemExit from an endpoint, say: it would come back, and end the next worker too
             LOG.exception('A request ended its handler; the caller is told')
             request.reply(failure=sys.exc_info())
-        finally:
-            request.finish()
 
     def _divert(
         self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]
@@ -142,7 +161,8 @@ class LateAckServer(rpc_server.RPCServer):
                 parked = RequestParked(
                     f'The workers that took the request died or gave it up; it is parked in {diversion.queue}.'
                 )
-                request.reply(failure=(RequestParked, parked, None))
+                with contextlib.suppress(ReplyPending):  # it is parked: given back, it would be parked twice
+                    request.reply(failure=(RequestParked, parked, None))
         except Exception:
             LOG.exception('Request %s could not be put aside', request.key)
             request.leave()
@@ -233,6 +253,45 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
     def acknowledge(self) -> None:
         """Not yet: the stock server calls this before it begins."""
+
+    def reply(self, reply: Any = None, failure: Any = None) -> None:
+        """Reply to a call, within the bounds of `Replies`.
+
+        :raises ReplyPending: the reply did not go out, but may later.
+        """
+        if self.listener.replies is None:
+            super().reply(reply, failure)
+        elif self._is_called():
+            message = self._reply_message(reply, failure, ending=True)
+            what = f'the reply to call {self.msg_id!r} (default exchange, reply queue {self.reply_q!r})'
+            self.listener.replies.send(what, message, '', self.reply_q)
+
+    def heartbeat(self) -> None:
+        """Tell the caller that the call is in progress; the dispatcher logs what this raises, and goes on."""
+        if self.listener.replies is None:
+            super().heartbeat()
+        elif self._is_called():
+            self.listener.replies.try_once(self._reply_message(None, None, ending=False), '', self.reply_q)
+
+    def _is_called(self) -> bool:
+        """Return whether there is a caller with a reply queue; no other queue may get a reply from the worker."""
+        if not self.msg_id:
+            return False
+        is_reply_queue = isinstance(self.reply_q, str) and self.reply_q.startswith(REPLY_QUEUES)
+        if not is_reply_queue:
+            LOG.warning(
+                'Dropped the reply to call %r: expected a reply queue named %s..., got %.80r',
+                self.msg_id,
+                REPLY_QUEUES,
+                self.reply_q,
+            )
+        return is_reply_queue
+
+    def _reply_message(self, reply: Any, failure: Any, *, ending: bool) -> Any:
+        told = driver_common.serialize_remote_exception(failure) if failure else None
+        message = {'result': reply, 'failure': told, 'ending': ending, '_msg_id': self.msg_id}
+        amqp._add_unique_id(message)
+        return in_message(driver_common.serialize_msg(message))
 
     def begin(self) -> bool:
         """Start to work on it, unless it was given back meanwhile."""
@@ -420,9 +479,11 @@ class LateAckListener(base.PollStyleListener):
         connection: ListenConnection,
         monotonic: Callable[[], float] = time.monotonic,
         traffic: Traffic | None = None,
+        replies: Replies | None = None,
     ) -> None:
         super().__init__(driver.prefetch_size)
         self.driver = driver
+        self.replies = replies
         self.obsolete_reply_queues = amqpdriver.ObsoleteReplyQueuesCache()
         self._traffic = traffic or Unheard()
         self.in_work = InWork(monotonic, self._traffic)

@@ -23,8 +23,11 @@ class Outbox(Protocol):
     def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
         """It was decided."""
 
-    def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
-        """Cast the reply, in the form of the request, to where it is wanted."""
+    def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
+        """Cast the reply, in the form of the request, to `to`.
+
+        :param left_s: seconds until the request expires.
+        """
 
 
 class Silent:
@@ -40,7 +43,7 @@ class Silent:
     def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
         """As `Outbox.ended`."""
 
-    def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
+    def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
         """As `Outbox.reply`."""
 
 

@@ -1,7 +1,6 @@
 """The worker's outbox on the broker: notifications for auditing, and the replies to casts."""
 
 import contextlib
-import logging
 from collections.abc import Iterator
 from importlib import metadata
 from typing import Any
@@ -12,23 +11,29 @@ from oslo_config import cfg
 from placement_worker import errors
 from placement_worker.model import ReplyTo
 from placement_worker.rpc import transport
+from placement_worker.rpc.notifications import Notifications
 from placement_worker.rpc.outbox import Reply, Request, ended_payload, started_payload
+from placement_worker.rpc.replies import Replies, cast_of
 
 DRIVERS = 'oslo.messaging.notify.drivers'
 """Entry points that can be named as `driver`."""
 SECTION = '[oslo_messaging_notifications]'
-LOG = logging.getLogger(__name__)
 
 
 class Publisher:
     """As `Outbox`. Without a driver in `[oslo_messaging_notifications]` no notification is made or sent."""
 
-    def __init__(self, conf: cfg.ConfigOpts, rpc_transport: Any) -> None:
-        self._rpc_transport = rpc_transport
-        self._notifier = oslo_messaging.Notifier(
+    def __init__(self, conf: cfg.ConfigOpts, replies: Replies) -> None:
+        """Prepare.
+
+        :param replies: sends the replies to casts.
+        """
+        self._replies = replies
+        notifier = oslo_messaging.Notifier(
             _notification_transport(conf), publisher_id=f'placement-worker.{conf.worker.host}'
         )
         self._notifies = not set(conf.oslo_messaging_notifications.driver) <= {'noop'}
+        self._notifications = Notifications(notifier)
 
     @contextlib.contextmanager
     def errors_of(self, method: str, request_id: str | None) -> Iterator[None]:
@@ -39,32 +44,31 @@ class Publisher:
             if self._notifies:
                 told = errors.error_object(exc)['error']
                 payload = {'request_id': request_id, 'class': told['type'], 'message': told['message']}
-                self._notifier.error({}, f'{method}.error', payload)
+                self._notifications.send('error', f'{method}.error', payload)
             raise
 
     def started(self, method: str, request: Request, request_id: str | None) -> None:
         """As `Outbox.started`."""
         if self._notifies:
-            self._notifier.info({}, f'{method}.start', started_payload(request, request_id))
+            self._notifications.send('info', f'{method}.start', started_payload(request, request_id))
 
     def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
         """As `Outbox.ended`."""
         if self._notifies:
-            self._notifier.info({}, f'{method}.end', ended_payload(request, reply, request_id))
+            self._notifications.send('info', f'{method}.end', ended_payload(request, reply, request_id))
 
-    def reply(self, to: ReplyTo, request_id: str | None, reply: Any) -> None:
-        """As `Outbox.reply`: confirmed by the broker, or the log says why nobody gets it."""
-        client = oslo_messaging.get_rpc_client(
-            self._rpc_transport,
-            oslo_messaging.Target(exchange=to.exchange, topic=to.topic),
-            transport_options=oslo_messaging.TransportOptions(at_least_once=True),
-        )
-        try:
-            client.cast({}, to.method, request_id=request_id, reply=reply)
-        except oslo_messaging.MessageUndeliverable:
-            LOG.error('No queue takes the reply to %s: exchange %s, topic %s', request_id, to.exchange, to.topic)
-        except oslo_messaging.MessageDeliveryFailure as exc:  # a broker that is away is waited for; this one says no
-            LOG.error('The broker refuses the reply to %s: %s', request_id, exc)
+    def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
+        """As `Outbox.reply`: confirmed by the broker, or the log names the reply that was given up.
+
+        :raises ReplyPending: the reply did not go out, but may later.
+        """
+        what = f'the reply to request {request_id} (exchange {to.exchange}, topic {to.topic})'
+        self._replies.send(what, cast_of(to.method, request_id=request_id, reply=reply), to.exchange, to.topic, left_s)
+
+    def close(self) -> None:
+        """Close the connections for replies, and report the notifications that are lost."""
+        self._replies.close()
+        self._notifications.close()
 
 
 def check(conf: cfg.ConfigOpts) -> None:

@@ -150,7 +150,11 @@ def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, clie
 def test_a_reply_to_where_the_worker_may_not_write_is_logged_in_a_line_and_the_worker_goes_on(worker, client):
     client.cast_check(GOOD, ReplyTo('foreign', 'replies', 'm'), {'request_id': 'request-3'})
 
-    wait_for(lambda: 'The broker refuses the reply to request-3: ' in worker.log.read_text())
+    wait_for(
+        lambda: (
+            'Gave up the reply to request request-3 (exchange foreign, topic replies) after ' in worker.log.read_text()
+        )
+    )
     assert "access to exchange 'foreign' in vhost 'placement' refused" in worker.log.read_text()
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
@@ -187,6 +191,7 @@ FORBIDDEN_TO_ENGINES = {
 FORBIDDEN_TO_WORKERS = {
     **FORBIDDEN_TO_BOTH,
     'read replies': lambda channel: channel.basic_get(f'reply_{"1" * 32}'),
+    'make the exchange of an engine': lambda channel: channel.exchange_declare('engine', 'topic', auto_delete=False),
     'make a reply queue': lambda channel: channel.queue_declare(f'reply_{"2" * 32}', auto_delete=False),
     'read the replies to casts': lambda channel: channel.basic_get('replies'),
 }

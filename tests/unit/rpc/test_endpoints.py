@@ -16,8 +16,10 @@ from placement_worker import actions, errors
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from placement_worker.model import Credentials
+from placement_worker.observing import Nobody
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
+from placement_worker.rpc import EXCHANGE
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.outbox import ended_payload, started_payload
 from tests.malformed import GOOD, TABLE
@@ -47,7 +49,7 @@ class Recorder:
     def ended(self, method, request, reply, request_id):
         self.sent.append((f'{method}.end', ended_payload(request, reply, request_id)))
 
-    def reply(self, to, request_id, reply):
+    def reply(self, to, request_id, reply, left_s):
         self.sent.append(('reply', to.exchange, to.topic, to.method, request_id, reply))
 
 
@@ -217,6 +219,35 @@ def test_a_reply_goes_also_to_where_it_is_wanted_in_the_form_of_the_request(endp
     answer = endpoints.policy_check(text, 'req-1')
 
     assert outbox.sent[-1] == ('reply', 'engine', 'replies', 'policy_checked', 'req-1', answer)
+
+
+@pytest.mark.parametrize('exchange', ['', 'amq.topic', EXCHANGE])
+def test_check_whose_reply_to_is_forbidden_is_refused_before_it_is_decided(registry, outbox, caplog, exchange):
+    """A request with a forbidden `reply_to` is logged and counted like other refusals, and not answered there."""
+    counted = []
+
+    class Observer(Nobody):
+        def request_failed(self, method, error):
+            counted.append((method, error))
+
+    caplog.set_level('INFO')
+    with pytest.raises(errors.InvalidRequest, match=r'at `\$\.reply_to`$'):
+        Endpoints(CLOUD, registry, outbox, Observer()).policy_check(
+            {**GOOD, 'reply_to': {**TO, 'exchange': exchange}}, 'req-1'
+        )
+
+    assert [event[:2] for event in outbox.sent] == [('policy_check.error', 'InvalidRequest')]
+    assert counted == [('policy_check', 'InvalidRequest')]
+    assert 'policy_check refused: InvalidRequest: ' in caplog.text
+
+
+def test_request_that_is_parked_tells_no_forbidden_target(endpoints, outbox):
+    """The error that stands for a parked request obeys the same rules as a reply."""
+    asked = {**GOOD, 'reply_to': {**TO, 'exchange': EXCHANGE}}
+
+    endpoints.told_elsewhere(asked, 'req-1', errors.RequestParked('It is parked.'))
+
+    assert outbox.sent == []
 
 
 def test_who_waits_for_a_reply_elsewhere_is_told_of_an_error(endpoints, outbox):

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import json
 import logging
 import socket
 import threading
@@ -23,6 +24,7 @@ from placement_worker.rpc import late_ack
 from placement_worker.rpc.endpoints import Endpoints
 from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, LateAckServer, ListenConnection, pulse
 from placement_worker.rpc.parking import RETRIED, Diversion
+from placement_worker.rpc.replies import ReplyPending
 from placement_worker.rpc.server import AccessPolicy, ContextSerializer, ExposedEndpoints
 
 
@@ -315,6 +317,77 @@ def test_with_rpc_ping_enabled_a_ping_is_answered_and_an_unknown_method_refused(
     assert delivery.settled == ['acknowledged']
     assert heard in repr(replies)
     assert request.client_timeout == heartbeats
+
+
+class Sent:
+    """Collects replies, or raises."""
+
+    def __init__(self, raising=None):
+        self.replies = []
+        self._raising = raising
+
+    def send(self, what, message, exchange, routing_key):
+        if self._raising:
+            raise self._raising
+        self.replies.append((exchange, routing_key, json.loads(json.loads(message.body)['oslo.message'])))
+
+
+CALL = {'method': 'get_capabilities', 'args': {'request': {}}, '_msg_id': 'm1', '_reply_q': 'reply_1'}
+
+
+@pytest.fixture
+def answer(connection):
+    """Have a worker's server handle a call; gives the delivery and the listener."""
+    cfg.CONF([], default_config_files=[])
+    dispatcher = rpc_dispatcher.RPCDispatcher(
+        [ExposedEndpoints(Endpoints(Inventory(), Registry([])))], ContextSerializer(), AccessPolicy
+    )
+
+    def answering(replies, call):
+        listener = LateAckListener(Driver(), connection, replies=replies)
+        server = LateAckServer(Transport(), oslo_messaging.Target(topic='t', server='s'), dispatcher, replies=replies)
+        delivery = Delivery('u1')
+        delivery.update(call)
+        deliver(listener, delivery)
+        server._process_incoming(listener.poll())
+        turn(listener, connection)
+        return delivery, listener
+
+    return answering
+
+
+def test_reply_to_a_call_is_published_to_its_reply_queue_before_the_acknowledgement(answer):
+    """The reply to a call has the form that a client of oslo.messaging expects."""
+    replies = Sent()
+
+    delivery, _ = answer(replies, CALL)
+
+    ((exchange, routing_key, reply),) = replies.replies
+    assert (exchange, routing_key) == ('', 'reply_1')
+    assert reply.pop('result')['policy_types'] == []
+    assert reply.pop('_unique_id')
+    assert reply == {'failure': None, 'ending': True, '_msg_id': 'm1'}
+    assert delivery.settled == ['acknowledged']
+
+
+def test_request_whose_reply_is_pending_is_given_back_and_not_remembered(answer):
+    """A request whose reply did not go out is delivered again, and handled again then."""
+    delivery, listener = answer(Sent(ReplyPending('away')), CALL)
+
+    assert delivery.settled == ['given back']
+    assert listener._finished == {}
+    assert listener.in_work.oldest() is None
+
+
+@pytest.mark.parametrize('queue', ['placement-worker-parked', 'notifications.info', '', None, 7])
+def test_reply_to_a_queue_that_is_no_reply_queue_is_dropped(answer, queue):
+    """A caller cannot have the worker write to other queues by naming them as its reply queue."""
+    replies = Sent()
+
+    delivery, _ = answer(replies, {**CALL, '_reply_q': queue})
+
+    assert replies.replies == []
+    assert delivery.settled == ['acknowledged']
 
 
 def test_requests_without_an_id_are_told_apart_all_the_same(listener):
@@ -682,6 +755,10 @@ PARAMETERS = {
         'message_operations_handler'
     ),
     amqpdriver.AMQPIncomingMessage.reply: 'self reply failure',
+    amqpdriver.AMQPIncomingMessage.heartbeat: 'self',
+    amqp._add_unique_id: 'msg',
+    common.serialize_msg: 'raw_msg',
+    common.serialize_remote_exception: 'failure_info',
     base.PollStyleListenerAdapter.__init__: 'self poll_style_listener batch_size batch_timeout',
     base.PollStyleListener.poll: 'self timeout batch_size batch_timeout',
     base.PollStyleListener.__init__: 'self prefetch_size',
@@ -717,6 +794,10 @@ def test_what_is_private_in_oslo_messaging_is_as_we_use_it(function):
         (messaging_server.MessageHandlingServer.start, ['self.listener = self._create_listener()']),
         (base.PollStyleListenerAdapter.__init__, ['self._poll_style_listener = poll_style_listener']),
         (amqpdriver.AMQPIncomingMessage.reply, ['self.listener.driver', 'self.orig_msg_id']),
+        (
+            amqpdriver.AMQPIncomingMessage._send_reply,
+            ["'result': reply, 'failure': failure, 'ending': ending", "'_msg_id': self.msg_id", 'self.reply_q'],
+        ),
         (base.PollStyleListenerAdapter.stop, ['_poll_style_listener.stop()', '_listen_thread.join()']),
         (base.PollStyleListenerAdapter._runner, ['while self._started', 'if not incoming']),
         (impl_rabbit.RabbitMessage.__init__, ['self._raw_message = raw_message']),

@@ -1,0 +1,392 @@
+"""Replies and notifications that a destination refuses, and replies that no request may redirect."""
+
+import json
+import os
+import signal
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import amqp
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from placement_worker import errors
+from placement_worker.model import ReplyTo
+from placement_worker.rpc import EXCHANGE, transport
+from tests.functional.conftest import amqp as connect
+from tests.functional.engine import slow
+from tests.malformed import GOOD
+from tests.requests import changed
+
+CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
+FULL = {'x-max-length': 1, 'x-overflow': 'reject-publish'}
+REFUSING = 'test-refusing-engine'
+PYTHONPATH = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent / 'plugin')}
+NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = {}\n'
+
+
+def wait_for(condition, timeout_s=30):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, 'it did not come about in time'
+        time.sleep(0.05)
+
+
+def full_queue(channel, queue, exchange=''):
+    """Make a queue that rejects every message, bound to its own name."""
+    channel.queue_declare(queue, durable=True, auto_delete=False, arguments=FULL)
+    if exchange:
+        channel.exchange_declare(exchange, 'topic', durable=True, auto_delete=False)
+        channel.queue_bind(queue, exchange, queue)
+    channel.basic_publish(amqp.Message('full'), exchange='', routing_key=queue)
+
+
+def publish_call(channel, topic, reply_queue):
+    """Publish a call as oslo.messaging does, whose reply goes to a queue of that name."""
+    ids = {'_unique_id': uuid.uuid4().hex, '_msg_id': uuid.uuid4().hex, '_reply_q': reply_queue}
+    call = {'method': 'get_capabilities', 'args': {'request': {}}, 'version': '1.0', '_timeout': None, **ids}
+    body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(call)})
+    properties = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
+    channel.basic_publish(amqp.Message(body, **properties), exchange=EXCHANGE, routing_key=topic)
+
+
+def call_times(client, count):
+    """The seconds that calls take, one after the other."""
+    took = []
+    for _ in range(count):
+        began = time.monotonic()
+        assert client.policy_check(GOOD).action.data['status'] == 'OK'
+        took.append(time.monotonic() - began)
+    return took
+
+
+def stop_s(worker):
+    """Stop a worker with SIGTERM; return the seconds that it takes."""
+    began = time.monotonic()
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.wait(60) == 0
+    return time.monotonic() - began
+
+
+@pytest.fixture
+def channel(broker_url):
+    with connect(broker_url) as connection:
+        yield connection.channel()
+
+
+def test_80_casts_whose_reply_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
+    """A reply queue that rejects holds up neither the calls beside it nor SIGTERM."""
+    worker = start_worker(CLOUD)
+    full_queue(channel, REFUSING, REFUSING)
+    with closing(worker.client()) as client:
+        call_times(client, 3)
+        for number in range(80):
+            client.cast_check(GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': f'refused-{number}'})
+        took = call_times(client, 30)
+
+    assert max(took) < 2
+    assert stop_s(worker) < 10
+
+
+def test_a_reply_that_its_queue_rejects_is_given_up_at_the_bound_and_logged(start_worker, channel):
+    """The log names request, exchange, topic and cause of a reply that was given up."""
+    worker = start_worker(CLOUD, reply_timeout_s=1)
+    full_queue(channel, REFUSING, REFUSING)
+    with closing(worker.client()) as client:
+        client.cast_check(GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': 'given-up'})
+        wait_for(lambda: 'Gave up the reply to request given-up' in worker.log.read_text())
+
+    (line,) = [line for line in worker.log.read_text().splitlines() if 'Gave up the reply to request given-up' in line]
+    assert f'exchange {REFUSING}, topic {REFUSING}' in line
+    assert 'rejected' in line
+    wait_for(lambda: channel.queue_declare(worker.topic, passive=True).message_count == 0)
+
+
+def test_a_reply_waits_for_a_full_queue_and_arrives_when_there_is_room(start_worker, channel):
+    """A slow engine whose queue has room again within the bound gets its reply."""
+    worker, queue = start_worker(CLOUD), 'test-slow-engine'
+    full_queue(channel, queue, queue)
+    with closing(worker.client()) as client:
+        client.cast_check(GOOD, ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'patient'})
+        wait_for(lambda: 'patient' in worker.log.read_text() and 'rejected' in worker.log.read_text())
+        channel.queue_purge(queue)
+        wait_for(lambda: channel.queue_declare(queue, passive=True).message_count == 1)
+
+    message = json.loads(json.loads(channel.basic_get(queue, no_ack=True).body)['oslo.message'])
+    assert (message['method'], message['args']['request_id']) == ('policy_checked', 'patient')
+
+
+def test_callers_whose_reply_queue_rejects_disturb_no_other_call_and_no_stop(start_worker, channel):
+    """Replies to calls that the reply queue rejects hold up neither other calls nor SIGTERM."""
+    worker = start_worker(CLOUD)
+    reply_queue = f'reply_{uuid.uuid4().hex}'
+    full_queue(channel, reply_queue)
+    with closing(worker.client()) as client:
+        call_times(client, 3)
+        for _ in range(80):
+            publish_call(channel, worker.topic, reply_queue)
+        took = call_times(client, 30)
+
+    assert max(took) < 2
+    assert stop_s(worker) < 10
+
+
+def test_64_callers_that_are_gone_delay_the_next_call_by_less_than_2_s(start_worker, channel):
+    """Callers that are gone, each with a reply queue of its own, hold up the next call for less than 2 s in all."""
+    worker = start_worker(CLOUD)
+    with closing(worker.client()) as client:
+        call_times(client, 3)
+        for _ in range(64):
+            publish_call(channel, worker.topic, f'reply_{uuid.uuid4().hex}')
+        took = call_times(client, 10)
+
+    assert max(took) < 2
+
+
+def test_a_reply_queue_that_comes_back_gets_its_reply(start_worker, channel):
+    """A caller that declares its reply queue again after a failover gets the reply that was waiting for it."""
+    worker, reply_queue = start_worker(CLOUD), f'reply_{uuid.uuid4().hex}'
+    publish_call(channel, worker.topic, reply_queue)
+    wait_for(lambda: 'no queue is bound' in worker.log.read_text())
+    channel.queue_declare(reply_queue, durable=True, auto_delete=False)
+
+    wait_for(lambda: channel.queue_declare(reply_queue, passive=True).message_count == 1)
+
+
+def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
+    """A queue of notifications that rejects holds up neither calls nor SIGTERM, and the log names what was dropped."""
+    topic = f'test-refused-{uuid.uuid4().hex}'
+    worker = start_worker(CLOUD, NOTIFICATIONS.format(topic))
+    channel.queue_declare(f'{topic}.info', durable=True, auto_delete=False, arguments=FULL)
+    channel.queue_bind(f'{topic}.info', EXCHANGE, f'{topic}.info')
+    channel.basic_publish(amqp.Message('full'), exchange='', routing_key=f'{topic}.info')
+    with closing(worker.client()) as client, ThreadPoolExecutor(8) as callers:
+        began = time.monotonic()
+        replies = list(callers.map(lambda n: client.policy_check(GOOD, {'request_id': f'unheard-{n}'}), range(80)))
+        took = time.monotonic() - began
+
+    assert len(replies) == 80
+    assert took < 10
+    assert stop_s(worker) < 10
+    assert 'notification policy_check.end of request unheard-' in worker.log.read_text()
+
+
+def forbidden(worker, topic):
+    """Every target that `reply_to` must not reach, as exchange, topic and the queue that would get the message."""
+    own = [worker.topic, f'{worker.topic}-slow', f'{worker.topic}-suspects', f'{worker.topic}-parked']
+    notified = [f'{topic}.info', f'{topic}.error', f'{topic}.audit', topic]
+    yield from ((exchange, queue) for exchange in ('', EXCHANGE) for queue in (*own, *notified, 'test-bystander'))
+    yield from (('amq.topic', queue) for queue in (*own, *notified, 'test-bystander'))
+    yield from ((exchange, 'test-bystander') for exchange in ('amq.direct', 'amq.fanout', 'amq.headers', 'amq.match'))
+    yield from (('test-other', queue) for queue in (*own[2:], *notified))
+
+
+def test_no_reply_to_reaches_a_forbidden_place(start_worker, channel):
+    """A cast whose `reply_to` names a forbidden target is refused before it is decided, and nothing arrives there."""
+    topic = f'test-forbidden-{uuid.uuid4().hex}'
+    worker = start_worker(CLOUD, f'[oslo_messaging_notifications]\ntopics = {topic}\n')
+    targets = list(forbidden(worker, topic))
+    channel.exchange_declare('test-other', 'topic', durable=True, auto_delete=False)
+    spies = set()
+    for exchange, queue in targets:
+        if exchange:
+            spies.add(spy := channel.queue_declare('', exclusive=True).queue)
+            channel.queue_bind(spy, exchange, queue)
+        else:
+            channel.queue_declare(queue, durable=True, auto_delete=False, passive=queue.startswith(worker.topic))
+    with raw_client(worker) as raw:
+        for number, (exchange, queue) in enumerate(targets):
+            asked = changed(GOOD, lambda r, e=exchange, q=queue: r.update(reply_to=_to(e, q)))
+            raw.cast({'request_id': f'hostile-{number}'}, 'policy_check', request=asked)
+    with closing(worker.client()) as client:
+        call_times(client, 1)
+        wait_for(lambda: worker.log.read_text().count('policy_check refused: InvalidRequest: ') == len(targets))
+
+    log = worker.log.read_text()
+    assert 'the reply to request' not in log
+    assert 'method: policy_checked' not in log, 'a queue that the worker consumes got a reply'
+    for queue in {*spies, *(queue for exchange, queue in targets if not exchange)}:
+        assert 'policy_checked' not in {json.loads(body)['method'] for body in _bodies(channel, queue)}
+
+
+def _bodies(channel, queue):
+    """Take the messages out of a queue."""
+    while (message := channel.basic_get(queue, no_ack=True)) is not None:
+        yield json.loads(message.body)['oslo.message']
+
+
+def _to(exchange, topic):
+    return {'exchange': exchange, 'topic': topic, 'method': 'policy_checked'}
+
+
+@contextmanager
+def raw_client(worker):
+    """An oslo.messaging client that checks nothing."""
+    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
+    target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
+    yield oslo_messaging.get_rpc_client(connection, target, timeout=20)
+    connection.cleanup()
+
+
+@pytest.mark.parametrize(
+    'reply_to',
+    [
+        _to('engine', 'replies') | {'method': 'policy checked'},
+        _to('engine', 'replies') | {'method': 'm\n'},
+        _to('engine', 'replies') | {'method': 'm' * 256},
+        _to('engine', '#'),
+        _to('engine', 'a.*'),
+        _to('engine\x1b', 'replies'),
+        _to('e' * 256, 'replies'),
+        _to('engine', ''),
+    ],
+)
+def test_a_call_whose_reply_to_is_not_well_formed_is_refused(reply_to, strict_worker):
+    """Names in `reply_to` are short and plain: no wildcards, no control characters."""
+    asked = changed(GOOD, lambda r: r.update(reply_to=reply_to))
+
+    with raw_client(strict_worker) as raw, pytest.raises(errors.InvalidRequest, match=r'`\$\.reply_to'):
+        raw.call({}, 'policy_check', request=asked)
+
+
+@pytest.fixture(scope='module')
+def strict_worker(start_worker):
+    return start_worker(CLOUD, reply_to_allowed='test-allowed/replies, test-any', reply_timeout_s=1)
+
+
+def test_with_an_allow_list_a_reply_goes_to_what_it_names_and_nowhere_else(strict_worker, channel):
+    """An exchange or topic that `reply_to_allowed` does not name is refused."""
+    channel.exchange_declare('test-allowed', 'topic', durable=True, auto_delete=False)
+    channel.queue_declare('test-allowed-replies', durable=True, auto_delete=False)
+    channel.queue_bind('test-allowed-replies', 'test-allowed', 'replies')
+    with raw_client(strict_worker) as raw:
+        for to in (_to('test-allowed', 'other'), _to('test-elsewhere', 'replies')):
+            with pytest.raises(errors.InvalidRequest, match='reply_to_allowed'):
+                raw.call({}, 'policy_check', request={**GOOD, 'reply_to': to})
+        raw.cast({}, 'policy_check', request={**GOOD, 'reply_to': _to('test-allowed', 'replies')})
+
+    wait_for(lambda: channel.queue_declare('test-allowed-replies', passive=True).message_count == 1)
+
+
+def test_a_reply_makes_no_exchange(strict_worker, channel):
+    """The worker declares nothing that `reply_to` names: an exchange that is missing stays missing."""
+    with closing(strict_worker.client()) as client:
+        client.cast_check(GOOD, ReplyTo('test-any', 'replies', 'policy_checked'), {'request_id': 'no-exchange'})
+    wait_for(lambda: 'Gave up the reply to request no-exchange' in strict_worker.log.read_text())
+
+    with pytest.raises(amqp.exceptions.NotFound):
+        channel.exchange_declare('test-any', 'topic', passive=True)
+
+
+def test_a_call_cannot_send_its_reply_to_a_queue_of_the_worker(start_worker, channel):
+    """A caller that names the parked queue as its reply queue puts nothing there."""
+    worker = start_worker(CLOUD)
+    publish_call(channel, worker.topic, f'{worker.topic}-parked')
+    wait_for(lambda: 'Dropped the reply' in worker.log.read_text())
+
+    assert channel.queue_declare(f'{worker.topic}-parked', passive=True).message_count == 0
+
+
+def waiting_queue(broker):
+    """Make a queue for replies, bound to an exchange and a topic of its name."""
+    queue = f'test-waiting-{uuid.uuid4().hex}'
+    with connect(broker.url) as connection:
+        channel = connection.channel()
+        channel.exchange_declare(queue, 'topic', durable=True, auto_delete=False)
+        channel.queue_declare(queue, durable=True, auto_delete=False)
+        channel.queue_bind(queue, queue, queue)
+    return queue
+
+
+def blocked(broker):
+    """Raise a memory alarm, which blocks all connections that publish."""
+    broker.control('set_vm_memory_high_watermark', 'absolute', '1')
+
+
+def unblocked(broker):
+    broker.control('set_vm_memory_high_watermark', '0.6')
+
+
+@pytest.fixture
+def waiting_cast(start_worker, own_broker):
+    """A worker whose reply to a cast meets a memory alarm, and the queue that the reply goes to."""
+    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
+    queue = waiting_queue(own_broker)
+    with closing(worker.client()) as client:
+        client.cast_check(slow(3), ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'waiting'})
+    blocked(own_broker)
+    time.sleep(5)
+    try:
+        yield worker, queue
+    finally:
+        unblocked(own_broker)
+
+
+def message_count(broker, queue):
+    with connect(broker.url) as connection:
+        return connection.channel().queue_declare(queue, passive=True).message_count
+
+
+@pytest.mark.long
+def test_a_reply_outlives_a_memory_alarm(waiting_cast, own_broker):
+    """A reply that a memory alarm holds up goes out once, when the alarm ends."""
+    worker, queue = waiting_cast
+    assert 'The broker blocks the connection for replies' in worker.log.read_text()
+    assert message_count(own_broker, queue) == 0
+
+    unblocked(own_broker)
+
+    wait_for(lambda: message_count(own_broker, queue) == 1)
+    assert 'Gave up' not in worker.log.read_text()
+
+
+@pytest.mark.long
+def test_a_memory_alarm_makes_no_stop_wait_and_loses_no_request(waiting_cast, own_broker, start_worker):
+    """SIGTERM ends a wait for a blocked broker, and another worker gets the request."""
+    worker, queue = waiting_cast
+    assert message_count(own_broker, queue) == 0
+
+    assert stop_s(worker) < 10
+    unblocked(own_broker)
+    start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, topic=worker.topic)
+
+    wait_for(lambda: message_count(own_broker, queue) >= 1)
+
+
+@pytest.mark.long
+def test_a_reply_outlives_a_restart_of_the_broker(start_worker, own_broker):
+    """A broker that is away when a reply is due gets it when it is back; the request is not forgotten."""
+    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, reply_timeout_s=1)
+    queue = waiting_queue(own_broker)
+    with closing(worker.client()) as client:
+        client.cast_check(slow(2), ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'away'})
+    time.sleep(0.5)
+    own_broker.kill()
+    time.sleep(6)
+    own_broker.start()
+
+    wait_for(lambda: message_count(own_broker, queue) >= 1, timeout_s=60)
+    assert 'Gave up' not in worker.log.read_text()
+
+
+@pytest.mark.long
+def test_a_broker_that_is_away_makes_no_stop_wait_for_a_reply(start_worker, own_broker):
+    """SIGTERM ends a wait for a broker that is away, and another worker replies when it is back."""
+    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
+    queue = waiting_queue(own_broker)
+    with closing(worker.client()) as client:
+        client.cast_check(slow(2), ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'away'})
+    time.sleep(0.5)
+    own_broker.kill()
+    wait_for(lambda: 'Retrying the reply to request away' in worker.log.read_text())
+
+    took = stop_s(worker)
+    own_broker.start()
+    start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, topic=worker.topic)
+
+    assert took < 10
+    wait_for(lambda: message_count(own_broker, queue) >= 1)
