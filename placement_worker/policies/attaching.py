@@ -16,8 +16,9 @@ from placement_worker.model import Binding, BindRequest, Cluster, ClusterPatch, 
 from placement_worker.policies import membership
 from placement_worker.policies.base import Bond, State
 from placement_worker.policies.load_balancing_properties import (
+    HealthMonitor,
     LoadBalancingProperties,
-    LoadBalancingPropertiesWithFlavor,
+    SessionPersistence,
 )
 from placement_worker.policies.membership import NOT_ADDED, Sought
 
@@ -193,16 +194,12 @@ class Attaching:
         """
         properties, request = self.properties, self.request
         pool, vip = properties.pool, properties.vip
-        persistence = _given(msgspec.to_builtins(pool.session_persistence))
-        of_version = {}
-        if isinstance(properties, LoadBalancingPropertiesWithFlavor):
-            of_version = {'availability_zone': properties.availability_zone, 'flavor_id': properties.flavor_id}
-        monitor = properties.health_monitor
+        placed = {'availability_zone': properties.availability_zone, 'flavor_id': properties.flavor_id}
         return Layout(
             name=f'placement-worker-{request.cluster.name or request.cluster.id}'[:NAME_LENGTH],
             tags=self._tags,
             load_balancer=_given(
-                {**self._vip(), 'vip_address': vip.address, 'admin_state_up': vip.admin_state_up, **of_version}
+                {**self._vip(), 'vip_address': vip.address, 'admin_state_up': vip.admin_state_up, **placed}
             ),
             listener={
                 'protocol': vip.protocol,
@@ -215,10 +212,10 @@ class Attaching:
                     'protocol': pool.protocol,
                     'lb_algorithm': pool.lb_method,
                     'admin_state_up': pool.admin_state_up,
-                    'session_persistence': None if persistence['type'] == 'NONE' else persistence,
+                    'session_persistence': _persistence(pool.session_persistence),
                 }
             ),
-            monitor=_given({**msgspec.to_builtins(monitor), 'id': None}) if monitor else None,
+            monitor=_monitor(properties.health_monitor) if properties.health_monitor else None,
         )
 
     def _vip(self) -> dict[str, str]:
@@ -227,7 +224,7 @@ class Attaching:
         found: dict[str, str] = {}
         for key, name, look_up in (
             ('vip_subnet_id', vip.subnet, self.state.cloud.subnet),
-            ('vip_network_id', self.properties.vip_network, self.state.cloud.network),
+            ('vip_network_id', vip.network, self.state.cloud.network),
         ):
             if name is not None:
                 place = look_up(region, name)
@@ -267,6 +264,19 @@ def cause(exc: ApiError | Rejected) -> str:
     failed = {} if isinstance(exc, RequestExpired) else exc.details.get('failed', {})
     shown = '; '.join(f'{node_id}: {why}' for node_id, why in list(failed.items())[:REASONS_SHOWN])
     return f'{exc} ({shown})' if shown else str(exc)
+
+
+def _persistence(wanted: SessionPersistence) -> dict[str, Any] | None:
+    """Return what Octavia takes: it refuses a cookie's name with any type but APP_COOKIE."""
+    if wanted.type == 'NONE':
+        return None
+    return _given({'type': wanted.type, 'cookie_name': wanted.cookie_name if wanted.type == 'APP_COOKIE' else None})
+
+
+def _monitor(wanted: HealthMonitor) -> dict[str, Any]:
+    """Return what Octavia takes: it refuses the options of HTTP with types that do not probe it."""
+    dropped = ('id',) if wanted.probes_http else ('id', 'http_method', 'url_path', 'expected_codes')
+    return _given({key: value for key, value in msgspec.to_builtins(wanted).items() if key not in dropped})
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

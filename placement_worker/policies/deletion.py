@@ -52,7 +52,7 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.deletion-1.0."""
+    """Properties of senlin.policy.deletion. Senlin accepts all of them in each version."""
 
     criteria: Annotated[victims.Criteria, Meta(description='Which nodes are deleted first.')] = 'RANDOM'
     destroy_after_deletion: Annotated[
@@ -62,19 +62,14 @@ class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
     reduce_desired_capacity: Annotated[
         bool, Meta(description="Whether the cluster's desired capacity shrinks with it.")
     ] = True
-
-
-class DeletionPropertiesWithHooks(DeletionProperties, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.deletion-1.1."""
-
-    hooks: Annotated[Hooks, Meta(description='Lifecycle hooks.')] = Hooks()
+    hooks: Annotated[Hooks, Meta(description='Lifecycle hooks. New in 1.1.')] = Hooks()
 
 
 class Deletion(Policy[DeletionProperties]):
     """Say which nodes are deleted."""
 
     name = 'senlin.policy.deletion'
-    versions = {'1.0': DeletionProperties, '1.1': DeletionPropertiesWithHooks}
+    versions = dict.fromkeys(('1.0', '1.1'), DeletionProperties)
     support_status = {
         '1.0': [SupportStatus('SUPPORTED', '2016.04')],
         '1.1': [SupportStatus('SUPPORTED', '2018.01')],
@@ -125,10 +120,10 @@ class Deletion(Policy[DeletionProperties]):
 
     def _with_hooks(self, outcome: Outcome) -> Outcome:
         """Whoever is to be told of victims that a policy chose."""
-        properties = self.properties
-        if not isinstance(properties, DeletionPropertiesWithHooks) or not properties.hooks.configured:
+        hooks = self.properties.hooks
+        if not hooks.configured:
             return outcome
-        return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(properties.hooks)})
+        return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)})
 
     def _details(
         self, request: CheckRequest, kept: Sequence[Node], choice: victims.Choice, place_of: choosing.PlaceOf

@@ -39,10 +39,7 @@ from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing, membership
 from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching, cause
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
-from placement_worker.policies.load_balancing_properties import (
-    LoadBalancingProperties,
-    LoadBalancingPropertiesWithFlavor,
-)
+from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
 from placement_worker.policies.membership import MEMBER, NOT_ADDED, NOT_REMOVED, Joining, Sought
 
 RECREATED = 'RECREATE'
@@ -54,12 +51,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     """Keep the members of a pool in step with the nodes of a cluster."""
 
     name = 'senlin.policy.loadbalance'
-    versions = {
-        '1.0': LoadBalancingProperties,
-        '1.1': LoadBalancingProperties,
-        '1.2': LoadBalancingPropertiesWithFlavor,
-        '1.3': LoadBalancingPropertiesWithFlavor,
-    }
+    versions = dict.fromkeys(('1.0', '1.1', '1.2', '1.3'), LoadBalancingProperties)
     support_status = {
         '1.0': [SupportStatus('SUPPORTED', '2016.04')],
         '1.1': [SupportStatus('SUPPORTED', '2018.01')],
@@ -189,17 +181,19 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         properties = self.properties
         driver = Driver(cloud.octavia(None), self.looking, properties.lb_status_timeout, lambda: math.inf, '')
         monitor = properties.health_monitor.id if properties.health_monitor else None
-        later = properties if isinstance(properties, LoadBalancingPropertiesWithFlavor) else None
-        flavor, zone = (later.flavor_id, later.availability_zone) if later else (None, None)
         look_ups: list[tuple[str, str | None, Callable[[str], object]]] = [
             ('pool.subnet', properties.pool.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.subnet', properties.vip.subnet, lambda name: cloud.subnet(None, name)),
-            ('vip.network', properties.vip_network, lambda name: cloud.network(None, name)),
+            ('vip.network', properties.vip.network, lambda name: cloud.network(None, name)),
             ('loadbalancer', properties.loadbalancer, lambda name: balancers.named(driver, name)),
             ('pool.id', properties.pool.id, lambda name: balancers.shown(driver, 'pool', name)),
             ('health_monitor.id', monitor, lambda name: balancers.shown(driver, 'healthmonitor', name)),
-            ('flavor_id', flavor, lambda name: balancers.shown(driver, 'flavor', name)),
-            ('availability_zone', zone, lambda name: balancers.shown(driver, 'availability_zone', name)),
+            ('flavor_id', properties.flavor_id, lambda name: balancers.shown(driver, 'flavor', name)),
+            (
+                'availability_zone',
+                properties.availability_zone,
+                lambda name: balancers.shown(driver, 'availability_zone', name),
+            ),
         ]
         try:
             missing = [

@@ -13,6 +13,7 @@ from stevedore import extension
 from placement_worker import actions, codec, errors
 from placement_worker.model import Phase, PolicyType, Spec, SupportStatus, Trigger
 from placement_worker.policies import base
+from placement_worker.policies.normalizing import normalized
 
 LOG = logging.getLogger(__name__)
 NAMESPACE = 'placement_worker.policies'
@@ -57,10 +58,9 @@ class Registry:
         :raises InvalidSpec: the properties do not fit; the text names property, expectation and finding.
         """
         made = self.lookup(spec.type_name, at)
-        properties = codec.decode(
-            spec.properties, _schema(made, spec.type_name), at=f'{at}.properties', error=errors.InvalidSpec
-        )
-        return made(properties)
+        schema = _schema(made, spec.type_name)
+        raw = normalized(spec.properties, schema)
+        return made(codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec))
 
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
         """The class of a policy type.

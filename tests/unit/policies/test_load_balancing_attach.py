@@ -95,6 +95,34 @@ def test_what_is_not_said_is_left_to_octavia(lab):
     assert not {'flavor_id', 'availability_zone', 'vip_network_id'} & made['loadbalancer'][0].keys()
 
 
+@pytest.mark.parametrize('persistence', ['SOURCE_IP', 'HTTP_COOKIE', 'NONE'])
+@pytest.mark.parametrize('monitor', ['PING', 'TCP'])
+def test_options_that_octavia_refuses_beside_a_type_are_not_sent(lab, persistence, monitor):
+    """A cookie's name and the options of HTTP are accepted with any type, and sent only where Octavia takes them."""
+    policy = balancing_policy(
+        pool={'session_persistence': {'type': persistence, 'cookie_name': 'whatever'}},
+        health_monitor={
+            'type': monitor, 'http_method': 'GET', 'url_path': '/index.html', 'expected_codes': '200, 202',
+        },
+    )  # fmt: skip
+
+    reply = lab.attach(bind(policy))
+
+    made = lab.settled()
+    assert reply['status'] == 'OK'
+    assert made['pool'][0].get('session_persistence') == (None if persistence == 'NONE' else {'type': persistence})
+    assert not {'http_method', 'url_path', 'expected_codes'} & made['healthmonitor'][0].keys()
+
+
+def test_options_of_http_are_sent_for_https(lab):
+    """A health monitor of type HTTPS gets the options of HTTP, which Senlin drops."""
+    lab.attach(bind(balancing_policy(health_monitor={'type': 'HTTPS', 'url_path': '/up', 'expected_codes': 200})))
+
+    assert shown(lab.settled()['healthmonitor'][0], 'url_path', 'expected_codes') == {
+        'url_path': '/up', 'expected_codes': '200',
+    }  # fmt: skip
+
+
 def test_data_of_others_in_binding_cluster_and_nodes_stay(lab):
     policy = balancing_policy(data={'Other': 1})
     members = [connected(1, data={'x': 1})]

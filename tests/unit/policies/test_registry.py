@@ -187,9 +187,9 @@ def test_what_is_near_to_no_type_is_answered_with_all_types(registry, given):
         (
             'deletion',
             '1.0',
-            {'hooks': {}},
-            'Object contains unknown field `hooks`, expected one of `criteria`, `destroy_after_deletion`, '
-            '`grace_period`, `reduce_desired_capacity` - at `$.properties`',
+            {'hook': {}},
+            'Object contains unknown field `hook`, expected one of `criteria`, `destroy_after_deletion`, '
+            '`grace_period`, `reduce_desired_capacity`, `hooks` - at `$.properties`',
         ),
         (
             'deletion',
@@ -258,3 +258,17 @@ def test_support_status_that_a_plugin_does_not_declare_is_absent():
     described = Registry([('test.good-1.0', Good)]).describe('test.good-1.0')
 
     assert 'support_status' not in msgspec.to_builtins(described)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'properties'),
+    [
+        ('zone_placement', {'zones': [{'name': 10**5000}]}),
+        ('zone_placement', {'zones': [{'name': 'a', 'weight': 10**5000}]}),
+        ('deletion', {'destroy_after_deletion': 10**5000}),
+    ],
+)
+def test_a_number_with_more_digits_than_python_shows_is_refused(registry, kind, properties):
+    """A number that cannot be converted to a string is refused like any other value that does not fit."""
+    with pytest.raises(InvalidSpec, match='Expected plain data that JSON can hold'):
+        registry.policy(Spec(f'senlin.policy.{kind}', '1.0', properties), '$')

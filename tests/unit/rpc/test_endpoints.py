@@ -346,7 +346,7 @@ def test_types_are_listed_and_shown_with_their_schema(endpoints):
         'senlin.policy.zone_placement-1.0',
     ]
     assert 'schema' not in listed[0]
-    properties = shown['schema']['$defs']['DeletionPropertiesWithHooks']['properties']
+    properties = shown['schema']['$defs']['DeletionProperties']['properties']
     assert properties['criteria']['default'] == 'RANDOM'
     assert set(properties) == {
         'criteria',

@@ -1,0 +1,96 @@
+"""Specs that Senlin 16 accepts or refuses: the same here, or a reason that the manual gives.
+
+`tests/senlin/spec_table.py` wrote the table with Senlin's own code; `tests/senlin/test_specs.py`
+asks Senlin again.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_worker.errors import Refused
+from tests.balancing import Lab
+
+ROOT = Path(__file__).parents[3]
+TABLE = json.loads((ROOT / 'tests' / 'senlin_specs.json').read_text())
+MANUAL = ' '.join((ROOT / 'doc' / 'source' / 'comparison-senlin.rst').read_text().split())
+ACCEPTED = [row for row in TABLE if 'properties' in row]
+REFUSED = [row for row in TABLE if 'error' in row]
+
+ONLY_SENLIN = {
+    r'got `bool`': '``true`` where a number belongs',
+    r'Expected `str.*got `(array|object)`': 'a list or a map where a string belongs',
+    r'Expected `(int|array)`.* [<>]= ': 'numbers out of range, and empty lists of places',
+    r'Expected `str` of length >= 1|required field `name`': 'places and subnets without a name',
+    r'Expected each name once': 'a place that is listed twice',
+    r'Expected `pool.id` with `loadbalancer`': '``loadbalancer`` without ``pool.id``',
+    r'Expected `cookie_name`': '``APP_COOKIE`` without ``cookie_name``',
+    r'Expected `params': 'hooks without the queue or the URL of their type',
+    r'that begins with `/`': 'a ``url_path`` that does not begin with ``/``',
+}
+"""The worker's error -> what the manual says of such specs, which Senlin accepts."""
+ONLY_HERE = {
+    r"'None' is not a": '``null`` where a property may be absent',
+    r'must be one of the allowed values': 'protocols, algorithms, probes and methods that Octavia has by now',
+    r"'properties' not provided": 'a spec without ``properties`` if all have defaults',
+}
+"""Senlin's error -> what the manual says of such specs, which the worker accepts."""
+
+
+def read(spec: Any) -> tuple[Any, str]:
+    """Return the properties as the worker reads them, or None and why it refuses them."""
+    try:
+        return Lab().endpoints().policy_validate({'spec': spec})['spec']['properties'], ''
+    except Refused as exc:
+        return None, str(exc)
+
+
+def effect(value: Any) -> Any:
+    """Return properties without what has no effect: absent, null, empty, or the word for nothing."""
+    if isinstance(value, list):
+        return [effect(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: effect(one) for key, one in value.items()}
+    kept = {key: one for key, one in kept.items() if one not in (None, '', {}, 'NONE')}
+    hooks = kept.get('hooks', {})
+    return kept if hooks.get('params') else {key: one for key, one in kept.items() if key != 'hooks'}
+
+
+def reason(table: dict[str, str], error: str) -> str:
+    """Return what the manual says of an error that only one of the two has."""
+    return next((said for words, said in table.items() if re.search(words, error)), f'no reason for {error}')
+
+
+def with_defaults(senlin: Any, ours: Any) -> Any:
+    """Return Senlin's properties with the default for each null, with which Senlin fails later."""
+    if isinstance(senlin, list):
+        return [with_defaults(*pair) for pair in zip(senlin, ours, strict=True)]
+    if not isinstance(senlin, dict) or not isinstance(ours, dict):
+        return ours if senlin is None else senlin
+    return {key: with_defaults(value, ours.get(key)) for key, value in senlin.items()}
+
+
+@pytest.mark.parametrize('row', ACCEPTED, ids=lambda row: row['origin'])
+def test_a_spec_that_senlin_accepts_is_read_alike_or_refused_for_a_documented_reason(row):
+    """Every spec that Senlin accepts is read as Senlin reads it, but for those the manual names."""
+    properties, error = read(row['spec'])
+
+    if error:
+        assert reason(ONLY_SENLIN, error) in MANUAL
+    else:
+        assert effect(with_defaults(row['properties'], properties)) == effect(properties)
+
+
+@pytest.mark.parametrize('row', REFUSED, ids=lambda row: row['origin'])
+def test_a_spec_that_senlin_refuses_is_refused_or_accepted_for_a_documented_reason(row):
+    """Every spec that Senlin refuses is refused by name, but for those the manual names."""
+    _, error = read(row['spec'])
+
+    if error:
+        assert ' - at `$.spec' in error
+    else:
+        assert reason(ONLY_HERE, row['error']) in MANUAL
