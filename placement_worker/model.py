@@ -86,6 +86,7 @@ class Node(Wire, frozen=True):
     physical_id: str | None = None
     index: int = -1
     status: str = ''
+    status_reason: str | None = None
     tainted: bool = False
     created_at: datetime.datetime | None = None
     profile_id: str | None = None

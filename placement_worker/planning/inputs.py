@@ -23,15 +23,16 @@ def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
     return ids(list(named), f'{INPUTS}.candidates')
 
 
-def successors(inputs: Mapping[str, Any]) -> list[str]:
-    """The nodes that replace others: the values of the map `candidates`, in order.
+def replacements(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return which node takes the place of which: old id -> new id.
 
-    :raises InvalidInput: not a map of ids.
+    :raises InvalidInput: `candidates` is no such map, or a new id stands there twice.
     """
-    named = inputs.get('candidates')
+    named, path = inputs.get('candidates'), f'{INPUTS}.candidates'
     if not isinstance(named, dict):
-        raise InvalidInput(f'Expected `object`, got {shown(named)} - at `{INPUTS}.candidates`')
-    return ids(list(named.values()), f'{INPUTS}.candidates')
+        raise InvalidInput(f'Expected `object`, got {shown(named)} - at `{path}` (old node id: new node id)')
+    ids(list(named.values()), path)
+    return named
 
 
 def ids(value: object, path: str) -> list[str]:

@@ -10,7 +10,7 @@ from placement_worker.cloud import balancers
 from placement_worker.cloud.balancers import Balancer, Layout
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, told
-from placement_worker.cloud.pools import Pool
+from placement_worker.cloud.pools import Pool, reason
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.model import Binding, BindRequest, Cluster, ClusterPatch, NodePatch
 from placement_worker.policies import membership
@@ -27,7 +27,6 @@ STORED = 'LoadBalancingPolicy'
 IN_CLUSTER = 'loadbalancers'
 """The key of a cluster's data: policy id -> {vip_address}."""
 NAME_LENGTH = 255
-REASONS_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class Attaching:
         sought = Sought.of(self.state, self.request.cluster, self.properties)
         members, homeless = sought.members(nodes, self.state)
         if homeless:
-            raise LoadBalancerFailed(f'{NOT_ADDED}: {list(homeless)}', {'failed': homeless})
+            raise LoadBalancerFailed(membership.summary(NOT_ADDED, homeless), {'failed': homeless})
         of_nodes = {member.node_id: member for member in members}
 
         def fill(balancer: Balancer) -> Mapping[str, NodePatch]:
@@ -137,13 +136,13 @@ class Attaching:
 
     def _undone(self, exc: ApiError | Rejected) -> Rejected:
         """The error to be raised when everything is removed again: also what a worker that died has made for it."""
-        said = cause(exc)
+        said = reason(exc)
         if self._is_to_be_undone(exc):
             try:
                 self._undo(self.driver.undoing())
             except (ApiError, Rejected) as left:
                 made = 'was made for it' if self.driver.tally.writes else 'an earlier try may have made'
-                return LoadBalancerFailed(f'{said}; what {made} could not be removed: {cause(left)}')
+                return LoadBalancerFailed(f'{said}; what {made} could not be removed: {reason(left)}')
         return RequestExpired(said) if isinstance(exc, RequestExpired) else LoadBalancerFailed(said)
 
     def _is_to_be_undone(self, exc: ApiError | Rejected) -> bool:
@@ -255,15 +254,6 @@ class Attaching:
 def ids_of(cluster: Cluster) -> frozenset[str]:
     """The ids of the nodes of a cluster."""
     return frozenset(node.id for node in cluster.nodes)
-
-
-def cause(exc: ApiError | Rejected) -> str:
-    """What went wrong, and why: of the first few nodes."""
-    if isinstance(exc, ApiError):
-        return told(exc)
-    failed = {} if isinstance(exc, RequestExpired) else exc.details.get('failed', {})
-    shown = '; '.join(f'{node_id}: {why}' for node_id, why in list(failed.items())[:REASONS_SHOWN])
-    return f'{exc} ({shown})' if shown else str(exc)
 
 
 def _persistence(wanted: SessionPersistence) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from placement_worker import actions
 from placement_worker.cloud import Cloud, balancers
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving, told
+from placement_worker.cloud.pools import reason
 from placement_worker.errors import (
     CloudUnavailable,
     InvalidInput,
@@ -33,11 +34,11 @@ from placement_worker.model import (
     NodePatch,
     SupportStatus,
 )
-from placement_worker.planning.inputs import DATA, candidates, decision, ids, successors
+from placement_worker.planning.inputs import DATA, candidates, decision, ids, replacements
 from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing, membership
-from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching, cause
+from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
 from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
 from placement_worker.policies.membership import MEMBER, NOT_ADDED, NOT_REMOVED, Joining, Sought
@@ -94,6 +95,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if state.data.get('hooks'):
             return skipped('The engine takes the nodes out of the pool after its lifecycle hooks.')
         named = _leaving(request, state)
+        choosing.refuse_strangers(named or (), request.cluster.nodes, request.cluster)
         count = len(named) if named is not None else _deleted(request, state)
         if not count:
             return skipped('No node is to be deleted.')
@@ -107,8 +109,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             named = [node.id for node in choosing.choose(request, state, count, 'RANDOM')[0].victims]
             chosen = {**decision(state.data, DELETION), 'count': len(named), 'candidates': named}
             data = {**state.data, DELETION: chosen}
-        nodes, strangers = _found(request, named)
-        choosing.refuse_strangers(strangers, nodes, request.cluster)
+        nodes, _ = _found(request, named)
         attached, binding = _attached(state)
         tags = balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
@@ -126,7 +127,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         return replace(outcome, data=data, warnings=(*outcome.warnings, *warnings))
 
     def _join(self, request: CheckRequest, state: State) -> Outcome:
-        if request.action.inputs.get('action_result', 'OK') != 'OK':
+        if request.action.inputs.get('action_result') not in (None, 'OK'):
             return skipped('The action did not succeed.')
         joining = _joining(request, state)
         if not joining:
@@ -169,7 +170,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             else:
                 balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
         except (ApiError, LoadBalancerFailed) as exc:
-            raise LoadBalancerFailed(cause(exc), nodes=exc.nodes if isinstance(exc, Rejected) else {}) from exc
+            raise LoadBalancerFailed(reason(exc), nodes=exc.nodes if isinstance(exc, Rejected) else {}) from exc
         nodes: dict[str, NodePatch] = {}
         for node in request.cluster.nodes:
             nodes |= membership.changed(state, node, (MEMBER,))
@@ -232,7 +233,7 @@ def _leaving(request: CheckRequest, state: State) -> list[str] | None:
     """The nodes that are named as leaving; None if nobody has chosen."""
     action = request.action
     if action.action == actions.CLUSTER_REPLACE_NODES:
-        return candidates(action.inputs) or []
+        return list(replacements(action.inputs))
     decided = decision(state.data, DELETION).get('candidates')
     if decided is not None:
         return ids(decided, f'{DATA}.{DELETION}.candidates')
@@ -254,7 +255,7 @@ def _joining(request: CheckRequest, state: State) -> list[str]:
     if action.action in actions.OF_A_NODE and action.node:
         return [action.node.id]
     if action.action == actions.CLUSTER_REPLACE_NODES:
-        return successors(action.inputs)
+        return list(replacements(action.inputs).values())
     return ids(decision(state.data, CREATION).get('nodes', []), f'{DATA}.{CREATION}.nodes')
 
 

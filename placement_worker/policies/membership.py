@@ -249,7 +249,16 @@ def looking(
         patches: dict[str, NodePatch] = {}
         for node in () if dry_run else nodes:
             patches |= _warned(state, node, failure, ledger, _outdated(recovered, kept=True))
-        raise LoadBalancerFailed(f'{failure}: {list(why)}', ledger.details(pool), patches) from exc
+        raise LoadBalancerFailed(summary(failure, why), ledger.details(pool), patches) from exc
+
+
+def summary(failure: str, failed: Mapping[str, str]) -> str:
+    """Return a failure as Senlin words it, followed by the cause for the first node.
+
+    :param failed: node id -> cause.
+    """
+    node_id, cause = next(iter(failed.items()))
+    return f'{failure}: {list(failed)} ({node_id}: {cause})'
 
 
 def changed(state: State, node: Node, drop: Iterable[str] = (), **new: Any) -> dict[str, NodePatch]:
@@ -330,7 +339,15 @@ def _warned(state: State, node: Node, failure: str, ledger: Ledger, drop: Iterab
     if ledger.late:
         return patch
     data = patch[node.id].data if patch else dict(state.node_data(node))
-    return {node.id: NodePatch(data, 'WARNING', OF_A_NODE[failure])}
+    return {node.id: NodePatch(data, *_worse(node, OF_A_NODE[failure]))}
+
+
+def _worse(node: Node, said: str) -> tuple[str, str]:
+    """Return status and reason of a node that failed here; one in ERROR stays so, and keeps its reason."""
+    before = node.status_reason or ''
+    if node.status != 'ERROR' or not before:
+        return 'ERROR' if node.status == 'ERROR' else 'WARNING', said
+    return 'ERROR', before if said in before else f'{before.rstrip(". ")}. {said}'
 
 
 def _planned(pool: Pool, ledger: Ledger, updates: int) -> Outcome:
@@ -344,5 +361,5 @@ def _outcome(pool: Pool, ledger: Ledger, patches: Mapping[str, NodePatch], failu
     if ledger.late:
         raise RequestExpired('Request expired', details, patches)
     if ledger.failed:
-        raise LoadBalancerFailed(f'{failure}: {list(ledger.failed)}', details, patches)
+        raise LoadBalancerFailed(summary(failure, ledger.failed), details, patches)
     return Outcome('APPLIED', ledger.told(), nodes=patches, details=details)

@@ -116,6 +116,7 @@ def _sent_node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile])
         physical_id=node.physical_id,
         index=-1 if node.index is None else node.index,
         status=node.status or '',
+        status_reason=node.status_reason if node.status == consts.NS_ERROR else None,
         tainted=bool(node.tainted),
         created_at=node.created_at,
         profile_id=node.profile_id,

@@ -65,8 +65,9 @@ def test_a_node_without_one_fails_with_that_reason(found, subnet, version):
 
     reply = lab.check(request('NODE_CREATE', [policy], [one], node=one, target='AFTER'))
 
-    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n1']"
-    assert reply['decisions'][0]['details']['failed'] == {'n1': NO_ADDRESS.format(version, subnet)}
+    why = NO_ADDRESS.format(version, subnet)
+    assert reply['action']['data']['reason'] == f"Failed in adding nodes into lb pool: ['n1'] (n1: {why})"
+    assert reply['decisions'][0]['details']['failed'] == {'n1': why}
     assert reply['nodes']['n1']['status'] == 'WARNING'
 
 

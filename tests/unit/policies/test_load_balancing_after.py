@@ -52,6 +52,7 @@ def member_ids(lab):
         ('NODE_CREATE', {'node': connected(3)}, ['n3']),
         (RECOVER, {'node': connected(3)}, ['n3']),
         (SCALE_OUT, {'data': created('n3'), 'inputs': {'action_result': 'OK'}}, ['n3']),
+        (SCALE_OUT, {'data': created('n3'), 'inputs': {'action_result': None}}, ['n3']),
     ],
 )
 def test_new_nodes_join_the_pool_in_one_update_and_know_their_member(lab, web, action, more, joined):
@@ -154,8 +155,13 @@ def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(lab, 
     [
         (
             'CLUSTER_REPLACE_NODES',
+            {'inputs': {'candidates': ['n3']}},
+            'Expected `object`, got `array` - at `$.action.inputs.candidates` (old node id: new node id)',
+        ),
+        (
+            'CLUSTER_REPLACE_NODES',
             {},
-            'Expected `object`, got `null` - at `$.action.inputs.candidates`',
+            'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new node id)',
         ),
         (SCALE_OUT, {'data': {'creation': []}}, 'Expected `object`, got `array` - at `$.action.data.creation`'),
         (
@@ -172,12 +178,33 @@ def test_what_makes_no_sense_is_named(lab, web, action, more, reason):
     assert len(lab.addresses()) == 2
 
 
+@pytest.mark.parametrize(
+    ('before', 'kept'),
+    [
+        (None, 'Failed in adding node into lb pool.'),
+        ('No valid host was found.', 'No valid host was found. Failed in adding node into lb pool.'),
+        ('The server is gone', 'The server is gone. Failed in adding node into lb pool.'),
+        ('x. Failed in adding node into lb pool.', 'x. Failed in adding node into lb pool.'),
+    ],
+)
+def test_a_node_in_error_that_cannot_join_stays_in_error_with_its_reason(lab, web, before, kept):
+    """A node in ERROR does not turn WARNING, and the failure is appended to its reason, once."""
+    policy, members = web
+    members[2] = node(3, status='ERROR', status_reason=before)
+
+    reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n3')))
+
+    assert reply['nodes'] == {'n3': {'data': {}, 'status': 'ERROR', 'status_reason': kept}}
+
+
 def test_a_stranger_fails_and_the_others_join(lab, web):
     policy, members = web
 
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n9', 'n3')))
 
-    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n9']"
+    assert reply['action']['data']['reason'] == (
+        "Failed in adding nodes into lb pool: ['n9'] (n9: The cluster has no such node)"
+    )
     assert decision(reply)['details']['failed'] == {'n9': 'The cluster has no such node'}
     assert reply['nodes'] == {'n3': {'data': {'lb_member': member_ids(lab)['n3']}}}
 
@@ -252,7 +279,9 @@ def test_two_nodes_with_one_address_cannot_both_join(batch_members):
 
     reply = lab.check(after(SCALE_OUT, [policy], [connected(1), twin], data=created('n1', 'n2')))
 
-    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n2']"
+    assert reply['action']['data']['reason'] == (
+        "Failed in adding nodes into lb pool: ['n2'] (n2: Node n1 has the same address)"
+    )
     assert decision(reply)['details']['failed'] == {'n2': 'Node n1 has the same address'}
     assert lab.addresses() == ['10.0.0.1']
 
@@ -264,7 +293,9 @@ def test_a_pool_that_is_gone_is_told(lab, web):
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n3')))
 
     pool = policy['data']['LoadBalancingPolicy']['data']['pool']
-    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n3']"
+    assert reply['action']['data']['reason'] == (
+        f"Failed in adding nodes into lb pool: ['n3'] (n3: Pool {pool} does not exist any more)"
+    )
     assert decision(reply)['details']['failed'] == {'n3': f'Pool {pool} does not exist any more'}
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
@@ -283,7 +314,9 @@ def test_a_subnet_that_is_gone_is_told(lab, web):
 
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n3')))
 
-    assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n3']"
+    assert reply['action']['data']['reason'] == (
+        "Failed in adding nodes into lb pool: ['n3'] (n3: The cloud has no subnet none, which the pool is of.)"
+    )
     assert decision(reply)['details']['failed'] == {'n3': 'The cloud has no subnet none, which the pool is of.'}
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
@@ -367,7 +400,9 @@ class TestRecovered:
 
         reply = lab.check(after(RECOVER, [policy], [again, *members[1:]], node=again))
 
-        assert reply['action']['data']['reason'] == "Failed in adding nodes into lb pool: ['n1']"
+        assert reply['action']['data']['reason'].startswith(
+            "Failed in adding nodes into lb pool: ['n1'] (n1: The node has no address"
+        )
         assert reply['nodes'] == {
             'n1': {'data': {}, 'status': 'WARNING', 'status_reason': 'Failed in adding node into lb pool.'}
         }

@@ -308,8 +308,6 @@ class TestExisting:
             [node(number) for number in range(1, 6)],
             {},
             "Failed in adding nodes into lb pool: ['n1', 'n2', 'n3', 'n4', 'n5'] (n1: The node has no address of IP "
-            'version 4 on network private, which subnet private-subnet is of; n2: The node has no address of IP '
-            'version 4 on network private, which subnet private-subnet is of; n3: The node has no address of IP '
             'version 4 on network private, which subnet private-subnet is of)',
         ),
         (

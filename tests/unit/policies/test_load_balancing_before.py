@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement_worker.cloud.lbaas import ApiError
 from tests.balancing import Lab, data_of, patched
 from tests.requests import balancing_policy, connected, deletion_policy, node, request, zone_policy
 
@@ -225,6 +226,56 @@ def test_what_makes_no_sense_is_named_and_nobody_leaves(lab, web, more, reason):
 
     assert reply['action']['data'] == {**more.get('data', {}), 'status': 'ERROR', 'reason': reason}
     assert left(lab) == ['n1', 'n2', 'n3', 'n4']
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'reason'),
+    [
+        (
+            'CLUSTER_REPLACE_NODES',
+            {'inputs': {'candidates': ['n1']}},
+            'Expected `object`, got `array` - at `$.action.inputs.candidates` (old node id: new node id)',
+        ),
+        (
+            'CLUSTER_REPLACE_NODES',
+            {},
+            'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new node id)',
+        ),
+        ('NODE_DELETE', {'node': connected(9)}, 'Not a member of cluster c1: n9'),
+        ('NODE_DELETE', {'node': connected(9), 'min_size': 4}, 'Not a member of cluster c1: n9'),
+    ],
+)
+def test_nodes_that_cannot_be_meant_are_an_error_and_nobody_leaves(lab, web, action, more, reason):
+    """A replacement without a map, and a NODE_DELETE of a stranger, end in ERROR and remove no member."""
+    policy, members = web
+
+    reply = lab.check(request(action, [policy], members, **more))
+
+    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == ('ERROR', reason)
+    assert left(lab) == ['n1', 'n2', 'n3', 'n4']
+
+
+def test_a_node_in_error_that_cannot_leave_stays_in_error_with_its_reason(lab, web):
+    """A node in ERROR does not turn WARNING, and the failure and its cause are said."""
+    policy, members = web
+    members[0] |= {'status': 'ERROR', 'status_reason': 'The server is gone.'}
+
+    def refuse(call):
+        if call.writes:
+            raise ApiError('Policy does not allow this request', 403)
+        return call.act()
+
+    lab.around = refuse
+    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1', 'n2']}))
+
+    assert reply['action']['data']['reason'] == (
+        "Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] "
+        '(n1: Octavia answers 403: Policy does not allow this request)'
+    )
+    assert {one: (reply['nodes'][one]['status'], reply['nodes'][one]['status_reason']) for one in ('n1', 'n2')} == {
+        'n1': ('ERROR', 'The server is gone. Failed in removing node from lb pool.'),
+        'n2': ('WARNING', 'Failed in removing node from lb pool.'),
+    }
 
 
 def test_all_leave_an_own_pool_in_one_update(lab, web):

@@ -139,7 +139,9 @@ def test_a_node_whose_address_cannot_be_had_fails_and_the_others_leave(lab, web)
     members[1] = node(9, physical_id='s9')
     reply = lab.check(request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n2', 'n9']}))
 
-    assert reply['action']['data']['reason'] == "Failed in removing deleted node(s) from lb pool: ['n9']"
+    assert reply['action']['data']['reason'] == (
+        "Failed in removing deleted node(s) from lb pool: ['n9'] (n9: Compute service unavailable)"
+    )
     assert reply['decisions'][0]['details']['failed'] == {'n9': 'Compute service unavailable'}
     assert data_of([{'id': key, **value} for key, value in reply['nodes'].items()]) == {'n2': {}, 'n9': {}}
     assert lab.addresses() == ['10.0.0.1']

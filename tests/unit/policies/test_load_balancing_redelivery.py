@@ -43,7 +43,7 @@ def busy(lab, name, times=10):
 
 def told(reply):
     """The cause that a reply tells, whether of the first node that failed or of all."""
-    return reply['reason'].rpartition('(n1: ')[2].partition(';')[0]
+    return reply['reason'].rpartition('(n1: ')[2].partition(';')[0].removesuffix(')')
 
 
 @pytest.fixture

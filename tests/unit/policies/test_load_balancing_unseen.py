@@ -61,7 +61,7 @@ def test_nodes_to_be_removed_are_marked_and_keep_their_member(lab, web):
 
     reply = lab.check(removal(*web))
 
-    assert reply['action']['data']['reason'] == f"{NOT_REMOVED}: ['n1', 'n2']"
+    assert reply['action']['data']['reason'] == f"{NOT_REMOVED}: ['n1', 'n2'] (n1: {BUSY})"
     assert details(reply)['failed'] == {'n1': BUSY, 'n2': BUSY}
     assert details(reply)['pool'] == policy['data']['LoadBalancingPolicy']['data']['pool']
     assert details(reply)['api_calls'] >= 10
@@ -81,7 +81,7 @@ def test_nodes_to_be_added_are_marked_and_strangers_are_told_too(lab, web):
 
     reply = lab.check(addition(policy, [*members, connected(3, data={'x': 1})], 'n9', 'n3'))
 
-    assert reply['action']['data']['reason'] == f"{NOT_ADDED}: ['n9', 'n3']"
+    assert reply['action']['data']['reason'] == (f"{NOT_ADDED}: ['n9', 'n3'] (n9: The cluster has no such node)")
     assert details(reply)['failed'] == {'n3': BUSY, 'n9': 'The cluster has no such node'}
     assert reply['nodes'] == {
         'n3': {'data': {'x': 1}, 'status': 'WARNING', 'status_reason': 'Failed in adding node into lb pool.'}
@@ -97,7 +97,7 @@ def test_so_are_they_where_octavia_does_not_tell_which_load_balancer_it_is(lab, 
 
     reply = lab.check(asked(*web))
 
-    assert reply['action']['data']['reason'] == f"{failed}: ['n1', 'n2']"
+    assert reply['action']['data']['reason'] == f"{failed}: ['n1', 'n2'] (n1: {BUSY})"
     assert details(reply)['failed'] == {'n1': BUSY, 'n2': BUSY}
     assert {one['status'] for one in reply['nodes'].values()} == {'WARNING'}
 
@@ -109,7 +109,7 @@ def test_so_are_they_where_the_cloud_does_not_tell_their_addresses(lab, web, awa
 
     reply = lab.check(addition(policy, [*members, node(3, physical_id='s3')], 'n3'))
 
-    assert reply['action']['data']['reason'] == f"{NOT_ADDED}: ['n3']"
+    assert reply['action']['data']['reason'] == f"{NOT_ADDED}: ['n3'] (n3: {AWAY})"
     assert details(reply)['failed'] == {'n3': AWAY}
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
