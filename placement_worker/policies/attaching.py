@@ -47,8 +47,10 @@ class Attached:
         return cls(data['loadbalancer'], data['pool'], bool(data.get('preexisting')))
 
     @classmethod
-    def named(cls, properties: LoadBalancingProperties) -> 'Attached | None':
-        """What there is before attaching; None if the policy makes a load balancer of its own."""
+    def named(cls, properties: LoadBalancingProperties | None) -> 'Attached | None':
+        """What there is before attaching; None if the policy makes a load balancer of its own, or nobody knows."""
+        if properties is None:
+            return None
         name, pool_id = properties.loadbalancer, properties.pool.id
         return None if name is None or pool_id is None else cls(name, pool_id, preexisting=True)
 

@@ -135,6 +135,8 @@ class Policy(ABC, Generic[P]):
     :cvar priority: lower ones run first; a binding may say otherwise.
     :cvar targets: the pairs of phase and action that it handles; see `on`.
     :cvar profile_types: the types it works with; None for any.
+    :cvar stored_as: the key of the binding's data under which `attach` stores, if it does: with it a binding can be
+        detached whose spec names no installed type.
     :cvar after: names of types that it builds on: they run before it, whatever the priorities of the bindings.
     :cvar inputs: keys of an action's inputs that it reads and Senlin does not know.
     :cvar exclusive: whether at most one policy of this type may decide in a check.
@@ -147,6 +149,7 @@ class Policy(ABC, Generic[P]):
     priority: ClassVar[int]
     targets: ClassVar[frozenset[tuple[Phase, str]]]
     profile_types: ClassVar[frozenset[str] | None] = None
+    stored_as: ClassVar[str | None] = None
     after: ClassVar[frozenset[str]] = frozenset()
     inputs: ClassVar[frozenset[str]] = frozenset()
     exclusive: ClassVar[bool] = False
@@ -170,6 +173,9 @@ class Policy(ABC, Generic[P]):
 
     def detach(self, request: BindRequest, state: State) -> Bond:
         """Undo what `attach` did; what is gone already counts as undone.
+
+        A spec never prevents detaching: `properties` is None here if the spec does not fit the schema
+        or names a version that is not installed. The binding's data must suffice.
 
         :raises Rejected: it cannot be done; the policy stays attached.
         """

@@ -40,7 +40,7 @@ from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing, membership
 from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
-from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
+from placement_worker.policies.load_balancing_properties import STATUS_TIMEOUT_S, LoadBalancingProperties
 from placement_worker.policies.membership import MEMBER, NOT_ADDED, NOT_REMOVED, Joining, Sought
 
 RECREATED = 'RECREATE'
@@ -77,6 +77,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         actions.NODE_RECOVER,
     )
     profile_types = frozenset({'os.nova.server-1.0'})
+    stored_as = STORED
     after = frozenset({'senlin.policy.region_placement', 'senlin.policy.zone_placement', 'senlin.policy.deletion'})
     looking: ClassVar[Driving] = Driving(max_attempts=3)
     """How Octavia is asked when a spec is validated: no load balancer is waited for then, but somebody waits."""
@@ -206,8 +207,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             raise InvalidSpec(f'The cloud has no {", no ".join(missing)}.')
 
     def _driver(self, state: State, cluster: Cluster, seed: str) -> Driver:
-        octavia = state.cloud.octavia(cluster.profile.region)
-        return Driver(octavia, state.driving, self.properties.lb_status_timeout, state.left_s, seed)
+        properties: LoadBalancingProperties | None = self.properties
+        timeout_s = properties.lb_status_timeout if properties else STATUS_TIMEOUT_S
+        return Driver(state.cloud.octavia(cluster.profile.region), state.driving, timeout_s, state.left_s, seed)
 
 
 def _is_there(look_up: Callable[[str], object], name: str) -> bool:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from stevedore import extension
 
 from placement_worker import actions, codec, errors
-from placement_worker.model import Phase, PolicyType, Spec, SupportStatus, Trigger
+from placement_worker.model import Binding, Phase, PolicyType, Spec, SupportStatus, Trigger
 from placement_worker.policies import base
 from placement_worker.policies.normalizing import normalized
 
@@ -61,6 +61,25 @@ class Registry:
         schema = _schema(made, spec.type_name)
         raw = normalized(spec.properties, schema)
         return made(codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec))
+
+    def detachable(self, binding: Binding, at: str) -> base.Policy[Any]:
+        """Make the policy of a binding that is to be detached, whatever its spec has become.
+
+        Where the spec does not fit, the type is found by its name or by what it stored, and the policy's properties
+        are None.
+
+        :param at: the path of the spec in the request, for errors.
+        :raises PolicyTypeNotFound: neither name nor data tell the type.
+        """
+        try:
+            return self.policy(binding.spec, at)
+        except (errors.InvalidSpec, errors.PolicyTypeNotFound) as exc:
+            known = [one for one in self.types.values() if one.name == binding.spec.type]
+            storing = [one for one in self.types.values() if one.stored_as in binding.data]
+            if not known and not storing:
+                raise
+            LOG.warning('Policy %r is detached by what its binding stored: %s', binding.id[:80], exc)
+            return (known or storing)[0](None)
 
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
         """The class of a policy type.

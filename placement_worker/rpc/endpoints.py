@@ -33,6 +33,7 @@ from placement_worker.errors import (
 from placement_worker.model import (
     Action,
     ActionPatch,
+    Binding,
     BindReply,
     BindRequest,
     Capabilities,
@@ -153,14 +154,14 @@ class Endpoints:
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind('policy_attach', binding.attach, request, request_id)
+        return self._bind('policy_attach', binding.attach, self._attachable, request, request_id)
 
     def policy_detach(self, request: object, request_id: str | None = None) -> Any:
-        """Detach a policy from a cluster: BindRequest in, BindReply out.
+        """Detach a policy from a cluster: BindRequest in, BindReply out; a spec that does not fit is no obstacle.
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind('policy_detach', binding.detach, request, request_id)
+        return self._bind('policy_detach', binding.detach, self._registry.detachable, request, request_id)
 
     def policy_validate(self, request: object) -> Any:
         """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
@@ -253,13 +254,14 @@ class Endpoints:
         self,
         method: Method,
         act: Callable[[Policy[Any], BindRequest, State], BindReply],
+        find: Callable[[Binding, str], Policy[Any]],
         request: object,
         request_id: str | None,
     ) -> Any:
         with self._outbox.errors_of(method, request_id), self._errors_of(method):
             asked = self._decode(request, BindRequest)
             _validate_nodes(asked.cluster)
-            policy = self._registry.policy(asked.policy.spec, '$.policy.spec')
+            policy = find(asked.policy, '$.policy.spec')
             self._outbox.started(method, asked, request_id)
             started = self._clock()
             record = self._begin(request_id)
@@ -270,9 +272,15 @@ class Endpoints:
             record.end(method, asked, reply)
             what = f'{method} of {policy.name}'
             elapsed_s = self._log(what, asked.cluster, reply.status, reply.warnings, started)
-            self._observer.binding_ended(method, asked.policy.spec.type_name, reply.status, elapsed_s, request_id)
+            asked_for = asked.policy.spec.type_name
+            type_name = asked_for if asked_for in self._registry.types else policy.name  # a label of a metric
+            self._observer.binding_ended(method, type_name, reply.status, elapsed_s, request_id)
             self._outbox.ended(method, asked, reply, request_id)
             return codec.encode(reply, like=request)
+
+    def _attachable(self, bound: Binding, at: str) -> Policy[Any]:
+        """Make the policy that a binding's spec asks for; raises as `Registry.policy`."""
+        return self._registry.policy(bound.spec, at)
 
     def _state(
         self, request: CheckRequest | BindRequest, data: Data, record: Record, *, needs_cloud: bool = True

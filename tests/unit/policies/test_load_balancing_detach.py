@@ -232,3 +232,69 @@ def test_a_load_balancer_whose_deletion_breaks_is_tried_again_and_then_told(lab)
     lb = policy['data']['LoadBalancingPolicy']['data']['loadbalancer']
     assert (reply['status'], reply['reason']) == ('ERROR', f'Load balancer {lb} cannot be deleted: it is in ERROR')
     assert sum(call.name == 'delete' for call in lab.calls) == 10
+
+
+SPECS = [
+    {'type': 'senlin.policy.loadbalance', 'version': '1.1', 'properties': {}},
+    {
+        'type': 'senlin.policy.loadbalance',
+        'version': '1.1',
+        'properties': {'pool': {'subnet': 's', 'protocol_port': 0}},
+    },
+    {'type': 'senlin.policy.loadbalance', 'version': '1.1', 'properties': {'unheard-of': [1]}},
+    {'type': 'senlin.policy.loadbalance', 'version': '9.9', 'properties': {'pool': {'subnet': 's'}}},
+    {'type': 'senlin.policy.loadbalance', 'version': 'latest', 'properties': {}},
+    {'type': 'company.policy.balance', 'version': '1.0', 'properties': {'pool': 7}},
+    {'type': '', 'version': '', 'properties': {}},
+]
+"""Specs that fit no schema, and of no installed version or type."""
+
+
+@pytest.mark.parametrize('spec', SPECS)
+def test_a_spec_never_prevents_deleting_what_the_data_of_the_binding_name(lab, spec):
+    """A load balancer of the policy's own is deleted by the binding's data, whatever the spec has become."""
+    policy, members = lab.attached([connected(1), connected(2)], health_monitor={})
+
+    reply = lab.detach(bind({**policy, 'spec': spec}, members, data=VIP))
+
+    assert (reply['status'], reply['reason']) == ('OK', 'Policy detached.')
+    assert reply['policy']['data'] == {}
+    assert data_of(patched(members, reply)) == {'n1': {}, 'n2': {}}
+    assert lab.is_empty()
+
+
+@pytest.mark.parametrize('spec', SPECS)
+def test_a_spec_never_prevents_leaving_a_pool_that_was_there_before(lab, spec):
+    """Members leave a pre-existing pool by the binding's data and the nodes', whatever the spec has become."""
+    _, pool = lab.foreign('10.0.0.100', '10.0.0.1')
+    by_senlin = next(one['id'] for one in lab.settled()['member'] if one['address'] == '10.0.0.1')
+    policy = balancing_policy(data=stored('1.3', preexisting=True, loadbalancer='front', pool=pool))
+    members = [connected(1, data={'lb_member': by_senlin}), connected(2)]
+
+    reply = lab.detach(bind({**policy, 'spec': spec}, members))
+
+    assert (reply['status'], reply['nodes']) == ('OK', {'n1': {'data': {}}})
+    assert lab.addresses() == ['10.0.0.100']
+
+
+def test_a_load_balancer_that_was_there_before_stays_though_senlin_stored_no_pool(lab):
+    """Senlin accepts `loadbalancer` without `pool.id`; detaching does not delete that load balancer."""
+    lab.foreign('10.0.0.100')
+    policy = balancing_policy(
+        loadbalancer='front', data=stored('1.3', preexisting=True, loadbalancer='front', pool=None)
+    )
+
+    reply = lab.detach(bind(policy, [connected(1)]))
+
+    assert (reply['status'], reply['policy']['data']) == ('OK', {})
+    assert lab.addresses() == ['10.0.0.100']
+
+
+def test_a_spec_that_fits_nothing_leaves_as_much_time_as_one_that_says_nothing(lab):
+    """Without a spec that fits, a detachment may take 300 s."""
+    policy, members = lab.attached([connected(1)])
+    lab.pending_s = 400
+
+    reply = lab.detach(bind({**policy, 'spec': SPECS[0]}, members))
+
+    assert reply['reason'].endswith('is still PENDING_DELETE after 300 s')

@@ -474,6 +474,38 @@ def test_a_policy_cannot_be_attached_to_a_profile_type_that_it_does_not_support_
     assert back['status'] == 'OK'
 
 
+@pytest.mark.parametrize(
+    'spec',
+    [
+        {
+            'type': 'senlin.policy.zone_placement',
+            'version': '1.0',
+            'properties': {'zones': [{'name': 'a', 'weight': -1}]},
+        },
+        {'type': 'senlin.policy.region_placement', 'version': '7', 'properties': {}},
+        {'type': 'senlin.policy.deletion', 'version': '2.0', 'properties': {'criteria': 'NEWEST'}},
+    ],
+)
+def test_a_policy_whose_spec_does_not_fit_is_detached_but_not_attached(endpoints, spec):
+    """Detaching a policy of an installed type works without a spec that fits; attaching names what is wrong."""
+    asked = {'cluster': GOOD['cluster'], 'policy': {'id': 'pol-1', 'spec': spec, 'data': {'kept': 1}}}
+
+    with pytest.raises((InvalidSpec, PolicyTypeNotFound)):
+        endpoints.policy_attach(asked)
+    reply = endpoints.policy_detach(asked)
+
+    assert (reply['status'], reply['policy']) == ('OK', {'id': 'pol-1', 'data': {'kept': 1}})
+
+
+@pytest.mark.parametrize('data', [{}, {'SomePolicy': {'version': '1.0', 'data': {}}}])
+def test_a_policy_of_a_type_that_neither_name_nor_data_tell_is_refused(endpoints, data):
+    """Nothing is said to be detached where nobody can know what the policy has left."""
+    spec = {'type': 'senlin.policy.loadblance', 'version': '1.1', 'properties': {}}
+
+    with pytest.raises(PolicyTypeNotFound, match='did you mean `senlin'):
+        endpoints.policy_detach({'cluster': GOOD['cluster'], 'policy': {'id': 'pol-1', 'spec': spec, 'data': data}})
+
+
 def test_an_attachment_that_comes_too_late_or_is_not_well_formed_does_nothing(endpoints, outbox):
     asked = {'cluster': GOOD['cluster'], 'policy': zone_policy('a'), 'expires_at': '2026-01-01T11:59:59Z'}
 
