@@ -5,14 +5,18 @@ of Senlin is real: its `os.nova.server-1.0` creates and deletes servers here. Wh
 environment variable names is seen by all processes. An entry point in `senlin.endpoints` has it imported.
 """
 
-import itertools
 import json
 import os
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
+from openstack.exceptions import NotFoundException
+from senlin.drivers.os import lbaas, octavia_v2
 from senlin.drivers.sdk import FakeResourceObject
 from senlin.tests.drivers import os_test
+
+from placement_worker.cloud.inventory import Inventory
 
 FOLDER = 'TEST_CLOUD'
 LOAD_BALANCERS = 'load-balancers.json'
@@ -58,6 +62,21 @@ def members(pool_id):
     return sorted(member['address'] for member in _state()['members'][pool_id].values())
 
 
+def tags(pool_id):
+    """The tags of the members in one of its pools, by address."""
+    return {member['address']: member.get('tags', []) for member in _state()['members'][pool_id].values()}
+
+
+def pool_of_others(address):
+    """A load balancer that is nobody's business here, named `front`, and its pool with one member."""
+    octavia = Inventory.parse(inventory(), 'test').octavia(None)
+    lb = octavia.create('loadbalancer', {'name': 'front', 'vip_subnet_id': 'sub1'})
+    listener = octavia.create('listener', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'protocol_port': 80})
+    pool = octavia.create('pool', {'listener_id': listener['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'})
+    octavia.create_member(pool['id'], {'address': address, 'protocol_port': 80})
+    return pool['id']
+
+
 def _state():
     file = folder() / LOAD_BALANCERS
     return json.loads(file.read_text()).get(REGIONS[0], {}) if file.exists() else {}
@@ -75,7 +94,16 @@ class Compute(os_test.compute):
 
     def server_get(self, server):
         request = json.loads((folder() / 'servers' / server).read_text())
-        return FakeResourceObject({'id': server, 'availability_zone': request.get('availability_zone', 'az1')})
+        return FakeResourceObject(
+            {
+                'id': server,
+                'name': request.get('name', server),
+                'availability_zone': request.get('availability_zone', 'az1'),
+                'addresses': {'private': [{'addr': address(server), 'version': 4}]},
+                'image': {},
+                'flavor': {'name': 'm1.tiny'},
+            }
+        )
 
     def server_delete(self, server, ignore_missing=True):
         (folder() / 'servers' / server).rename(folder() / 'deleted' / server)
@@ -98,27 +126,62 @@ class Identity(os_test.identity):
         return [region for region in regions if region in REGIONS]
 
 
-class LoadBalancing(os_test.loadbalancing):
-    """Counts what Senlin's own policy asks, each of which is an update of the load balancer and a wait."""
+class Sdk:
+    """The load balancers of the worker's embedded cloud, asked as Senlin asks openstacksdk."""
 
-    numbers = itertools.count(1)
-    added: list[str] = []
-    removed: list[str] = []
-    deleted: list[str] = []
+    def __init__(self):
+        self._octavia = Inventory.parse(inventory(), 'test').octavia(None)
 
-    def lb_delete(self, **stored):
-        self.deleted.append(stored['loadbalancer'])
-        return True, 'LB deletion succeeded'
+    def find_load_balancer(self, name_or_id, ignore_missing=True):
+        found = [
+            *self._octavia.find('loadbalancer', id=name_or_id),
+            *self._octavia.find('loadbalancer', name=name_or_id),
+        ]
+        if not found and not ignore_missing:
+            raise NotFoundException(name_or_id)
+        return FakeResourceObject(found[0]) if found else None
 
-    def member_add(self, node, lb_id, pool_id, port, subnet):
-        self.added.append(node.id)
-        return f'member-{next(self.numbers)}'
+    def create_member(self, pool_id, **body):
+        return FakeResourceObject(self._octavia.create_member(pool_id, body))
 
-    def member_remove(self, lb_id, pool_id, member_id):
-        self.removed.append(member_id)
-        return True
+    def delete_member(self, member_id, pool_id, ignore_missing=True):
+        self._octavia.delete_member(pool_id, member_id)
+
+    def __getattr__(self, name):
+        verb, _, kind = name.partition('_')
+        kind = kind.replace('_', '')
+        if verb == 'create':
+            return lambda **body: FakeResourceObject(self._octavia.create(kind, body))
+        return lambda object_id, ignore_missing=True: self._octavia.delete(kind, object_id)
+
+
+class OctaviaClient(octavia_v2.OctaviaClient):
+    """Senlin's own client."""
+
+    def __init__(self, params):
+        self.conn = SimpleNamespace(load_balancer=Sdk())
+
+
+class NeutronClient(os_test.network):
+    def subnet_get(self, name_or_id, ignore_missing=False):
+        return FakeResourceObject({'id': 'sub1', 'network_id': 'net1', 'ip_version': 4})
+
+    def network_get(self, value, ignore_missing=False):
+        return FakeResourceObject({'id': 'net1', 'name': 'private'})
+
+
+class LoadBalancing(lbaas.LoadBalancerDriver):
+    """Senlin's own driver: it makes load balancers part by part, without tags, and waits in between."""
+
+    def oc(self):
+        return OctaviaClient(self.conn_params)
+
+    def nc(self):
+        return NeutronClient(self.conn_params)
 
 
 os_test.compute = Compute
 os_test.identity = Identity
+os_test.network = NeutronClient
+os_test.octavia = OctaviaClient
 os_test.loadbalancing = LoadBalancing

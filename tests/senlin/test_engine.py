@@ -19,7 +19,7 @@ from senlin.objects import node as nodes
 from senlin.policies.base import Policy
 
 from tests.senlin import cloud, engine
-from tests.senlin.specs import deletion, load_balancing, zones
+from tests.senlin.specs import deletion, example_load_balancing, load_balancing, zones
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 120
@@ -129,6 +129,73 @@ def test_a_cluster_grows_shrinks_and_goes_through_the_engines_own_dispatcher(eng
 
     assert lb_id not in cloud.load_balancers()
     assert not {node.physical_id for node in created} & cloud.requests().keys()
+
+
+def members_of(cluster):
+    """The addresses that the pool should have."""
+    return sorted(cloud.address(node.physical_id) for node in members(cluster))
+
+
+def balanced_without_the_plugin(by_itself, spec):
+    """A cluster of two nodes to which Senlin by itself has attached a load-balancing policy, and the policy."""
+    with by_itself():
+        cluster = engine.add_cluster('az1', 'az1')
+        return cluster, engine.bound(cluster, ('lb', spec))['lb']
+
+
+def test_a_cluster_that_senlin_balanced_by_itself_scales_and_is_detached(engine_log, by_itself):
+    """A binding made before the plugin was switched on scales out and in, and is detached without a trace."""
+    cluster, balancing = balanced_without_the_plugin(by_itself, example_load_balancing())
+    old = {node.id for node in members(cluster)}
+    pool_id = engine.data_of(cluster, balancing)['LoadBalancingPolicy']['data']['pool']
+    attached, lb_id = pool(cluster, balancing)
+    untagged = cloud.tags(pool_id)
+
+    succeeded(cluster, consts.CLUSTER_SCALE_OUT, count=2)
+    grown = pool(cluster, balancing)[0], members_of(cluster)
+    succeeded(cluster, consts.CLUSTER_DEL_NODES, candidates=sorted(old)[:1])
+    fewer = pool(cluster, balancing)[0], members_of(cluster)
+    succeeded(cluster, consts.CLUSTER_SCALE_IN, count=2)
+    shrunk = pool(cluster, balancing)[0], members_of(cluster)
+    succeeded(cluster, consts.CLUSTER_DETACH_POLICY, policy_id=balancing.id)
+
+    assert (len(attached), list(untagged.values())) == (2, [[], []])
+    assert [len(there) for there, _ in (grown, fewer, shrunk)] == [4, 3, 1]
+    assert all(there == expected for there, expected in (grown, fewer, shrunk))
+    assert lb_id not in cloud.load_balancers()
+    assert all('lb_member' not in node.data for node in members(cluster))
+    assert 'loadbalancers' not in Cluster.load(engine.context(), cluster.id).data
+
+
+def test_a_cluster_that_senlin_balanced_by_itself_is_deleted_with_its_load_balancer(engine_log, by_itself):
+    """A cluster whose load balancer Senlin made by itself is deleted, and the load balancer with it."""
+    cluster, balancing = balanced_without_the_plugin(by_itself, example_load_balancing())
+    _, lb_id = pool(cluster, balancing)
+
+    succeeded(cluster, consts.CLUSTER_DELETE)
+
+    assert lb_id not in cloud.load_balancers()
+
+
+def test_a_cluster_that_senlin_put_into_a_pool_of_others_leaves_it(engine_log, by_itself):
+    """Nodes that Senlin by itself added to a pre-existing pool scale with it and leave it; all else stays."""
+    theirs = '10.0.250.1'
+    existing = cloud.pool_of_others(theirs)
+    spec = load_balancing(loadbalancer='front')
+    spec['properties']['pool']['id'] = existing
+    cluster, balancing = balanced_without_the_plugin(by_itself, spec)
+    attached = cloud.members(existing)
+
+    succeeded(cluster, consts.CLUSTER_SCALE_OUT, count=1)
+    grown = cloud.members(existing), sorted([theirs, *members_of(cluster)])
+    succeeded(cluster, consts.CLUSTER_SCALE_IN, count=2)
+    shrunk = cloud.members(existing), sorted([theirs, *members_of(cluster)])
+    succeeded(cluster, consts.CLUSTER_DETACH_POLICY, policy_id=balancing.id)
+
+    assert [len(there) for there in (attached, grown[0], shrunk[0])] == [3, 4, 2]
+    assert all(there == expected for there, expected in (grown, shrunk))
+    assert cloud.members(existing) == [theirs]
+    assert 'front' in cloud.load_balancers().values()
 
 
 def test_the_engine_says_at_start_who_decides(engine_log):

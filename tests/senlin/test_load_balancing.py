@@ -180,10 +180,30 @@ def test_nodes_that_cannot_join_the_pool_are_marked_in_the_database():
     data = engine.checked(action, 'AFTER')
 
     assert data['status'] == 'ERROR'
-    assert data['reason'] == f"Failed policy 'lb': Failed in adding nodes into lb pool: ['{homeless.id}']"
+    failed = (
+        f"Failed policy 'lb': Failed in adding nodes into lb pool: ['{homeless.id}'] ({homeless.id}: The node has no"
+    )
+    assert data['reason'].startswith(failed)
     marked = engine.node_of(homeless.id)
     assert (marked.status, marked.status_reason) == ('WARNING', 'Failed in adding node into lb pool.')
     assert in_pool(cluster, policy) == addresses(*cluster.nodes)
+
+
+def test_a_node_in_error_that_cannot_join_the_pool_keeps_status_and_reason_in_the_database():
+    """A node in ERROR stays in ERROR, with the reason that the engine gave and that of the worker."""
+    cluster, _ = balanced('az1')
+    homeless = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_INIT)
+    homeless.set_status(engine.context(), consts.NS_ERROR, 'No valid host was found.')
+    action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[homeless.id])
+    action.data['creation'] = {'nodes': [homeless.id]}
+
+    engine.checked(action, 'AFTER')
+
+    marked = engine.node_of(homeless.id)
+    assert (marked.status, marked.status_reason) == (
+        'ERROR',
+        'No valid host was found. Failed in adding node into lb pool.',
+    )
 
 
 def test_what_the_worker_stored_is_understood_by_senlin_itself(by_itself):
@@ -194,7 +214,7 @@ def test_what_the_worker_stored_is_understood_by_senlin_itself(by_itself):
         cluster = loaded(cluster)
         cluster.detach_policy(engine.context(), policy.id)
 
-    assert cloud.LoadBalancing.deleted == [lb_id]
+    assert lb_id not in cloud.load_balancers()
     assert [member_of(node) for node in cluster.nodes] == [None, None]
 
 
@@ -203,9 +223,13 @@ def test_what_senlin_stored_by_itself_is_understood_by_the_worker(by_itself):
         cluster, policy = balanced('az1', 'az1')
 
     before = [member_of(node) for node in cluster.nodes]
+    lb_id = engine.data_of(cluster, policy)[STORED]['data']['loadbalancer']
+    made = cloud.load_balancers()[lb_id]
     cluster = loaded(cluster)
     done, reason = cluster.detach_policy(engine.context(), policy.id)
 
     assert None not in before
+    assert made == 'senlin-lb-web'
     assert (done, reason) == (True, 'Policy detached.')
+    assert lb_id not in cloud.load_balancers()
     assert [member_of(node) for node in cluster.nodes] == [None, None]
