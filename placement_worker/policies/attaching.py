@@ -250,6 +250,7 @@ class Attaching:
             {**policy.data, STORED: {'version': version, 'data': _given(made)}},
             nodes,
             ClusterPatch({**cluster.data, IN_CLUSTER: entries}),
+            warnings=self.properties.doubts(),
         )
 
 

@@ -114,6 +114,20 @@ def test_options_that_octavia_refuses_beside_a_type_are_not_sent(lab, persistenc
     assert not {'http_method', 'url_path', 'expected_codes'} & made['healthmonitor'][0].keys()
 
 
+def test_a_delay_that_looks_like_milliseconds_is_passed_on_with_a_warning(lab):
+    """The health monitor of Senlin's example is made as it is written, and the reply warns of it."""
+    reply = lab.attach(bind(balancing_policy(health_monitor={'delay': 10000, 'timeout': 5000})))
+
+    assert shown(lab.settled()['healthmonitor'][0], 'delay', 'timeout') == {'delay': 10000, 'timeout': 5000}
+    assert (reply['status'], reply['warnings']) == (
+        'OK',
+        [
+            'The health monitor probes each 10000 s and waits 5000 s: Octavia takes seconds, '
+            'these look like milliseconds.'
+        ],
+    )
+
+
 def test_options_of_http_are_sent_for_https(lab):
     """A health monitor of type HTTPS gets the options of HTTP, which Senlin drops."""
     lab.attach(bind(balancing_policy(health_monitor={'type': 'HTTPS', 'url_path': '/up', 'expected_codes': 200})))
