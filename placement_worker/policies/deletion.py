@@ -180,11 +180,11 @@ def _named(request: CheckRequest) -> list[str] | None:
     """The nodes that the action itself names, in its order; None if it leaves the choice to us."""
     action = request.action
     named = candidates(action.inputs)
+    if not named and action.action == actions.NODE_DELETE and action.node:
+        named = [action.node.id]
     if named:
         choosing.refuse_strangers(named, request.cluster.nodes, request.cluster)
         return named
-    if action.action == actions.NODE_DELETE and action.node:
-        return [action.node.id]
     if named is None and action.action == actions.CLUSTER_DEL_NODES:
         raise InvalidInput('Expected the nodes to delete, got none - at `$.action.inputs.candidates`')
     return None

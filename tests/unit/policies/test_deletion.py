@@ -297,3 +297,15 @@ def test_candidates_of_an_earlier_policy_get_hooks(check):
         ['n2'],
         HOOKS | {'params': {'queue': '', **HOOKS['params']}},
     )
+
+
+def test_a_node_outside_the_cluster_is_not_deleted(check):
+    """A NODE_DELETE of a node that is not a member of the cluster ends in ERROR and names the node."""
+    stranger = node(9)
+
+    reply = check(request('NODE_DELETE', [deletion_policy()], [node(1)], node=stranger))
+
+    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
+        'ERROR',
+        'Not a member of cluster c1: n9',
+    )
