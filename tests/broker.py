@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from typing import Self
 from tests.guard import Guard, Program
 
 SCRIPTS = Path('/usr/lib/rabbitmq/bin')
+EPMD = ('epmd', '-address', '127.0.0.1')
 START_TIMEOUT_S = 60
 
 
@@ -37,13 +39,23 @@ def free_ports(count: int) -> list[int]:
 class Broker:
     """One RabbitMQ node on loopback. Data survive `kill` and `start`; `close` removes everything."""
 
-    def __init__(self, tls: Mapping[str, Path] | None = None) -> None:
+    def __init__(
+        self,
+        tls: Mapping[str, Path] | None = None,
+        epmd_port: int | None = None,
+        erlang_arguments: str = '',
+    ) -> None:
         """Prepare the node's folder.
 
         :param tls: the files `cacertfile`, `certfile` and `keyfile`, and the node listens with TLS alone; None for
             plain text alone.
+        :param epmd_port: the port of an epmd that runs already; None starts a private one.
+        :param erlang_arguments: more arguments for the Erlang VM.
         """
-        self.port, self._dist_port, self._epmd_port = free_ports(3)
+        self.port, self._dist_port, private_epmd_port = free_ports(3)
+        self._epmd_port = epmd_port or private_epmd_port
+        self._has_private_epmd = epmd_port is None
+        self._erlang_arguments = erlang_arguments
         self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-broker-'))
         (self.folder / 'plugins').write_text('[].')
         (self.folder / 'rabbitmq.conf').write_text(
@@ -62,6 +74,11 @@ class Broker:
         )
 
     @property
+    def name(self) -> str:
+        """The Erlang node name."""
+        return f'test-{self.port}@localhost'
+
+    @property
     def url(self) -> str:
         return f'rabbit://guest:guest@127.0.0.1:{self.port}/'
 
@@ -75,7 +92,7 @@ class Broker:
             'HOME': folder,
             'ERL_EPMD_PORT': str(self._epmd_port),
             'ERL_EPMD_ADDRESS': '127.0.0.1',
-            'RABBITMQ_NODENAME': f'test-{self.port}@localhost',
+            'RABBITMQ_NODENAME': self.name,
             'RABBITMQ_DIST_PORT': str(self._dist_port),
             'RABBITMQ_CONF_ENV_FILE': '/dev/null',
             'RABBITMQ_CONFIG_FILE': f'{folder}/rabbitmq.conf',
@@ -83,7 +100,9 @@ class Broker:
             'RABBITMQ_MNESIA_BASE': f'{folder}/data',
             'RABBITMQ_LOG_BASE': f'{folder}/log',
             'RABBITMQ_PID_FILE': f'{folder}/pid',
-            'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS': '-kernel inet_dist_use_interface {127,0,0,1}',
+            'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS': (
+                f'-kernel inet_dist_use_interface {{127,0,0,1}} {self._erlang_arguments}'
+            ),
         }
 
     @property
@@ -92,13 +111,24 @@ class Broker:
         assert self._guard is not None
         return self._guard.pid
 
+    def configure(self, settings: str) -> None:
+        """Append lines to `rabbitmq.conf`; they take effect at the next start."""
+        with (self.folder / 'rabbitmq.conf').open('a') as file:
+            file.write(settings)
+
     def start(self) -> Self:
         """Start the node and wait until it takes connections."""
-        output = str(self.folder / 'output')
-        epmd, node = ['epmd', '-address', '127.0.0.1'], [program('rabbitmq-server')]
-        self._guard = Guard(self.folder, [Program(epmd, output), Program(node, output)], self.environment)
-        self._wait_until_ready()
+        self.launch()
+        self.wait_until_ready()
         return self
+
+    def launch(self) -> None:
+        """Start the node without waiting for it."""
+        output = str(self.folder / 'output')
+        programs = [Program([program('rabbitmq-server')], output)]
+        if self._has_private_epmd:
+            programs.insert(0, Program(EPMD, output))
+        self._guard = Guard(self.folder, programs, self.environment)
 
     def control(self, *arguments: str, answer: str = '') -> str:
         """Run rabbitmqctl on this node and return what it prints.
@@ -122,11 +152,28 @@ class Broker:
             self._guard.close(keep_folder=True)
             self._guard = None
 
+    def freeze(self) -> None:
+        """Stop the Erlang VM where it is; its connections stay open."""
+        os.kill(self._pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen Erlang VM go on."""
+        os.kill(self._pid, signal.SIGCONT)
+
+    @property
+    def _pid(self) -> int:
+        """The process ID of the Erlang VM."""
+        return int((self.folder / 'pid').read_text())
+
     def close(self) -> None:
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
+        """Return when the node takes connections.
+
+        :raises RuntimeError: it did not in time; the text is its output.
+        """
         assert self._guard is not None
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline and self._guard.runs:

@@ -1,0 +1,59 @@
+"""A RabbitMQ cluster on one machine that ends with the test run."""
+
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Self
+
+from tests.broker import EPMD, Broker, free_ports
+from tests.guard import Guard, Program
+
+SIZE = 3
+LEAN = '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none'
+"""Arguments that keep three Erlang VMs from spinning on two cores."""
+
+
+class Cluster:
+    """RabbitMQ nodes that form one cluster; each can be killed and started again."""
+
+    def __init__(self) -> None:
+        """Prepare the nodes' folders: a cookie, an epmd and a list of peers that all of them share."""
+        self._folder = Path(tempfile.mkdtemp(prefix='placement-worker-cluster-'))
+        (self._epmd_port,) = free_ports(1)
+        self._guard: Guard | None = None
+        self.nodes = [Broker(epmd_port=self._epmd_port, erlang_arguments=LEAN) for _ in range(SIZE)]
+        cookie = secrets.token_hex()
+        peers = ''.join(
+            f'cluster_formation.classic_config.nodes.{number} = {node.name}\n'
+            for number, node in enumerate(self.nodes, start=1)
+        )
+        for node in self.nodes:
+            node.configure(f'cluster_formation.peer_discovery_backend = classic_config\n{peers}')
+            file = node.folder / '.erlang.cookie'
+            file.write_text(cookie)
+            file.chmod(0o400)
+
+    @property
+    def url(self) -> str:
+        """The transport URL that names all nodes."""
+        return 'rabbit://' + ','.join(f'guest:guest@127.0.0.1:{node.port}' for node in self.nodes) + '/'
+
+    def start(self) -> Self:
+        """Start all nodes; return when they take connections and form one cluster."""
+        environment = {**self.nodes[0].environment, 'HOME': str(self._folder)}
+        self._guard = Guard(self._folder, [Program(EPMD, str(self._folder / 'epmd'))], environment)
+        for node in self.nodes:
+            node.launch()
+        for node in self.nodes:
+            node.wait_until_ready()
+        self.nodes[0].control('await_online_nodes', str(SIZE))
+        return self
+
+    def close(self) -> None:
+        """End all nodes and remove their folders."""
+        for node in self.nodes:
+            node.close()
+        if self._guard is not None:
+            self._guard.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
