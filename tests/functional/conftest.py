@@ -15,6 +15,7 @@ import yaml
 from placement_worker.errors import NoWorkerAnswered
 from placement_worker.rpc.client import PolicyClient
 from tests.broker import Broker
+from tests.functional.engine import Engine
 
 HERE = Path(__file__).parent
 OWN_BROKER = 'PLACEMENT_WORKER_TEST_TRANSPORT_URL'
@@ -98,7 +99,8 @@ class Worker:
         return sorted(int(child) for thread in threads for child in thread.read_text().split())
 
     def client(self, **more: object) -> PolicyClient:
-        return PolicyClient(self.url, **{'topic': self.topic, 'timeout_s': 20, **more})  # type: ignore[arg-type]
+        given = {'url': self.url, 'topic': self.topic, 'slow_topic': f'{self.topic}-slow', 'timeout_s': 20, **more}
+        return PolicyClient(**given)  # type: ignore[arg-type]
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -147,3 +149,19 @@ def own_broker() -> Iterator[Broker]:
         yield broker.start()
     finally:
         broker.close()
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Callable[[Worker], Engine]]:
+    """Make an engine for a worker; it ends with the test."""
+    engines: list[Engine] = []
+
+    def make(worker: Worker) -> Engine:
+        runs = tmp_path / 'runs'
+        runs.touch()
+        engines.append(Engine(worker, runs))
+        return engines[-1]
+
+    yield make
+    for one in engines:
+        one.close()

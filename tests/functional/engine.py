@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import oslo_messaging
 from oslo_config import cfg
@@ -13,9 +14,12 @@ from oslo_config import cfg
 from placement_worker.errors import BrokerUnreachable
 from placement_worker.model import ReplyTo
 from placement_worker.rpc import transport
-from tests.functional.conftest import Worker
 from tests.requests import request
 
+if TYPE_CHECKING:
+    from tests.functional.conftest import Worker  # which imports this module
+
+REPLY_S = 120  # longer than any outage of the tests
 TO = ReplyTo('test-engine', 'test-engine-replies', 'policy_checked')
 
 
@@ -34,7 +38,7 @@ def seconds_of(number):
 class Engine:
     """Casts and calls checks; replies to casts come to a server of its own."""
 
-    def __init__(self, worker: Worker, runs) -> None:
+    def __init__(self, worker: 'Worker', runs) -> None:
         self.worker = worker
         self.runs = runs
         self.replies: collections.Counter = collections.Counter()
@@ -54,7 +58,7 @@ class Engine:
 
     def cast(self, count: int) -> None:
         """Cast checks; what the broker does not confirm is not counted."""
-        with closing(self.worker.client()) as client:
+        with closing(self.worker.client(timeout_s=REPLY_S)) as client:
             for number in range(count):
                 name = f'cast-{len(self.confirmed)}-{number}'
                 asked = slow(seconds_of(number), self.runs, name)
@@ -67,7 +71,7 @@ class Engine:
 
     def call(self, count: int) -> None:
         """Call checks from several threads; `answered` waits for them."""
-        client = self.worker.client(timeout_s=120)
+        client = self.worker.client(timeout_s=REPLY_S)
 
         def one(number):
             name = f'call-{number}'
@@ -76,7 +80,8 @@ class Engine:
             except BrokerUnreachable:
                 return 'not confirmed'
 
-        self.calls += [self._callers.submit(one, number) for number in range(count)]
+        first = len(self.calls)
+        self.calls += [self._callers.submit(one, number) for number in range(first, first + count)]
 
     def answered(self) -> collections.Counter:
         """How the calls ended."""

@@ -19,7 +19,7 @@ from placement_worker.errors import NoWorkerAnswered, WorkerFailed
 from placement_worker.rpc import EXCHANGE, transport
 from placement_worker.rpc.late_ack import LateAckServer
 from tests.functional.conftest import Worker, amqp
-from tests.functional.engine import Engine, repeat, slow
+from tests.functional.engine import repeat, slow
 from tests.malformed import GOOD
 from tests.requests import request, zone_policy
 
@@ -42,22 +42,6 @@ def start(start_worker, own_broker):
     yield starting
     for worker in workers:
         worker.stop()
-
-
-@pytest.fixture
-def engine(tmp_path):
-    """Make an engine for a worker; it ends with the test."""
-    engines = []
-
-    def make(worker):
-        runs = tmp_path / 'runs'
-        runs.touch()
-        engines.append(Engine(worker, runs))
-        return engines[-1]
-
-    yield make
-    for one in engines:
-        one.close()
 
 
 def redelivered(worker):

@@ -1,0 +1,73 @@
+"""Outages for tests, and the time until a worker is served again."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+from placement_worker.errors import NoWorkerAnswered
+from tests.functional.conftest import Worker
+from tests.malformed import GOOD
+
+CALL_S = 2
+"""How long a probing call waits; the next one finds out whether its reply or the service was lost."""
+
+
+def served_after(worker: Worker, url: str, timeout_s: float) -> float:
+    """Call a worker on each of its topics until it answers.
+
+    :param url: where the caller finds the broker.
+    :returns: how many seconds that took.
+    :raises NoWorkerAnswered: the worker did not answer in time.
+    """
+    began = time.monotonic()
+    for topic in (worker.topic, f'{worker.topic}-slow'):
+        while True:
+            try:
+                with contextlib.closing(worker.client(url=url, topic=topic, timeout_s=CALL_S)) as client:
+                    client.policy_check(GOOD)
+                break
+            except NoWorkerAnswered:
+                if time.monotonic() - began > timeout_s:
+                    raise
+                time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def comes_about(condition: Callable[[], object], timeout_s: float) -> float:
+    """Wait for a condition.
+
+    :returns: how many seconds that took.
+    :raises AssertionError: it did not become true in time.
+    """
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < timeout_s, f'it did not come about within {timeout_s} s'
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def frozen(worker: Worker) -> Iterator[None]:
+    """Stop all processes of a worker where they are; their connections stay open."""
+    pids = [worker.process.pid, *worker.children()]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def killed(worker: Worker) -> Iterator[None]:
+    """End a worker and its processes at the end of the block, also one that does not stop."""
+    try:
+        yield
+    finally:
+        for pid in [worker.process.pid, *worker.children()]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        worker.process.wait()

@@ -1,0 +1,82 @@
+"""A RabbitMQ cluster whose nodes are killed under load: no confirmed request is lost."""
+
+import threading
+import time
+
+import pytest
+
+from tests.cluster import SIZE, Cluster
+from tests.functional.engine import repeat
+from tests.functional.outages.harness import served_after
+from tests.functional.test_delivery import CLOUD, PYTHONPATH
+
+pytestmark = pytest.mark.long
+CALLS_PER_KILL = 70
+CASTS = 500
+SERVED_WITHIN_S = 15
+
+
+@pytest.fixture(scope='module')
+def cluster():
+    """Three nodes that may be killed."""
+    one = Cluster()
+    try:
+        yield one.start()
+    finally:
+        one.close()
+
+
+@pytest.fixture
+def worker(cluster, start_worker):
+    return start_worker(CLOUD, url=cluster.url, environment=PYTHONPATH, workers=2, threads=3)
+
+
+def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster, worker, engine):
+    """A cluster whose nodes are killed and brought back in turn loses no confirmed cast and fails no call."""
+    busy = engine(worker)
+    enough = repeat(lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1)
+    try:
+        for node in cluster.nodes:
+            busy.call(CALLS_PER_KILL)
+            time.sleep(0.5)
+            assert not all(call.done() for call in busy.calls), 'the kill would meet no call in flight'
+            node.kill()
+            time.sleep(1)
+            node.start()
+            cluster.nodes[0].control('await_online_nodes', str(SIZE))
+    finally:
+        enough()
+    while len(busy.confirmed) < CASTS:
+        busy.cast(20)
+
+    assert busy.lost(timeout_s=120) == set()
+    assert busy.answered() == {'OK': CALLS_PER_KILL * SIZE}
+    print(f'{len(busy.confirmed)} casts, {len(busy.calls)} calls, {busy.ran_twice()} begun twice')
+
+
+def test_cluster_with_two_of_three_nodes_dead_loses_nothing_and_serves_when_the_second_returns(
+    cluster, worker, engine
+):
+    """Without a majority nothing is answered and nothing is lost; with one again, service resumes within 15 s."""
+    busy = engine(worker)
+    busy.cast(20)
+    assert busy.lost(timeout_s=60) == set()
+    for node in cluster.nodes[1:]:
+        node.kill()
+
+    before = len(busy.replies)
+    busy.call(10)
+    casting = threading.Thread(target=busy.cast, args=(20,))
+    casting.start()
+    time.sleep(10)
+    answered = len(busy.replies) - before + sum(call.done() for call in busy.calls)
+    cluster.nodes[1].start()
+    took = served_after(worker, cluster.url, SERVED_WITHIN_S)
+    cluster.nodes[2].start()
+    casting.join()
+
+    assert answered == 0
+    assert took < SERVED_WITHIN_S
+    assert busy.lost(timeout_s=60) == set()
+    assert busy.answered() == {'OK': 10}
+    print(f'two of three nodes dead: served {took:.1f} s after the second returned')

@@ -1,0 +1,132 @@
+"""Freezes, alarms and clocks that jump: nothing confirmed is lost, and the log says what happened.
+
+Each outage comes in two lengths: a few of a short heartbeat, which CI runs, and the length that the manual states.
+"""
+
+import contextlib
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.functional.engine import repeat, slow
+from tests.functional.outages.harness import frozen, served_after
+from tests.functional.test_delivery import PYTHONPATH
+
+HEARTBEAT_S = 4
+CLOCK = Path(__file__).with_name('clock.c')
+LOST = 'Lost the connection to the broker at '
+TWO_PROCESSES = {'workers': 2, 'threads': 3}
+
+
+def lengths(long_s):
+    """The two lengths of an outage, with the query of the transport URL that goes with each."""
+    short = f'?heartbeat_timeout_threshold={HEARTBEAT_S}', 3 * HEARTBEAT_S
+    return pytest.mark.parametrize(
+        ('query', 'seconds'),
+        [
+            pytest.param(*short, marks=pytest.mark.long, id='short'),
+            pytest.param('', long_s, marks=pytest.mark.outage, id=f'{long_s} s'),
+        ],
+    )
+
+
+class Load:
+    """Casts and calls that go on during an outage, so that some are in flight at any time."""
+
+    def __init__(self, busy):
+        self._busy = busy
+        busy.cast(40)
+        self.stop = repeat(lambda: busy.waiting() < 50 and busy.cast(10), every_s=0.1)
+        busy.call(60)
+
+    def ended(self):
+        """Wait for all replies, check that no confirmed request lacks one, and return a summary."""
+        self.stop()
+        assert self._busy.lost(timeout_s=120) == set()
+        replies = [json.loads(str(self._busy.told[name])) for name in self._busy.confirmed]
+        assert {reply['action']['data']['status'] for reply in replies} == {'OK'}
+        calls = self._busy.answered()
+        assert set(calls) <= {'OK', 'not confirmed'}
+        return (
+            f'{len(self._busy.confirmed)} casts confirmed, calls: {dict(calls)}, {self._busy.ran_twice()} begun twice'
+        )
+
+
+@pytest.fixture
+def load(engine):
+    """Put load on a worker; it ends with the test."""
+    loads = []
+
+    def start(worker):
+        loads.append(Load(engine(worker)))
+        return loads[-1]
+
+    yield start
+    for one in loads:
+        one.stop()
+
+
+@lengths(90)
+def test_worker_frozen_under_load_loses_nothing_and_serves_again(query, seconds, start, load, own_broker):
+    """Another worker answers the requests in flight of a frozen one, which serves again when it goes on."""
+    sleeper = start(url=own_broker.url + query, **TWO_PROCESSES)
+    other = start(url=own_broker.url + query, **TWO_PROCESSES, topic=sleeper.topic)
+    busy = load(sleeper)
+    with frozen(sleeper):
+        time.sleep(seconds)
+    other.stop()
+    took = served_after(sleeper, other.url, timeout_s=30)
+
+    print(f'worker frozen for {seconds} s: served again after {took:.1f} s, {busy.ended()}')
+    assert 'is delivered again' in other.log.read_text()
+    assert LOST in sleeper.log.read_text()
+
+
+@lengths(90)
+def test_broker_frozen_under_load_loses_nothing_confirmed(query, seconds, start, load, own_broker):
+    """While the broker is frozen nothing is answered; when it goes on, all that it confirmed is."""
+    worker = start(url=own_broker.url + query, **TWO_PROCESSES)
+    busy = load(worker)
+    own_broker.freeze()
+    time.sleep(seconds)
+    own_broker.thaw()
+    took = served_after(worker, worker.url, timeout_s=60)
+
+    print(f'broker frozen for {seconds} s: served again after {took:.1f} s, {busy.ended()}')
+    assert LOST in worker.log.read_text()
+
+
+@lengths(45)
+def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, load, own_broker):
+    """While the broker blocks publishers for want of memory no request is lost; after the alarm all are answered."""
+    worker = start(url=own_broker.url + query, **TWO_PROCESSES)
+    busy = load(worker)
+    own_broker.control('set_vm_memory_high_watermark', 'absolute', '1MB')
+    try:
+        time.sleep(seconds)
+    finally:
+        own_broker.control('set_vm_memory_high_watermark', '0.4')
+    took = served_after(worker, worker.url, timeout_s=60)
+
+    print(f'memory alarm of {seconds} s: served again after {took:.1f} s, {busy.ended()}')
+    assert 'The broker has blocked the connection' in worker.log.read_text()
+
+
+@pytest.mark.long
+def test_worker_whose_clock_jumps_ahead_answers_all_and_logs_expired_requests(start, load, tmp_path):
+    """A worker whose clock jumps 90 s ahead answers all requests, and logs those that it takes for expired."""
+    library, jump = tmp_path / 'clock.so', tmp_path / 'jump'
+    subprocess.run(['cc', '-shared', '-fPIC', '-o', library, CLOCK], check=True)
+    environment = {**PYTHONPATH, 'LD_PRELOAD': str(library), 'CLOCK_AHEAD': str(jump)}
+    worker = start(**TWO_PROCESSES, environment=environment)
+    busy = load(worker)
+    jump.touch()
+
+    with contextlib.closing(worker.client(timeout_s=60)) as client:
+        answer = client.policy_check(slow(0)).action.data
+    print(f'clock jumped 90 s ahead: {busy.ended()}')
+    assert answer == {'status': 'ERROR', 'reason': 'Request expired'}
+    assert 'Request expired' in worker.log.read_text()

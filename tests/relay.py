@@ -1,0 +1,70 @@
+"""A TCP relay in front of a broker, which makes half-open connections."""
+
+import contextlib
+import socket
+import threading
+
+
+class Relay:
+    """Forwards connections to a port of loopback, or drops what they carry."""
+
+    def __init__(self, upstream_port: int) -> None:
+        """Listen on a free port of loopback."""
+        self._upstream_port = upstream_port
+        self._listener = socket.create_server(('127.0.0.1', 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._half_open = threading.Event()  # replaced with each generation of connections
+        self._sockets: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._run(self._accept)
+
+    def silence(self) -> None:
+        """Stop forwarding on all present connections, and keep both of their sockets open.
+
+        Connections made from here on are forwarded.
+        """
+        silenced, self._half_open = self._half_open, threading.Event()
+        silenced.set()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for one in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads it
+        for thread in self._threads:
+            thread.join()
+        for one in (self._listener, *self._sockets):
+            one.close()
+
+    def _run(self, act: object, *arguments: object) -> None:
+        thread = threading.Thread(target=act, args=arguments)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._sockets.append(client)
+                self._forward(client)
+
+    def _forward(self, client: socket.socket) -> None:
+        try:
+            upstream = socket.create_connection(('127.0.0.1', self._upstream_port))
+        except OSError:  # the broker is away
+            client.shutdown(socket.SHUT_RDWR)
+            return
+        self._sockets.append(upstream)
+        for source, sink in ((client, upstream), (upstream, client)):
+            self._run(self._pump, source, sink, self._half_open)
+
+    @staticmethod
+    def _pump(source: socket.socket, sink: socket.socket, half_open: threading.Event) -> None:
+        """Copy one direction to its end; drop what comes, the end too, once the connection is half-open."""
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if not half_open.is_set():
+                    sink.sendall(data)
+        if not half_open.is_set():
+            with contextlib.suppress(OSError):
+                sink.shutdown(socket.SHUT_WR)
