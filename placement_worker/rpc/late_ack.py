@@ -43,7 +43,8 @@ DRAIN_S = 0.02  # the longest wait for the rest of a frame that has begun to arr
 STOPPING_PAUSE_S = 0.02  # between two looks for the end of requests in flight, without a connection
 RECONNECT_PAUSE_S = 0.5  # between two attempts; doubled at random, so that workers do not return all at once
 WARN_DISCONNECTED_S = 30  # the period of warnings while no host of the broker answers
-BIND_S = 10  # the period of binding the queues again, in case the exchange was deleted
+GOODBYE_S = 2  # the longest wait for the answer of the broker when the connection is closed
+BIND_S = 7  # the period of binding the queues again, in case the exchange was deleted
 ACKNOWLEDGED_S = 5  # how long to wait until the broker was told that a request was put aside
 REPLY_QUEUES = 'reply_'  # how oslo.messaging names all reply queues
 REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
@@ -415,16 +416,18 @@ class ListenConnection:
 
     def cancel_consumers(self) -> None:
         """Receive no further deliveries, not even after reconnecting."""
-        consumers = dict(self._connection._consumers)
+        tags = list(self._connection._consumers.values())
         self._connection._consumers.clear()
-        for consumer, tag in consumers.items():
+        for tag in tags:
             try:
-                consumer.cancel(tag)
+                self._connection.channel.basic_cancel(str(tag), nowait=True)
             except Exception as exc:  # a lost connection has no consumers
                 LOG.warning('Failed to cancel a consumer: %s', exc)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; a broker that does not answer delays that by `GOODBYE_S`."""
+        if self.is_connected:
+            self._amqp.connection.sock.settimeout(GOODBYE_S)
         self._context.close()
         os.close(self._woken)
         os.close(self._waker)
