@@ -49,7 +49,10 @@ def demo(openstack: Cloud) -> Connection:
 def row_locks(openstack: Cloud) -> None:
     """For tests where several writers meet in Octavia."""
     if not openstack.has_row_locks:
-        pytest.fail(f'needs MariaDB: apt-get install mariadb-server-core, and {mariadb.CHOICE} not set to sqlite')
+        pytest.fail(
+            'needs MariaDB: apt-get install mariadb-server-core mariadb-client-core, '
+            f'and {mariadb.CHOICE} not set to sqlite'
+        )
 
 
 @pytest.fixture

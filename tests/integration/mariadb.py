@@ -30,11 +30,12 @@ def program(folder: Path) -> Program:
     data, socket, first = folder / 'mariadb', folder / 'mariadb.socket', folder / 'mariadb.sql'
     first.write_text('CREATE DATABASE octavia CHARACTER SET utf8mb4;\n')
     data.mkdir()
-    names = {name: _find(name) or '' for name in ('mariadb-install-db', 'mariadbd')}
+    names = {name: _find(name) or '' for name in ('mariadb-install-db', 'mariadbd', 'my_print_defaults')}
     missing = [name for name, path in names.items() if not path]
     if missing:
         raise RuntimeError(
-            f'{", ".join(missing)} not installed: apt-get install mariadb-server-core, or {CHOICE}=sqlite'
+            f'{", ".join(missing)} not installed: apt-get install mariadb-server-core mariadb-client-core, '
+            f'or {CHOICE}=sqlite'
         )
     user = ['--user=root'] if os.geteuid() == 0 else []
     install = [names['mariadb-install-db'], '--no-defaults', f'--datadir={data}', '--skip-test-db', *user]
