@@ -43,13 +43,16 @@ def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRe
     return original(record)
 
 
-def _exception(original: Callable[..., str], exc_info: Any, **more: Any) -> str:
-    """Format a traceback; oslo.log begins each of its lines like a line of the log."""
+def _exception(original: Callable[..., str], exc_info: Any, *record: Any, **named: Any) -> str:
+    """Format a traceback; oslo.log begins each of its lines like a line of the log.
+
+    oslo.log passes the record as well, up to 7.0 by position, and by name later.
+    """
     kind, exc, traceback = exc_info
     if exc is not None:
         exc = _copied(exc)
         kind = type(exc)
-    return original((kind, exc, traceback), **more)
+    return original((kind, exc, traceback), *record, **named)
 
 
 def _record(original: Callable[[logging.LogRecord], Any], record: logging.LogRecord) -> Any:

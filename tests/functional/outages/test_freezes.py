@@ -112,7 +112,7 @@ def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, 
     took = served_after(worker, worker.url, timeout_s=60)
 
     print(f'memory alarm of {seconds} s: served again after {took:.1f} s, {busy.ended()}')
-    assert 'The broker has blocked the connection' in worker.log.read_text()
+    assert 'The broker blocks the connection' in worker.log.read_text()
 
 
 @pytest.mark.long
@@ -129,4 +129,4 @@ def test_worker_whose_clock_jumps_ahead_answers_all_and_logs_expired_requests(st
         answer = client.policy_check(slow(0)).action.data
     print(f'clock jumped 90 s ahead: {busy.ended()}')
     assert answer == {'status': 'ERROR', 'reason': 'Request expired'}
-    assert 'Request expired' in worker.log.read_text()
+    assert 's before a worker began it' in worker.log.read_text()
