@@ -403,12 +403,14 @@ class ListenConnection:
             raise
 
     def reconnect(self) -> None:
-        """Connect to one host and declare the consumers again; after an error the next call tries the next host.
+        """Connect to one host and consume again; after an error the next call tries the next host.
 
         :raises Exception: of kombu, py-amqp or the socket: the host does not serve.
         """
+        self._lose()  # an acknowledgement that could not be written closes the connection outside of `wait`
         try:
             self._connection.ensure_connection()
+            self._consume()
         except Exception:
             self._lose()
             self._amqp.maybe_switch_next()

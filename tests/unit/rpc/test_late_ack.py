@@ -586,7 +586,7 @@ class DriverConnection:
         self.max_retries = None
         self._consumers = {}
         self.connection = self.channel = self
-        self.current, self.connected = 0, True
+        self.current, self.connected, self.refuses_consumers = 0, True, False
         self.sock, self.far_end = socket.socketpair()
 
     def __getattr__(self, name):
@@ -633,6 +633,8 @@ class ListenedQueue:
         self.connection, self.topic, self.queue = connection, topic, self
 
     def consume(self, connection, tag):
+        if connection.refuses_consumers:
+            raise ConnectionError('refused')
         connection.consumed.append(('consume', self.topic, tag))
 
     def queue_bind(self, nowait):
@@ -697,6 +699,34 @@ def test_a_closed_socket_loses_the_connection_and_the_consumers_begin_again_afte
     connection.wait(0)
 
     assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
+
+
+def test_reconnect_after_a_failed_acknowledgement_consumes_again(listen):
+    """A connection that is lost while a request is settled, and not while waiting, is consumed after reconnecting."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    lost = driver.sock
+    driver.connected = False  # as py-amqp leaves a connection on which a write failed
+
+    connection.reconnect()
+
+    assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
+    assert lost.fileno() == -1, 'closed'
+
+
+def test_reconnect_to_a_host_that_refuses_consumers_fails_and_tries_the_next_host(listen):
+    """A host that accepts connections but no consumers counts as a failed attempt, which a pause follows."""
+    connection, driver = listen(True, True)
+    driver.refuses_consumers = True
+
+    with pytest.raises(ConnectionError):
+        connection.reconnect()
+    assert not connection.is_connected
+    driver.refuses_consumers = False
+    connection.reconnect()
+
+    assert driver.tried == [0, 1]
+    assert driver.consumed == [('consume', 'topic', 1)]
 
 
 def test_a_wait_ends_early_when_woken_or_when_input_arrives(listen):
