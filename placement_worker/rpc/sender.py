@@ -79,6 +79,9 @@ class Sender:
         except DestinationRefused:
             self._put(line)
             raise
+        except BaseException:  # e.g. a routing key that AMQP cannot hold
+            line.close()
+            raise
         self._put(line)
 
     def close(self) -> None:

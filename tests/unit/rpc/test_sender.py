@@ -1,0 +1,46 @@
+"""Connections of the sender for replies when publishing raises what is no error of the broker."""
+
+import struct
+import threading
+
+import pytest
+from amqp import Message
+
+from placement_worker.rpc.sender import Sender
+
+
+class Connection:
+    """A connection of kombu, and its channel, that py-amqp cannot publish on."""
+
+    def __init__(self):
+        self.connection = self
+        self.events = {'basic_return': set()}
+        self.is_open = True
+
+    def channel(self):
+        return self
+
+    def basic_publish_confirm(self, message, **_):
+        raise struct.error('a routing key of 300 bytes')
+
+    def send_method(self, *_):
+        pass
+
+    def collect(self):
+        self.is_open = False
+
+
+def test_publish_with_a_routing_key_that_amqp_cannot_hold_closes_the_connection():
+    """An error that the sender does not know leaves no connection open that nothing uses."""
+    made = []
+
+    def connect(**_):
+        made.append(Connection())
+        return made[-1]
+
+    sender = Sender(connect, threading.Event())
+
+    with pytest.raises(struct.error):
+        sender.publish(Message(b''), '', 'reply_' + 'x' * 300)
+
+    assert [connection.is_open for connection in made] == [False]
