@@ -12,8 +12,9 @@ from typing import Any
 
 from placement_worker.escaping import escaped, escaped_lines
 
-COLORS = frozenset({'color', 'reset_color'})
-"""Fields of a record that hold escape sequences of oslo.log's own, with the option `log_color`."""
+AS_THEY_ARE = frozenset({'color', 'reset_color', 'exc_text'})
+"""Fields of a record that are not escaped: escape sequences of oslo.log's own, with the option `log_color`, and the
+traceback, which `_exception` has formatted and which the record keeps for other handlers."""
 _GUARDED = '_guarded_by_log_lines'
 
 
@@ -38,7 +39,7 @@ def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRe
     """Format the line of a record; its fields are complete here, oslo.log's `error_summary` included."""
     fields = record.__dict__
     fields.update(
-        {name: escaped(value) for name, value in fields.items() if isinstance(value, str) and name not in COLORS}
+        {name: escaped(value) for name, value in fields.items() if isinstance(value, str) and name not in AS_THEY_ARE}
     )
     return original(record)
 

@@ -118,6 +118,25 @@ def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(wr
     assert not any(hostile.FORGED in line and 'evil' not in line for line in text.splitlines())
 
 
+@pytest.mark.parametrize('formatter', [None, logging.Formatter('%(levelname)s %(message)s')], ids=['oslo', 'plain'])
+def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, formatter):
+    """A traceback, which formatters keep in the record for other handlers, stays a text of several lines."""
+
+    def fail(logger):
+        logger.handlers *= 2
+        try:
+            raise ValueError(hostile.TEXT)
+        except ValueError:
+            logger.exception('It failed')
+
+    text, _ = written(fail, formatter)
+
+    begun = [line for line in text.splitlines() if 'Traceback' in line]
+    assert len(begun) == 2
+    assert all(line.endswith('Traceback (most recent call last):') for line in begun)
+    assert hostile.raw(text) == []
+
+
 def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(written):
     """The summary that oslo.log adds about the current exception is escaped, too."""
 
