@@ -42,6 +42,7 @@ POLL_S = 3.0  # the longest wait of the polling thread, a quarter of the heartbe
 DRAIN_S = 0.02  # the longest wait for the rest of a frame that has begun to arrive
 STOPPING_PAUSE_S = 0.02  # between two looks for the end of requests in flight, without a connection
 RECONNECT_PAUSE_S = 0.5  # between two attempts; doubled at random, so that workers do not return all at once
+ANSWER_S = 10  # the longest wait for a byte of the broker while queues are declared
 WARN_DISCONNECTED_S = 30  # the period of warnings while no host of the broker answers
 GOODBYE_S = 2  # the longest wait for the answer of the broker when the connection is closed
 BIND_S = 7  # the period of binding the queues again, in case the exchange was deleted
@@ -354,6 +355,7 @@ class ListenConnection:
         self._context = context
         self._connection = context.connection
         self._connection.max_retries = 0  # one attempt per `reconnect`
+        self._amqp.transport_options['read_timeout'] = ANSWER_S  # the driver sets its own only after declaring
         self._monotonic = monotonic
         self._consumes = False
         self._bound_at = monotonic()
@@ -469,6 +471,8 @@ class ListenConnection:
     def _lose(self) -> None:
         """Drop the socket without a goodbye, for which a dead host would let this thread wait."""
         self._consumes = False
+        if self.is_connected:
+            self._amqp.connection.sock.settimeout(0)  # py-amqp 5.4.2 waits for the peer to end TLS
         self._amqp.collect()
 
 

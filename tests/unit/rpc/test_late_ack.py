@@ -585,6 +585,8 @@ class DriverConnection:
         self.alive, self.tried, self.consumed = alive, [], []
         self.max_retries = None
         self._consumers = {}
+        self.transport_options = {}
+        self.dropped_with_timeout = None
         self.connection = self.channel = self
         self.current, self.connected, self.refuses_consumers = 0, True, False
         self.sock, self.far_end = socket.socketpair()
@@ -613,6 +615,8 @@ class DriverConnection:
         self.current = (self.current + 1) % len(self.alive)
 
     def collect(self):
+        if self.connected:
+            self.dropped_with_timeout = self.sock.gettimeout()
         self.connected = False
         self.sock.close()
         self.far_end.close()
@@ -712,6 +716,22 @@ def test_reconnect_after_a_failed_acknowledgement_consumes_again(listen):
 
     assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
     assert lost.fileno() == -1, 'closed'
+
+
+def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(listen):
+    """The end of TLS, which py-amqp waits for with the timeout of the socket, does not delay the loss."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    driver.sock.settimeout(12)
+
+    def fail():
+        raise ConnectionError('Too many heartbeats missed')
+
+    driver._heartbeat_check = fail
+    with pytest.raises(ConnectionError):
+        connection.wait(0)
+
+    assert driver.dropped_with_timeout == 0
 
 
 def test_reconnect_to_a_host_that_refuses_consumers_fails_and_tries_the_next_host(listen):

@@ -1,0 +1,91 @@
+"""A broker that is silent after the handshake does not hold the polling thread."""
+
+import contextlib
+import socket
+import struct
+import threading
+
+import kombu
+import pytest
+
+from placement_worker.rpc import late_ack
+from placement_worker.rpc.late_ack import ListenConnection
+
+ENOUGH_S = 60
+
+
+def frame(payload):
+    return struct.pack('>BHI', 1, 0, len(payload)) + payload + b'\xce'
+
+
+START = frame(struct.pack('>HHBBI', 10, 10, 0, 9, 0) + b'\0\0\0\5PLAIN' + b'\0\0\0\5en_US')
+TUNE = frame(struct.pack('>HHHIH', 10, 30, 2047, 131072, 60))
+OPEN_OK = frame(struct.pack('>HHB', 10, 41, 0))
+
+
+def receive(peer, end):
+    """Read until a text arrives."""
+    received = b''
+    while end not in received:
+        received += peer.recv(4096)
+
+
+@pytest.fixture
+def port():
+    """Serve one handshake of AMQP 0-9-1, and nothing else; return the port."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+
+        def serve():
+            peer = stack.enter_context(server.accept()[0])
+            receive(peer, b'AMQP\0\0\x09\x01')
+            peer.sendall(START)
+            receive(peer, b'\xce')
+            peer.sendall(TUNE)
+            receive(peer, struct.pack('>HH', 10, 40))  # Connection.Open
+            peer.sendall(OPEN_OK)
+
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        yield server.getsockname()[1]
+        serving.join(ENOUGH_S)
+
+
+class DriverConnection:
+    """Connects as the driver does: without a timeout for the channel and what is declared on it."""
+
+    def __init__(self, port):
+        self.connection = kombu.Connection(f'amqp://127.0.0.1:{port}//', heartbeat=12)
+
+    def ensure_connection(self):
+        self.connection.ensure_connection(max_retries=0)
+        self.connection.channel()
+
+
+class Context:
+    def __init__(self, connection):
+        self.connection = connection
+
+    def close(self):
+        self.connection.connection.collect()
+
+
+def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, monkeypatch):
+    """An attempt to reconnect ends although the broker stops to answer right after the handshake."""
+    monkeypatch.setattr(late_ack, 'ANSWER_S', 1)
+    connection = ListenConnection(Context(DriverConnection(port)))
+    failures = []
+
+    def reconnect():
+        try:
+            connection.reconnect()
+        except TimeoutError as exc:
+            failures.append(exc)
+
+    attempt = threading.Thread(target=reconnect, daemon=True)
+    attempt.start()
+    attempt.join(ENOUGH_S)
+
+    assert len(failures) == 1
+    assert not connection.is_connected
+    connection.close()
