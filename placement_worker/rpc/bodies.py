@@ -48,7 +48,7 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
 
 
 def _see_keys_once(text: Any) -> None:
-    """Refuse objects with a key twice: nobody sends them by accident, and readers differ in what they make of them."""
+    """Refuse objects with a duplicate key: JSON readers differ in which value they keep."""
     try:
         twice = duplicates.found(text)
     except (ValueError, RecursionError):  # oslo.messaging cannot read it either, and says so

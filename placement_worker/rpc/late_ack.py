@@ -290,8 +290,8 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         return is_reply_queue
 
     def _reply_message(self, reply: Any, failure: Any, *, ending: bool) -> Any:
-        told = driver_common.serialize_remote_exception(failure) if failure else None
-        message = {'result': reply, 'failure': told, 'ending': ending, '_msg_id': self.msg_id}
+        serialized = driver_common.serialize_remote_exception(failure) if failure else None
+        message = {'result': reply, 'failure': serialized, 'ending': ending, '_msg_id': self.msg_id}
         amqp._add_unique_id(message)
         return in_message(driver_common.serialize_msg(message))
 
