@@ -239,7 +239,8 @@ def looking(
 ) -> Iterator[None]:
     """While it is looked at what there is: if that fails, all nodes have failed, for that reason.
 
-    :raises LoadBalancerFailed: `failure`; nothing was written.
+    :raises LoadBalancerFailed: `failure`, or its cause alone where there are no nodes.
+        Nothing was written.
     """
     try:
         yield
@@ -249,13 +250,14 @@ def looking(
         patches: dict[str, NodePatch] = {}
         for node in () if dry_run else nodes:
             patches |= _warned(state, node, failure, ledger, _outdated(recovered, kept=True))
-        raise LoadBalancerFailed(summary(failure, why), ledger.details(pool), patches) from exc
+        said = summary(failure, why) if why else reason(exc)
+        raise LoadBalancerFailed(said, ledger.details(pool), patches) from exc
 
 
 def summary(failure: str, failed: Mapping[str, str]) -> str:
     """Return a failure as Senlin words it, followed by the cause for the first node.
 
-    :param failed: node id -> cause.
+    :param failed: node id -> cause; not empty.
     """
     node_id, cause = next(iter(failed.items()))
     return f'{failure}: {list(failed)} ({node_id}: {cause})'

@@ -164,6 +164,22 @@ class TestExisting:
 
         assert lab.detach(bind(policy, members))['status'] == 'OK'
 
+    def test_detaching_from_a_cluster_without_nodes_whose_pool_is_not_shown_is_an_error(self, lab):
+        """A failure of Octavia that concerns no node is the reason, and the binding stays."""
+        _, pool = lab.foreign()
+        policy, _ = lab.attached([], loadbalancer='front', pool={'id': pool})
+
+        def refuse(call):
+            if call.name == 'members':
+                raise ApiError('Policy does not allow this request to be performed.', 403)
+            return call.act()
+
+        lab.around = refuse
+        reply = lab.detach(bind(policy))
+
+        assert (reply['status'], reply['policy']['data']) == ('ERROR', policy['data'])
+        assert reply['reason'] == 'Octavia answers 403: Policy does not allow this request to be performed.'
+
     def test_a_member_that_stays_is_told_with_its_reason_and_the_binding_stays(self, lab):
         _, pool = lab.foreign('10.0.0.100')
         policy, members = lab.attached([connected(1), connected(2)], loadbalancer='front', pool={'id': pool})
