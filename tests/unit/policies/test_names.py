@@ -75,9 +75,9 @@ def test_attach_with_some_names_known_warns_of_the_others(registry, policy, warn
 @pytest.mark.parametrize(
     ('policy', 'reason'),
     [
-        (zone_policy('x'), 'The cloud knows none of availability zone "x"'),
-        (zone_policy('x', 'y'), 'The cloud knows none of availability zones "x", "y"'),
-        (region_policy('R8', 'R9'), 'The cloud knows none of regions "R8", "R9"'),
+        (zone_policy('x'), 'The cloud does not know availability zone "x"'),
+        (zone_policy('x', 'y'), 'The cloud does not know availability zones "x", "y"'),
+        (region_policy('R8', 'R9'), 'The cloud does not know regions "R8", "R9"'),
     ],
 )
 def test_attach_with_no_name_known_is_an_error(registry, policy, reason):
