@@ -28,6 +28,7 @@ from placement_worker.model import (
 )
 from placement_worker.planning import sizing, victims
 from placement_worker.planning.sizing import CREATION, DELETION
+from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.simulation.scenario import Failing, Scenario
@@ -49,11 +50,12 @@ class World:
         :raises PolicyTypeNotFound: a policy's type is not installed.
         :raises InvalidSpec: its properties do not fit.
         """
-        for i, binding in enumerate(scenario.policies):
-            registry.policy(binding.spec, f'$.policies[{i}].spec')
         self.scenario = scenario
         self.inventory = scenario.inventory
-        self.policies: Sequence[Binding] = scenario.policies
+        self.policies: Sequence[Binding] = [
+            _normalized(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'))
+            for i, binding in enumerate(scenario.policies)
+        ]
         self.nodes: dict[str, Node] = {}
         self.now = START
         self._whole = self.inventory  # with the regions that are lost
@@ -214,6 +216,12 @@ def _share(count: int | str, of: int) -> int:
         return min(count, of)
     percent = float(count.rstrip('% '))
     return min(of, max(1 if percent else 0, math.floor(of * percent / 100 + 0.5)))
+
+
+def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:
+    """Return a binding whose properties have the types of the schema, which the measures need."""
+    properties = msgspec.to_builtins(policy.properties)
+    return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
 
 
 def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:

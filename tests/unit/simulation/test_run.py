@@ -29,6 +29,18 @@ def test_growing_shrinking_and_resizing_go_through_the_policies(run):
     ]  # fmt: skip
 
 
+def test_spec_with_values_of_other_types_is_read_as_a_check_reads_it(run):
+    """Weights that are strings and names that are numbers count as in a check."""
+    zones = [{'name': 1, 'weight': '100'}, {'name': 2, 'weight': '200'}]
+    policy = zone_policy('a')
+    policy['spec']['properties']['zones'] = zones
+
+    records = run([{'scale_out': 3}], cloud={'zones': {'1': True, '2': True}}, policies=[policy])
+
+    assert held(records[0]) == {'1': 1, '2': 2}
+    assert ideals(records[0]) == {'1': 1.0, '2': 2.0}
+
+
 def test_a_resize_takes_senlins_inputs(run):
     by_percent = {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}
     too_much = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 9, 'max_size': 7}
