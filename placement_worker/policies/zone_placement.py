@@ -23,6 +23,7 @@ from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Ro
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies import names, placement
 from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
+from placement_worker.policies.normalizing import normalized
 
 NO_ZONE = 'No availability zone found available.'
 NO_USABLE_ZONE = 'no usable zone'
@@ -196,8 +197,11 @@ def zones_to_use(request: CheckRequest) -> list[str] | None:
     profile = placement.profile_of_new_node(request)
     if request.cluster.profile.type not in ZonePlacement.profile_types or (profile and profile.zone):
         return None
-    bound = (one for one in request.policies if one.enabled and one.spec.type == ZonePlacement.name)
-    return next(([zone['name'] for zone in one.spec.properties['zones']] for one in bound), None)
+    for one in request.policies:
+        if one.enabled and one.spec.type == ZonePlacement.name:
+            properties = normalized(one.spec.properties, ZonePlacementProperties)
+            return [zone['name'] for zone in properties['zones']]
+    return None
 
 
 def _alone(request: CheckRequest, state: State, nodes: Sequence[Node]) -> tuple[str | None, Sequence[Node]]:

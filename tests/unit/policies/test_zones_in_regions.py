@@ -45,6 +45,17 @@ def test_creation_without_a_usable_zone_in_any_region_fails_with_the_reason_of_t
     }
 
 
+def test_creation_for_zones_named_by_numbers_finds_them_in_their_regions(check):
+    """A zone whose name the spec writes as a number is usable in the regions that know it."""
+    policies = [region_policy('R1', 'R2'), zone_policy('1')]
+    policies[1]['spec']['properties'] = {'zones': [{'name': 1}]}
+    regions = {'R1': {'zones': {'1': True}}, 'R2': {'zones': {'2': True}}}
+
+    reply = check(request(SCALE_OUT, policies, inputs={'count': 2}), regions=regions)
+
+    assert reply['action']['data']['creation']['places'] == [{'region_name': 'R1', 'zone': '1', 'count': 2}]
+
+
 def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
     """The share of a region without usable zones does not exceed the caps of the others."""
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
