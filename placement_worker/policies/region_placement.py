@@ -60,10 +60,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             usable zone in any of them, for a creation.
         :raises NoFeasiblePlan: the caps leave too little room, or more nodes are to leave than there are.
         """
+        size = state.size(request)
         profile = placement.profile_of_new_node(request)
         if profile and profile.region:
             return self._followed(request, state, profile.region)
-        size = state.size(request)
         if not size.count:
             return skipped(size.explained(placement.NOTHING_TO_DO))
         nodes = sizing.members(request.action, request.cluster)

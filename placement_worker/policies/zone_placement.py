@@ -81,12 +81,12 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         :raises NoUsablePlace: Nova knows none of the zones, or for a creation none is available.
         :raises NoFeasiblePlan: more nodes are to leave than there are.
         """
+        size = state.size(request)
         profile = placement.profile_of_new_node(request)
         if profile and profile.zone:
             reason = f'The profile asks for availability zone {profile.zone}.'
             patch = placement.placed_node(request, state, {'zone': profile.zone})
             return Outcome('SKIPPED', reason, nodes=patch)
-        size = state.size(request)
         if not size.count:
             return skipped(size.explained(placement.NOTHING_TO_DO))
         nodes = sizing.members(request.action, request.cluster)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from placement_worker.cloud.inventory import Inventory
+from placement_worker.rpc.endpoints import Endpoints, Limits
 from tests.requests import node, region_policy, request, zone_policy
 
 CREATE = 'NODE_CREATE'
@@ -81,6 +83,21 @@ def test_named_region_that_is_full_is_an_error(check, cap, status):
         assert decision['reason'] == 'There is no feasible plan to handle all nodes.'
         assert decision['details'] == {'asked': 1, 'possible': 0}
         assert reply['nodes'] == {}
+
+
+@pytest.mark.parametrize('policy', [region_policy('R1'), zone_policy('a')])
+def test_named_place_in_a_cluster_of_the_largest_size_is_an_error(registry, policy):
+    """A node that names its place must not exceed the size limit of clusters either."""
+    own = {'availability_zone': 'a', 'context': {'region_name': 'R1'}}
+    new = node(9, profile={'type': 'os.nova.server-1.0', 'properties': own})
+    endpoints = Endpoints(Inventory(), registry, limits=lambda: Limits(nodes_per_cluster=2))
+
+    reply = endpoints.policy_check(request(CREATE, [policy], [node(1), node(2)], node=new))
+
+    assert (reply['action']['data']['status'], reply['nodes']) == ('ERROR', {})
+    assert reply['action']['data']['reason'] == (
+        'The target capacity (3) is greater than the maximum number of nodes allowed per cluster (2).'
+    )
 
 
 def test_named_region_that_the_policy_does_not_list_has_no_cap(check):
