@@ -100,8 +100,8 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
 def decoded(caller: Caller, document: object, explain: str | None) -> CheckRequest:
     """One request of a file, with how it is to be explained.
 
-    :param caller: tells which inputs its policy types read, if there is one unknown to Senlin.
-    :raises InvalidRequest: it does not fit the contract, or has inputs that nobody knows.
+    :param caller: is asked which inputs its policy types read if Senlin does not know one.
+    :raises InvalidRequest: it does not fit the contract, or has unknown inputs.
     """
     if isinstance(document, dict) and explain:
         document = {**document, 'explain': explain}

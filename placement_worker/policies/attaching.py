@@ -48,7 +48,7 @@ class Attached:
 
     @classmethod
     def named(cls, properties: LoadBalancingProperties | None) -> 'Attached | None':
-        """What there is before attaching; None if the policy makes a load balancer of its own, or nobody knows."""
+        """Return the load balancer that the properties name; None if they name none or are None."""
         if properties is None:
             return None
         name, pool_id = properties.loadbalancer, properties.pool.id

@@ -21,9 +21,10 @@ def unknown(what: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 class Search:
-    """The names of a policy that no part of the cloud has been found to know yet.
+    """A search for the names of a policy in the parts of the cloud.
 
-    A part of the cloud that gives no answer ends nothing: the names may be known there.
+    If a part does not answer, the search goes on. A missing name is then no error, because that
+    part may know it.
     """
 
     def __init__(self, what: str, names: Sequence[str]) -> None:

@@ -108,7 +108,10 @@ def with_placements(data: Mapping[str, Any], entries: Sequence[Mapping[str, str]
 
 
 def placed_node(request: CheckRequest, state: State, entry: Mapping[str, str]) -> dict[str, NodePatch]:
-    """The patch that tells the node of a NODE_CREATE its place; {} if it knows, and for any other action."""
+    """Return the patch that records the place of the node of a NODE_CREATE.
+
+    The result is {} if the node's data has the place, and for any other action.
+    """
     node = request.action.node
     if request.action.action != actions.NODE_CREATE or node is None:
         return {}

@@ -69,7 +69,7 @@ class Registry:
         are None.
 
         :param at: the path of the spec in the request, for errors.
-        :raises PolicyTypeNotFound: neither name nor data tell the type.
+        :raises PolicyTypeNotFound: neither name nor data identify the type.
         """
         try:
             return self.policy(binding.spec, at)

@@ -126,7 +126,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         """Return a warning of zones unknown to these regions, unless other regions may know them."""
         try:
             others = set(state.cloud.regions) - set(regions)
-        except CloudUnavailable:  # nobody but this warning needs the answer
+        except CloudUnavailable:  # only this warning needs the answer
             return ()
         return () if others else self._unknown(regions, state)
 

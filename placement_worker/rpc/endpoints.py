@@ -244,7 +244,7 @@ class Endpoints:
         return reply
 
     def _with_input_warning(self, action: Action, reply: CheckReply) -> CheckReply:
-        """Return the reply with a warning of inputs that nobody knows."""
+        """Return the reply with a warning of unknown inputs, if there are any."""
         unknown = known_inputs.unknown(action, self._registry.inputs)
         if not unknown:
             return reply

@@ -47,9 +47,9 @@ def check(action: Any, cluster_id: str, target: Phase) -> None:
 
 
 def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
-    """Return the enabled bindings with their policies by priority, ours in the `ORDER` of types.
+    """Return the enabled bindings with their policies by priority, those of `OURS` in `ORDER`.
 
-    A policy of ours waits for those that it depends on: others in between split no plan.
+    A type of `OURS` runs no earlier than the types before it in `ORDER`, whatever its own priority.
     """
     found = bindings.ClusterPolicy.get_all(context, cluster_id, sort='priority', filters={'enabled': True})
     pairs = [(bound, base.Policy.load(context, bound.policy_id, project_safe=False)) for bound in found]

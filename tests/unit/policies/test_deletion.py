@@ -290,7 +290,7 @@ def test_candidates_of_an_earlier_policy_come_before_those_of_the_inputs(check):
 
 
 def test_candidates_of_an_earlier_policy_get_hooks(check):
-    """Hooks are told of nodes that a policy chose, whichever policy it was."""
+    """Nodes that a policy chose get hooks, whichever policy chose them."""
     reply = check(request(SCALE_IN, [deletion_policy(hooks=HOOKS)], nodes(a=2), data=kept(['n2'])))
 
     assert (deleted(reply), reply['action']['data']['hooks']) == (
