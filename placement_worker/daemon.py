@@ -179,7 +179,8 @@ def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> Replies:
         stopping,
         slots=max(1, worker.threads // 2),
         timeout_s=worker.reply_timeout_s,
-        away_s=worker.engine_timeout_s,
+        # So that a reply that waits for the broker after a long request does not make the worker look dead.
+        away_s=min(worker.engine_timeout_s, worker.liveness_request_age_s - worker.engine_timeout_s),
     )
 
 
@@ -205,7 +206,7 @@ def _server_class(
     address = transport.address(conf)
 
     def forward(message: Any, to: str) -> None:
-        with transport.open_connection(conf, address) as connection:
+        with transport.open_connection(conf, address) as connection:  # its timeouts bound every step
             durability.declare_queue(conf, address, connection, to)  # it may have been deleted
             parking.forward(connection, message, to)
 

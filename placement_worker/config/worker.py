@@ -100,7 +100,8 @@ OPTIONS = [
         'until the request expires. After that the reply is dropped, which the log reports, and the request is '
         'acknowledged. An engine that loses its node of RabbitMQ is back within 2 to 9 s. At most half of the threads '
         'wait this way; further replies have one attempt. A broker that is away is another matter: replies wait for '
-        'it for engine_timeout_s, and then their requests are delivered again.',
+        'it for engine_timeout_s, or for what engine_timeout_s leaves of liveness_request_age_s if that is less, and '
+        'then their requests are delivered again.',
     ),
     cfg.ListOpt(
         'reply_to_allowed',

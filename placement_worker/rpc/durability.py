@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from amqp import Message
-from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
+from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed, RecoverableConnectionError
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.errors import BrokerRefused, QueueMismatch
+from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
 from placement_worker.rpc import parking, transport
 
 ARGUMENTS = {
@@ -42,7 +42,7 @@ def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
     """
     if not target.transport.startswith('rabbit'):
         return
-    with transport.open_connection(conf, target) as connection:
+    with _connected(conf, target) as connection:
         layout = _Layout(conf, target)
         layout.declare_exchange(connection)
         for topic in topics:
@@ -66,7 +66,7 @@ def consumers(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
     """How many consumers a queue has that is there; 0 where the driver does not tell."""
     if not target.transport.startswith('rabbit'):
         return 0
-    with transport.open_connection(conf, target) as connection:
+    with _connected(conf, target) as connection:
         return int(connection.channel().queue_declare(queue, passive=True).consumer_count)
 
 
@@ -87,7 +87,7 @@ def inspect(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> Findi
     found = Findings([], [])
     if not target.transport.startswith('rabbit'):
         return found
-    with transport.open_connection(conf, target) as connection:
+    with _connected(conf, target) as connection:
         layout = _Layout(conf, target)
         parts: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
             (f'exchange {layout.exchange}', layout.find_exchange, layout.declare_exchange)
@@ -109,6 +109,19 @@ def inspect(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> Findi
             except QueueMismatch as exc:
                 found.mismatches.append(str(exc))
     return found
+
+
+@contextlib.contextmanager
+def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
+    """Open a connection for a block.
+
+    :raises BrokerUnreachable: no host answers, or the connection is lost, or the broker stops answering.
+    """
+    with transport.open_connection(conf, target) as connection:
+        try:
+            yield connection
+        except (OSError, RecoverableConnectionError) as exc:
+            raise BrokerUnreachable(f'The broker stopped answering: {exc or type(exc).__name__}') from exc
 
 
 class _Layout:

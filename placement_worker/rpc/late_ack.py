@@ -46,6 +46,7 @@ ANSWER_S = 10  # the longest wait for a byte of the broker while queues are decl
 WARN_DISCONNECTED_S = 30  # the period of warnings while no host of the broker answers
 GOODBYE_S = 2  # the longest wait for the answer of the broker when the connection is closed
 BIND_S = 7  # the period of binding the queues again, in case the exchange was deleted
+MOVE_AGAIN_S = 300  # the pause after a request could not be moved to another queue
 ACKNOWLEDGED_S = 5  # how long to wait until the broker was told that a request was put aside
 REPLY_QUEUES = 'reply_'  # how oslo.messaging names all reply queues
 REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
@@ -109,14 +110,7 @@ class LateAckServer(rpc_server.RPCServer):
         if not request.begin():
             return
         if self._diversion and self._forward and request.deliveries > self._diversion.deliveries:
-            message, context = request.message, request.ctxt
-            with self._putting_aside:
-                parked = self._divert(request, self._diversion, self._forward)
-            if parked and self._tell_parked:  # not before: whoever dies of looking at it must not park it again
-                try:
-                    self._tell_parked(message, context, parked)
-                except (Exception, ReplyPending):
-                    LOG.exception('Nobody but its caller is told that request %s is parked', request.key)
+            self._put_aside(request, self._diversion, self._forward)
             return
         if self._diversion and self._diversion.parks:
             with self._putting_aside:
@@ -145,30 +139,48 @@ class LateAckServer(rpc_server.RPCServer):
             LOG.exception('A request ended its handler; the caller is told')
             request.reply(failure=sys.exc_info())
 
-    def _divert(
-        self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]
-    ) -> RequestParked | None:
-        """Put a request aside that was delivered too often, and if nobody handles it there, tell its caller.
+    def _put_aside(self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]) -> None:
+        """Move a request that was delivered too often to another queue; if it is parked there, report that.
 
-        :returns: what the caller was told.
+        After a failure the request is given back, but not at once: the broker counts that as a delivery, and drops
+        a request whose count exceeds the delivery limit of the queue.
         """
-        parked = None
+        message, context = request.message, request.ctxt
         LOG.warning(
-            'Request %s was given up %d times and goes to %s', request.key, request.deliveries, diversion.queue
+            'Request %s was redelivered %d times; moving it to %s', request.key, request.deliveries, diversion.queue
         )
         try:
-            forward(request.delivery._raw_message, diversion.queue)
-            self._traffic.put_aside(diversion.parks)
-            if diversion.parks:
-                parked = RequestParked(
-                    f'The workers that took the request died or gave it up; it is parked in {diversion.queue}.'
-                )
-                with contextlib.suppress(ReplyPending):  # it is parked: given back, it would be parked twice
-                    request.reply(failure=(RequestParked, parked, None))
+            with self._putting_aside:
+                parked = self._move(request, diversion, forward)
         except Exception:
-            LOG.exception('Request %s could not be put aside', request.key)
+            LOG.exception('Failed to move request %s; retrying in %d s', request.key, MOVE_AGAIN_S)
+            request.listener.pause(MOVE_AGAIN_S)
             request.leave()
-            return None
+            return
+        if parked and self._tell_parked:  # not before: a request that kills the process must not be parked twice
+            try:
+                self._tell_parked(message, context, parked)
+            except (Exception, ReplyPending):
+                LOG.exception('Failed to report to its reply_to that request %s is parked', request.key)
+
+    def _move(
+        self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]
+    ) -> RequestParked | None:
+        """Move a request to another queue, and acknowledge it.
+
+        :returns: the error that its caller got, or None if it is not parked.
+        """
+        forward(request.delivery._raw_message, diversion.queue)
+        self._traffic.put_aside(diversion.parks)
+        parked = None
+        if diversion.parks:
+            parked = RequestParked(
+                f'The workers that took the request died or gave it up; it is parked in {diversion.queue}.'
+            )
+            try:
+                request.reply(failure=(RequestParked, parked, None))
+            except (Exception, ReplyPending):  # it is parked: given back, it would be parked twice
+                LOG.exception('Failed to report to its caller that request %s is parked', request.key)
         request.finish().wait(ACKNOWLEDGED_S)
         return parked
 
@@ -263,31 +275,28 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         """
         if self.listener.replies is None:
             super().reply(reply, failure)
-        elif self._is_called():
+        elif self._has_reply_queue():
             message = self._reply_message(reply, failure, ending=True)
             what = f'the reply to call {self.msg_id!r} (default exchange, reply queue {self.reply_q!r})'
             self.listener.replies.send(what, message, '', self.reply_q)
-
-    def heartbeat(self) -> None:
-        """Tell the caller that the call is in progress; the dispatcher logs what this raises, and goes on."""
-        if self.listener.replies is None:
-            super().heartbeat()
-        elif self._is_called():
-            self.listener.replies.try_once(self._reply_message(None, None, ending=False), '', self.reply_q)
-
-    def _is_called(self) -> bool:
-        """Return whether there is a caller with a reply queue; no other queue may get a reply from the worker."""
-        if not self.msg_id:
-            return False
-        is_reply_queue = isinstance(self.reply_q, str) and self.reply_q.startswith(REPLY_QUEUES)
-        if not is_reply_queue:
+        elif self.msg_id:
             LOG.warning(
                 'Dropped the reply to call %r: expected a reply queue named %s..., got %.80r',
                 self.msg_id,
                 REPLY_QUEUES,
                 self.reply_q,
             )
-        return is_reply_queue
+
+    def heartbeat(self) -> None:
+        """Tell the caller that the call is in progress; the dispatcher logs what this raises, and goes on."""
+        if self.listener.replies is None:
+            super().heartbeat()
+        elif self._has_reply_queue():
+            self.listener.replies.try_once(self._reply_message(None, None, ending=False), '', self.reply_q)
+
+    def _has_reply_queue(self) -> bool:
+        """Return whether a caller waits at a reply queue; no other queue may get a reply from the worker."""
+        return bool(self.msg_id) and isinstance(self.reply_q, str) and self.reply_q.startswith(REPLY_QUEUES)
 
     def _reply_message(self, reply: Any, failure: Any, *, ending: bool) -> Any:
         serialized = driver_common.serialize_remote_exception(failure) if failure else None
@@ -359,6 +368,8 @@ class ListenConnection:
         self._monotonic = monotonic
         self._consumes = False
         self._bound_at = monotonic()
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._ready: Any = None
 
@@ -383,8 +394,10 @@ class ListenConnection:
 
     def wake(self) -> None:
         """End the `wait` of the other thread, or its next one."""
-        with contextlib.suppress(BlockingIOError, OSError):  # it is awake, or closed
-            os.write(self._waker, b'.')
+        with self._lock:  # a closed descriptor may be that of another file by now
+            if not self._is_closed:
+                with contextlib.suppress(BlockingIOError):  # the pipe is full: the thread will wake
+                    os.write(self._waker, b'.')
 
     def wait(self, timeout_s: float) -> None:
         """Wait until woken or until something arrives; deliveries reach the callback of their consumer.
@@ -432,9 +445,13 @@ class ListenConnection:
         """Close the connection; a broker that does not answer delays that by `GOODBYE_S`."""
         if self.is_connected:
             self._amqp.connection.sock.settimeout(GOODBYE_S)
-        self._context.close()
-        os.close(self._woken)
-        os.close(self._waker)
+        try:
+            self._context.close()
+        finally:
+            with self._lock:
+                self._is_closed = True
+                os.close(self._woken)
+                os.close(self._waker)
 
     def _consume(self) -> None:
         for consumer, tag in self._connection._consumers.items():
@@ -539,6 +556,10 @@ class LateAckListener(base.PollStyleListener):
             elif self._arrived:
                 return [self._arrived.popleft()]
             self._wait()
+
+    def pause(self, seconds: float) -> None:
+        """Wait, in any thread, for some seconds or until the listener stops."""
+        self._stopping.wait(seconds)
 
     def stop(self) -> None:
         """Take no more, give back what nobody has begun, go on until the rest is settled."""

@@ -117,7 +117,11 @@ class _Line:
             write_timeout=WRITE_S,
             socket_settings={socket.TCP_USER_TIMEOUT: WRITE_S * 1000},  # py-amqp: 1 s, too short for flow control
         )
-        self._channel = self._connection.channel()
+        try:
+            self._channel = self._connection.channel()
+        except Exception:
+            self._connection.collect()
+            raise
         self._channel.events['basic_return'].add(self._on_return)
 
     def publish(self, message: Message, exchange: str, routing_key: str, stopping: threading.Event) -> None:

@@ -23,6 +23,7 @@ DEFAULTS = {
     'heartbeat_timeout_threshold': '12',
 }
 CONNECT_TIMEOUT_S = 5
+ANSWER_S = 30
 RETRY_S = 0.2  # kombu tries once more
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
 """Options of the rabbit driver that name files, by kombu's names for them."""
@@ -107,7 +108,8 @@ def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connec
     What is published on it is confirmed by the broker.
 
     :param target: as for `probe`.
-    :param more: options of py-amqp's connection, e.g. `read_timeout`.
+    :param more: options of py-amqp's connection, e.g. another `read_timeout`. By default a broker that does not
+        answer within `ANSWER_S` raises TimeoutError.
     :raises BrokerUnreachable: none of the hosts does.
     :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
     :raises ConfigurationError: the URL names no host, or a file that TLS needs cannot be used.
@@ -127,7 +129,12 @@ def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connec
             ssl=_tls(options, host.hostname),
             login_method=options['rabbit_login_method'],
             connect_timeout=CONNECT_TIMEOUT_S,
-            transport_options={'confirm_publish': True, **more},
+            transport_options={
+                'confirm_publish': True,
+                'read_timeout': ANSWER_S,
+                'write_timeout': ANSWER_S,
+                **more,
+            },
         )
         try:
             connection.ensure_connection(max_retries=1, interval_start=RETRY_S, reraise_as_library_errors=False)

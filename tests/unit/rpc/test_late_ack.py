@@ -18,6 +18,7 @@ from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.cloud.inventory import Inventory
+from placement_worker.errors import QueueMismatch
 from placement_worker.liveness import Pulse
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import late_ack
@@ -251,6 +252,57 @@ def test_a_process_meets_what_it_put_aside_only_after_the_broker_was_told():
     meeting.join()
 
     assert said == ['acknowledged', 'handled']
+
+
+@pytest.fixture
+def put_aside(connection, listener, monkeypatch):
+    """Have a server move a request of too many deliveries; return its delivery, and what its caller was sent."""
+    monkeypatch.setattr(late_ack, 'MOVE_AGAIN_S', 0.01)
+
+    def put(forward, reply):
+        cfg.CONF([], default_config_files=[])
+        diversion = Diversion(3, 'parked', parks=True)
+        made = functools.partial(LateAckServer, diversion=diversion, forward=forward)
+        server = made(Transport(), oslo_messaging.Target(topic='t', server='s'), None)
+        delivery = Delivery('u1', redelivered=True)
+        delivery._raw_message.headers['x-delivery-count'] = 4
+        deliver(listener, delivery)
+        (request,) = incoming = listener.poll()
+        request.reply = reply
+        processing = threading.Thread(target=server._process_incoming, args=(incoming,))
+        processing.start()
+        while processing.is_alive():
+            turn(listener, connection)
+            processing.join(0.01)
+        turn(listener, connection)
+        return delivery
+
+    return put
+
+
+def test_a_request_that_cannot_be_moved_is_given_back_after_a_pause(put_aside, caplog):
+    """A failure to park a request loses nothing, and does not use up its deliveries in a moment."""
+    replies = []
+
+    def forward(*_):
+        raise QueueMismatch('other arguments')
+
+    delivery = put_aside(forward, lambda **reply: replies.append(reply))
+
+    assert (delivery.settled, replies) == (['given back'], [])
+    assert 'Failed to move request u1; retrying in 0 s' in caplog.messages
+
+
+def test_a_parked_request_whose_caller_cannot_be_reached_is_parked_once(put_aside):
+    """A request that is in the parking lot is acknowledged even if the reply to its caller fails."""
+    forwarded = []
+
+    def reply(**_):
+        raise ValueError('cannot be serialized')
+
+    delivery = put_aside(lambda *message: forwarded.append(message), reply)
+
+    assert (delivery.settled, len(forwarded)) == (['acknowledged'], 1)
 
 
 class Transport:

@@ -1,4 +1,4 @@
-"""A broker that is silent after the handshake does not hold the polling thread."""
+"""A broker that is silent after the handshake holds neither the polling thread nor the start of a worker."""
 
 import contextlib
 import socket
@@ -7,8 +7,11 @@ import threading
 
 import kombu
 import pytest
+from oslo_config import cfg
 
-from placement_worker.rpc import late_ack
+from placement_worker import config
+from placement_worker.errors import BrokerUnreachable
+from placement_worker.rpc import durability, late_ack, transport
 from placement_worker.rpc.late_ack import ListenConnection
 
 ENOUGH_S = 60
@@ -18,7 +21,7 @@ def frame(payload):
     return struct.pack('>BHI', 1, 0, len(payload)) + payload + b'\xce'
 
 
-START = frame(struct.pack('>HHBBI', 10, 10, 0, 9, 0) + b'\0\0\0\5PLAIN' + b'\0\0\0\5en_US')
+START = frame(struct.pack('>HHBBI', 10, 10, 0, 9, 0) + b'\0\0\0\x0ePLAIN AMQPLAIN' + b'\0\0\0\5en_US')
 TUNE = frame(struct.pack('>HHHIH', 10, 30, 2047, 131072, 60))
 OPEN_OK = frame(struct.pack('>HHB', 10, 41, 0))
 
@@ -71,7 +74,7 @@ class Context:
 
 
 def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, monkeypatch):
-    """An attempt to reconnect ends although the broker stops to answer right after the handshake."""
+    """An attempt to reconnect ends although the broker stops answering right after the handshake."""
     monkeypatch.setattr(late_ack, 'ANSWER_S', 1)
     connection = ListenConnection(Context(DriverConnection(port)))
     failures = []
@@ -89,3 +92,15 @@ def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, mo
     assert len(failures) == 1
     assert not connection.is_connected
     connection.close()
+
+
+def test_declare_at_a_broker_that_is_silent_after_the_handshake_reports_it_as_away(port, monkeypatch):
+    """A worker that starts beside a frozen broker keeps trying instead of waiting without a bound."""
+    monkeypatch.setattr(transport, 'ANSWER_S', 1)
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    conf([], default_config_files=[])
+    target = transport.located(conf, f'rabbit://guest:guest@127.0.0.1:{port}/')
+
+    with pytest.raises(BrokerUnreachable, match='stopped answering'):
+        durability.declare(conf, target, ['topic'])
