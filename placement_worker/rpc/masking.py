@@ -1,7 +1,8 @@
 """Mask secrets in free-form data, for decision logs and for parked requests.
 
-A text or a number is secret by its name, or inside of what has such a name. In other texts, passwords of addresses,
-credentials of `Authorization` headers, and values of settings and arguments with such a name are masked.
+A text or a number is secret if its name, or the name of a map or list around it, is that of a secret. In other texts,
+passwords of addresses, credentials of `Authorization` and `Cookie` headers, private keys, and values of settings and
+arguments with such a name are masked. Some values are masked needlessly (`secretary: Bob`): exact rules are complex.
 """
 
 import base64
@@ -13,28 +14,57 @@ import msgspec
 MASK = '***'
 _WORDS = (
     'passw', 'passphrase', 'admin_pass', 'pwd', 'secret', 'token', 'trust', 'credential', 'user_data', 'private_key',
-    'api_key', 'ssh_key', 'access_key',
+    'api_key', 'ssh_key', 'access_key', 'cookie',
 )  # fmt: skip
 """Parts that the names of secrets have in common; case, `_` and `-` do not count."""
 _BARE_WORDS = tuple(word.replace('_', '').encode() for word in _WORDS)
-_PASSWORDS = tuple(word for word in _BARE_WORDS if b'pass' in word)
-_OTHERS = tuple(word for word in _BARE_WORDS if b'pass' not in word)
-_MARKS = (b'://', b'bearer', b'basic ', *_OTHERS)
-_PASS = re.compile(rb'(?<![A-Za-z])(?:[Pp]ass(?![a-z])|PASS(?![A-Za-z]))|(?<=[a-z])Pass(?![a-z])')
-"""`pass` as a word of its own, e.g. db_pass, dbPass and OS_PASS, but not bypass or passive."""
-_USER_OF_URL = re.compile(r'(?<=://)[^/?#\s]+(?=@)')
+_SHORT = (b'pass', b'pw', b'auth')
+"""Words that are innocent inside others."""
+_PASSWORDS = tuple(word for word in _BARE_WORDS if any(short in word for short in _SHORT))
+_OTHERS = tuple(word for word in _BARE_WORDS if word not in _PASSWORDS)
+_KEYS = (b'private key', *(word for word in _OTHERS if b'key' in word))
+_MARKS = (b'://', b'bearer', b'basic ', *(word for word in _OTHERS if word not in _KEYS))
+_ALONE = re.compile(
+    rb'(?<![A-Za-z])(?:(?:[Pp]ass|[Pp]w)(?![a-z])|(?:PASS|PW)(?![A-Za-z]))|(?<=[a-z])(?:Pass|Pw)(?![a-z])'
+    rb'|(?:(?<![A-Za-z])(?:[Aa]uth|AUTH)|(?<=[a-z])Auth)(?i:orization)?(?![\w-])'
+)
+"""`pass` and `pw` as words of their own, e.g. db_pass, dbPass and OS_PASS, but not bypass or passive; `auth` and
+`authorization` only at the end of a name, so that auth_url and auth_type are shown."""
+_USER_OF_URL = re.compile(r'(?<=://)(?:[^/?#\s:@[]{0,256}:(?!\d+[/?#])\S{1,256}|[^/?#\s]+)(?=@)')
+"""Up to the last `@`, since a password may hold any character; a port and a path are not one."""
 _PARAMETER_OF_URL = re.compile(r'(?<=[?&;#])([^=?&;#\s]+)=[^&;#\s]+')
-_BEARER = re.compile(r'\b(bearer\s+)[^\s"\',;]+', re.IGNORECASE)
-_BASIC = re.compile(r'\b(basic\s+)([\w+/-]+=*)', re.IGNORECASE)
-_WORD = '|'.join((*(word.replace('_', '[_-]?') for word in _WORDS), r'\bpass\b', '_pass(?![a-z])'))
-_NAME = rf'(?<![\w.-])[\w.-]{{0,64}}?(?:{_WORD})[\w.-]{{0,64}}'
-_SETTING = re.compile(
-    rf"""({_NAME}["']?[ \t]{{0,8}}[:=][ \t]{{0,8}}|(?=-){_NAME}\s{{1,8}})("[^"]*"|'[^']*'|[^\s"',;&]+)""",
+_PRIVATE_KEY = re.compile(r'(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----).*?(?=-----END|\Z)', re.DOTALL)
+_COOKIE = re.compile(r'(\bcookie[ \t]{0,8}:[ \t]{0,8})[^"\'\r\n]+', re.IGNORECASE)
+_AUTHORIZATION = re.compile(
+    r"""(\bauthorization[\\"']{0,8}[ \t]{0,8}[:=][ \t]{0,8}[\\"']{0,8}"""
+    r"""(?:(?:basic|bearer|digest|negotiate|token)[ \t]{1,8})?)[^\s\\"',;]+""",
     re.IGNORECASE,
 )
-"""`NAME=VALUE`, `NAME: VALUE`, `--NAME VALUE`; lengths are bounded to keep the time for hostile texts linear."""
+_BEARER = re.compile(r'\b(bearer\s+)[^\s"\',;]+', re.IGNORECASE)
+_BASIC = re.compile(r'\b(basic\s+)([\w+/-]+=*)', re.IGNORECASE)
+_WORD = '|'.join(
+    (
+        *(word.replace('_', '[_-]?') for word in _WORDS),
+        r'\b(?:pass|pw)\b',
+        '_(?:pass|pw)(?![a-z])',
+        r'(?:\b|_)auth(?![\w-])',
+    )
+)
+_NAME = rf'(?<![\w.-])[\w.-]{{0,64}}?(?:{_WORD})[\w.-]{{0,64}}'
+_NEXT_LINE = r"""(?:[|>][+-]?[ \t]{0,8})?\r?\n[ \t]{1,64}(?![\w.-]{1,64}["']?[ \t]{0,8}[:=])"""
+_ESCAPED = r"""\\+"(?:[^"]|(?<=\\\\)")*"?"""
+_QUOTED = r""""(?:[^"\\]|\\.|"")*"?|'(?:[^'\\]|\\.|'')*'?"""
+_SETTING = re.compile(
+    rf"""({_NAME}(?:\\{{0,8}}["'])?[ \t]{{0,8}}[:=][ \t]{{0,8}}(?:{_NEXT_LINE})?|(?=-){_NAME}\s{{1,8}})"""
+    rf"""({_ESCAPED}|{_QUOTED}|[^\s"',;&]+)""",
+    re.IGNORECASE | re.DOTALL,
+)
+"""`NAME=VALUE`, `NAME: VALUE`, `--NAME VALUE`. A value may be quoted, in JSON inside a text (`_ESCAPED`), or indented
+on the next line, unless that line is a setting itself. Lengths are bounded to keep the time for hostile texts linear.
+A quote that is not closed ends with the text.
+"""
 _SEPARATOR = re.compile(r'[\s=:]')
-_NAME_KEYS, _VALUE_KEYS = ('name', 'key', 'Name', 'Key'), ('value', 'Value')
+_NAME_KEYS, _VALUE_KEYS = ('name', 'key', 'Name', 'Key', 'NAME', 'KEY'), ('value', 'Value', 'VALUE')
 """Keys of a pair in a list, e.g. `{name: OS_PASSWORD, value: ...}` of an environment."""
 
 
@@ -49,7 +79,9 @@ def masked(encoded: bytes) -> bytes:
 def may_hold_secrets(text: bytes) -> bool:
     """Whether a word stands in it that names or texts of secrets have, or an address."""
     bare = _bare(text)
-    return any(mark in bare for mark in _MARKS) or _holds_password(bare, text)
+    # The words of `_KEYS` are searched only where their common part stands: each search costs 5 % of a clean line.
+    keys = _KEYS if b'key' in bare else ()
+    return any(mark in bare for mark in (*_MARKS, *keys)) or _holds_password(bare, text)
 
 
 def without_secrets(data: Any) -> Any:
@@ -104,6 +136,8 @@ def _text_without_secrets(text: str) -> str:
     if '://' in text:
         text = _PARAMETER_OF_URL.sub(_parameter, _USER_OF_URL.sub(MASK, text))
     if _SEPARATOR.search(text) and may_hold_secrets(text.encode(errors='replace')):
+        text = _PRIVATE_KEY.sub(rf'\1{MASK}', text)
+        text = _AUTHORIZATION.sub(rf'\1{MASK}', _COOKIE.sub(rf'\1{MASK}', text))
         text = _BASIC.sub(_basic, _BEARER.sub(rf'\1{MASK}', text))
         text = _SETTING.sub(rf'\1{MASK}', text)
     return text
@@ -130,9 +164,9 @@ def is_secret(name: str) -> bool:
 
 
 def _holds_password(bare: bytes, text: bytes) -> bool:
-    if b'pass' not in bare:
+    if not any(short in bare for short in _SHORT):
         return False
-    return any(word in bare for word in _PASSWORDS) or _PASS.search(text) is not None
+    return any(word in bare for word in _PASSWORDS) or _ALONE.search(text) is not None
 
 
 def _bare(text: bytes) -> bytes:

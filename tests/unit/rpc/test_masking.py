@@ -20,7 +20,8 @@ def mask(data):
     'key',
     [
         'pass', 'PASS', 'Pass', 'db_pass', 'DB_PASS', 'db-pass', 'dbPass', 'pass_1', 'os.pass', 'ssh_key', 'sshKey',
-        'SSH-KEY', 'ssh_keys', 'aws_access_key', 'password', 'adminPass',
+        'SSH-KEY', 'ssh_keys', 'aws_access_key', 'password', 'adminPass', 'pwd', 'pw', 'DB_PW', 'dbPw', 'auth',
+        'basic_auth', 'httpAuth', 'AUTH', 'authorization', 'Authorization', 'cookie', 'Set-Cookie',
     ],
 )  # fmt: skip
 def test_masked_with_the_name_of_a_secret_hides_its_value(key):
@@ -31,7 +32,7 @@ def test_masked_with_the_name_of_a_secret_hides_its_value(key):
 @pytest.mark.parametrize(
     'key',
     ['compass', 'bypass', 'passive', 'keyboard', 'passed_over', 'encompass', 'Passenger', 'PASSIVE', 'key', 'monkey',
-     'key_name', 'underpass', 'BYPASS', 'basic'],
+     'key_name', 'underpass', 'BYPASS', 'basic', 'auth_url', 'os-auth-type', 'author', 'unauthorized', 'upward'],
 )  # fmt: skip
 def test_masked_with_an_innocent_name_keeps_its_value(key):
     """A word is not secret for a part of it."""
@@ -45,6 +46,7 @@ def test_masked_with_an_innocent_name_keeps_its_value(key):
     ('pair', 'shown'),
     [
         ({'name': 'OS_PASSWORD', 'value': 's1'}, {'name': 'OS_PASSWORD', 'value': MASK}),
+        ({'NAME': 'OS_PASSWORD', 'VALUE': 's1'}, {'NAME': 'OS_PASSWORD', 'VALUE': MASK}),
         ({'key': 'db_pass', 'value': 's1'}, {'key': 'db_pass', 'value': MASK}),
         ({'Key': 'token', 'Value': {'a': ['s1']}}, {'Key': 'token', 'Value': {'a': [MASK]}}),
         ({'name': 'OS_REGION', 'value': 'R1'}, {'name': 'OS_REGION', 'value': 'R1'}),
@@ -75,6 +77,25 @@ def test_masked_with_a_pair_of_name_and_value_hides_the_value_of_a_secret(pair, 
         ('cmd: password=s1', f'cmd: password={MASK}'),
         ('chpasswd:\n  password: s1\n', f'chpasswd:\n  password: {MASK}\n'),
         ('bypass=1 compass: north passive: yes', 'bypass=1 compass: north passive: yes'),
+        ('chpasswd:\n  password:\n    s1\nzone: az1', f'chpasswd:\n  password:\n    {MASK}\nzone: az1'),
+        ('password: |\n  s1\nzone: az1', f'password: |\n  {MASK}\nzone: az1'),
+        ('OS_PASSWORD = "s\\"1 s2" go', f'OS_PASSWORD = {MASK} go'),
+        ("password: 's''1 s2' go", f'password: {MASK} go'),
+        ('password="s1 s2', f'password={MASK}'),
+        (r'run {\"password\": \"s 1\", \"a\": 1}', rf'run {{\"password\": {MASK}, \"a\": 1}}'),
+        (r'run {\"password\": \"s\\\"1\", \"a\": 1}', rf'run {{\"password\": {MASK}, \"a\": 1}}'),
+        ('pw=s1 --auth s2 --auth-url x auth=s3', f'pw={MASK} --auth {MASK} --auth-url x auth={MASK}'),
+        ("-H 'Cookie: a=s1; b=s2' go", f"-H 'Cookie: {MASK}' go"),
+        ("-H 'Authorization: s1' go", f"-H 'Authorization: {MASK}' go"),
+        ('Authorization: Token s1 go', f'Authorization: Token {MASK} go'),
+        (
+            'a\n-----BEGIN RSA PRIVATE KEY-----\ns1\ns2\n-----END RSA PRIVATE KEY-----\nb',
+            f'a\n-----BEGIN RSA PRIVATE KEY-----{MASK}-----END RSA PRIVATE KEY-----\nb',
+        ),
+        ('-----BEGIN PRIVATE KEY-----\ns1', f'-----BEGIN PRIVATE KEY-----{MASK}'),
+        ('mysql+pymysql://root:s#1@h/db', f'mysql+pymysql://{MASK}@h/db'),
+        ('see amqp://root:s/1@2?@h:5672/ or http://h:80/a@b', f'see amqp://{MASK}@h:5672/ or http://h:80/a@b'),
+        ('https://user:s1@h/a', f'https://{MASK}@h/a'),
         ('the password is not in here', 'the password is not in here'),
     ],
 )
@@ -90,8 +111,10 @@ def test_masked_with_a_list_of_arguments_hides_what_follows_a_secret_flag():
 
 
 @pytest.mark.parametrize(
-    'part', ['token', 'password=', 'bearer ', 'basic ', '--pass ', '"pass":"', 'pass', 'a://', 'x']
-)
+    'part',
+    ['token', 'password=', 'bearer ', 'basic ', '--pass ', '"pass":"', 'pass', 'a://', 'a://b:', 'x',
+     r'\"pw\":\"', 'pass="\\', 'pw:\n ', '-----BEGIN PRIVATE KEY-----', 'cookie: ', 'authorization:'],
+)  # fmt: skip
 def test_masked_with_a_long_hostile_text_takes_linear_time(part):
     """No text makes the log slow."""
     started = time.process_time()
