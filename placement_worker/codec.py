@@ -1,7 +1,7 @@
 """Decode once, at the edge, with errors that name path, expectation and finding; encode the reply.
 
-What takes decoding a second time, an error with more words than msgspec's and the search for keys that stand twice,
-is done up to `SECOND_DECODE_BYTES`: a large request must not cost more than a small one for each of its bytes.
+Errors that say more than msgspec's, and the search for duplicate keys, need a second decoding. They are limited to
+requests of up to `SECOND_DECODE_BYTES`: a large request must not cost more per byte than a small one.
 """
 
 import difflib
@@ -79,7 +79,7 @@ def _decoded(data: bytes | str, kind: type[T], max_bytes: int | None, at: str, e
 def plain(encoded: bytes | str) -> Any:
     """Decode JSON to dictionaries, lists and scalars.
 
-    :raises InvalidRequest: it is no JSON, or a key stands in an object twice.
+    :raises InvalidRequest: the text is not JSON, or an object has a duplicate key.
     """
     try:
         decoded = msgspec.json.decode(encoded)
@@ -152,7 +152,7 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
             return brief
         told = _completed(_cut(what, _MESSAGE), decoded, _type_at(inspect.type_info(kind), path), path)
     except (msgspec.DecodeError, LookupError, TypeError, StopIteration, ValueError, RecursionError):
-        return brief  # no path, or the rest is no JSON, or has a number that Python's float does not hold
+        return brief  # no path, or the rest is not JSON, or has a number that Python's float cannot hold
     return f'{told} - at `{at}{path.removeprefix("$")}`'
 
 
@@ -174,7 +174,7 @@ def _with_keys(value: Any, what: str, path: str, kind: Any) -> str:
 
 
 def _error(value: object, kind: Any) -> tuple[str, str] | None:
-    """Return what is wrong with decoded JSON, and where."""
+    """Return the first error of decoded JSON and its path."""
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as exc:

@@ -76,7 +76,7 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
 
 
 def _bound(root: Any) -> None:
-    """See that the aliases of a document add no more than `MOST_ADDED`; the time is linear in its text.
+    """Check that the aliases of a document add at most `MOST_ADDED`, in time linear in its text.
 
     :raises ConstructorError: naming the line of the list or map whose aliases add more.
     """

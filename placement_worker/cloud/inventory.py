@@ -114,7 +114,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @property
     def load_balancer_region(self) -> str | None:
-        """As `Cloud.load_balancer_region`: the home region, else the first one."""
+        """The region for load balancers: the home region, else the first one of the file."""
         return self.home_region or next(iter(self.region_map), None)
 
     def octavia(self, region: str | None) -> Octavia:
@@ -124,7 +124,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return simulator.Simulator(self.load_balancer, self.__dict__['_store'], subnets, name)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """As `Cloud.zones`; without a region those of the home region, of the cloud, or of its first one."""
+        """Return the zones of a region; without one, of the home region, the cloud, or its first region."""
         region = region or self.home_region
         if not isinstance(self.region_map, dict):
             return self.zone_list if region is None or not self.region_map or region in self.region_map else {}

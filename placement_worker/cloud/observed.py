@@ -71,7 +71,7 @@ class Cloud:
 
     @property
     def load_balancer_region(self) -> str | None:
-        """As `cloud.Cloud.load_balancer_region`."""
+        """The region for load balancers that name none."""
         return self._wrapped.load_balancer_region
 
     def zones(self, region: str | None) -> Mapping[str, bool]:

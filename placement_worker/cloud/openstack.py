@@ -103,12 +103,12 @@ class OpenStackCloud:
 
     @property
     def home_region(self) -> str | None:
-        """As `Cloud.home_region`: the `region_name` of [service_auth]."""
+        """The `region_name` of [service_auth]; None without one."""
         return self._clouds.access.region
 
     @property
     def load_balancer_region(self) -> str | None:
-        """As `Cloud.load_balancer_region`: the home region, else that of the catalog's first Octavia."""
+        """The region for load balancers: the home region, else that of the catalog's first Octavia."""
         with self._allowance.spent():
             return self._reader.home_region('load-balancer')
 

@@ -64,7 +64,7 @@ class ReplayedCloud:
 
     @property
     def load_balancer_region(self) -> str | None:
-        """As `Cloud.load_balancer_region`."""
+        """The recorded region for load balancers."""
         answer: str | None = self._record.next('load_balancer_region', [], str | None)
         return answer
 

@@ -74,7 +74,7 @@ class PlacementPolicy(app.App):
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Return whether a log record is no warning of a reply, which the commands print."""
+    """Return whether to log a record: commands print the warnings of replies themselves."""
     return (record.name, record.levelno) != ('placement_worker.rpc.endpoints', logging.WARNING)
 
 

@@ -133,7 +133,7 @@ class _Units(NamedTuple):
 def _stages(known: Sequence[Place], group: Counts, left: Counts) -> Iterator[list[_Units]]:
     """Yield the units of a group that may leave, stage by stage.
 
-    :param group: what is left of the group; each stage sees what the stages before it took.
+    :param group: the remaining part of the group; each stage sees the effects of the stages before it.
     """
     yield [_Units(None, 1, group[None])]
     listed = {place.name for place in known}
@@ -149,7 +149,7 @@ def _stages(known: Sequence[Place], group: Counts, left: Counts) -> Iterator[lis
 
 
 def _take(units: Sequence[_Units], count: int, group: Counts, left: Counts) -> int:
-    """Take up to `count` units from a group and from what is left, and return how many.
+    """Remove up to `count` units from `group` and `left`, and return their number.
 
     Of equally dear units, the one of the lower weight goes first, then the one that stands later.
     """

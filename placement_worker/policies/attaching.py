@@ -48,7 +48,7 @@ class Attached:
 
     @classmethod
     def named(cls, properties: LoadBalancingProperties | None) -> 'Attached | None':
-        """Return the load balancer that the properties name; None if they name none or are None."""
+        """Return the load balancer that the properties name; None without one, or without properties."""
         if properties is None:
             return None
         name, pool_id = properties.loadbalancer, properties.pool.id

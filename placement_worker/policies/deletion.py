@@ -165,7 +165,7 @@ def _ranked(
 def _kept(request: CheckRequest, state: State) -> list[Node]:
     """Return the nodes that an earlier policy chose, in its order; none for NODE_DELETE.
 
-    :raises InvalidInput: one is no member of the cluster.
+    :raises InvalidInput: a node is not a member of the cluster.
     """
     decided = decision(state.data, DELETION).get('candidates')
     if decided is None or request.action.action == actions.NODE_DELETE:

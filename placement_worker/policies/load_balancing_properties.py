@@ -11,7 +11,7 @@ LONGEST_DELAY_S = 600
 """Octavia takes any delay; a longer one is taken for milliseconds, in which Senlin documents it."""
 STATUS_TIMEOUT_S = 300
 LARGEST = 2**31 - 1
-"""What Octavia's database holds."""
+"""The largest integer that Octavia's database can store."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Text = Annotated[str, Meta(min_length=1)]
 PoolProtocol = Literal['HTTP', 'HTTPS', 'TCP', 'PROXY', 'PROXYV2', 'UDP', 'SCTP']
@@ -122,7 +122,7 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError('Expected `vip.subnet` or `vip.network`, got neither')
 
     def doubts(self) -> list[str]:
-        """Return what is allowed but hardly meant, one sentence each."""
+        """Return one sentence per value that is allowed but probably a mistake."""
         monitor = self.health_monitor
         if monitor is None or monitor.delay <= LONGEST_DELAY_S:
             return []

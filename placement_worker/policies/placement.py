@@ -64,8 +64,8 @@ def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> 
 def in_groups(size: Size, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]) -> list[Counter[T]]:
     """Count the nodes of each group in which they leave; a creation has one group, of all nodes.
 
-    Few nodes are unhealthy or were never created. So all nodes are counted once, as all policies
-    count them, and the few once more.
+    Few nodes are unhealthy or were never created. All nodes are therefore counted in one pass, which
+    other policies share, and the few in a second one.
     """
     everywhere = count(nodes)
     if size.kind == CREATION:

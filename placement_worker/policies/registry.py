@@ -65,8 +65,8 @@ class Registry:
     def detachable(self, binding: Binding, at: str) -> base.Policy[Any]:
         """Make the policy of a binding that is to be detached, whatever its spec has become.
 
-        Where the spec does not fit, the type is found by its name or by what it stored, and the policy's properties
-        are None.
+        If the spec does not fit, the name or the stored data identify the type, and the policy has no properties
+        (None).
 
         :param at: the path of the spec in the request, for errors.
         :raises PolicyTypeNotFound: neither name nor data identify the type.
@@ -137,7 +137,7 @@ def _fault(name: str, plugin: object) -> str | None:
 
 
 def _wrong_attribute(plugin: type[base.Policy[Any]]) -> str | None:
-    """Return what is wrong with an attribute of a class; None if nothing is."""
+    """Return the error of an attribute of a class, or None."""
     wrong = [pair for pair in plugin.targets if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL]
     if wrong:
         return f'it handles what there is not: {", ".join(map(" ".join, sorted(wrong)))}'

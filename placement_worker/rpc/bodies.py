@@ -1,4 +1,4 @@
-"""What a worker reads of a message before it is a request: no compressed bodies, none beyond a size, no key twice."""
+"""Limits on message bodies: no compression, a maximum size, and no duplicate keys."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -12,11 +12,11 @@ from placement_worker import codec, duplicates, garbage
 ENVELOPE = 4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
 AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
 
-LARGE_BYTES = 4 * 2**20  # what is left of a smaller body is not worth a look
+LARGE_BYTES = 4 * 2**20  # smaller bodies leave too little memory behind to release it
 
 
 def guard(max_request_bytes: Callable[[], int]) -> None:
-    """Refuse, in this process, what could fill the memory: bombs in compressed bodies, and bodies beyond a size.
+    """Refuse bodies that could fill the memory of this process: compressed ones, and ones beyond a size.
 
     The driver rejects what cannot be read: the message is gone, and the log says why.
 
@@ -30,7 +30,7 @@ def guard(max_request_bytes: Callable[[], int]) -> None:
 
 
 def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
-    """What decodes a body of JSON, unless it is too large."""
+    """Return a decoder of JSON bodies that refuses too large ones."""
 
     def loads(body: Any) -> Any:
         most = ENVELOPE * max_request_bytes() + AROUND_BYTES

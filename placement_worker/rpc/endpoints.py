@@ -157,7 +157,7 @@ class Endpoints:
         return self._bind('policy_attach', binding.attach, self._attachable, request, request_id)
 
     def policy_detach(self, request: object, request_id: str | None = None) -> Any:
-        """Detach a policy from a cluster: BindRequest in, BindReply out; a spec that does not fit is no obstacle.
+        """Detach a policy from a cluster: BindRequest in, BindReply out; the spec need not fit.
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
@@ -244,7 +244,7 @@ class Endpoints:
         return reply
 
     def _with_input_warning(self, action: Action, reply: CheckReply) -> CheckReply:
-        """Return the reply with a warning of unknown inputs, if there are any."""
+        """Add a warning about unknown inputs to the reply, if there are any."""
         unknown = known_inputs.unknown(action, self._registry.inputs)
         if not unknown:
             return reply

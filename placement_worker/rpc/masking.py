@@ -69,7 +69,7 @@ _NAME_KEYS, _VALUE_KEYS = ('name', 'key', 'Name', 'Key', 'NAME', 'KEY'), ('value
 
 
 def masked(encoded: bytes) -> bytes:
-    """JSON without what is secret by its name, at whatever depth: free-form maps may hold it."""
+    """Return JSON with its secrets masked at any depth; free-form maps may hold them."""
     # Most lines need no masking; to find that out this way costs next to nothing.
     if may_hold_secrets(encoded):
         return msgspec.json.encode(without_secrets(msgspec.json.decode(encoded)))
@@ -77,7 +77,7 @@ def masked(encoded: bytes) -> bytes:
 
 
 def may_hold_secrets(text: bytes) -> bool:
-    """Whether a word stands in it that names or texts of secrets have, or an address."""
+    """Return whether the text contains a URL or a word that indicates a secret."""
     bare = _bare(text)
     # The words of `_KEYS` are searched only where their common part stands: each search costs 5 % of a clean line.
     keys = _KEYS if b'key' in bare else ()
@@ -148,7 +148,7 @@ def _parameter(found: re.Match[str]) -> str:
 
 
 def _basic(found: re.Match[str]) -> str:
-    """Mask what is a user and a password in base64, and no word of a sentence."""
+    """Mask a user and a password in base64, but not a word of a sentence."""
     try:
         decoded = base64.b64decode(found[2] + '==', altchars=b'-_' if set(found[2]) & set('-_') else None)
     except ValueError:

@@ -58,7 +58,7 @@ class Publisher:
             self._notifications.send('info', f'{method}.end', ended_payload(request, reply, request_id))
 
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
-        """As `Outbox.reply`: confirmed by the broker, or the log names the reply that was given up.
+        """Cast the reply to `to` until the broker confirms it; the log names a reply that is given up.
 
         :raises ReplyPending: the reply did not go out, but may later.
         """

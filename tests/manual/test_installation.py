@@ -155,7 +155,7 @@ def test_the_readmes_completion_of_the_shell_is_installed(operator):
     ids=['configuration', 'inventory', 'decision-log'],
 )
 def test_an_upgrade_check_of_root_with_a_file_closed_to_the_service_fails(operator, wrong, right, message):
-    """The permissions of the service's user count, as long as --user names nobody else."""
+    """The permissions of the service's user count, as long as --user names no other user."""
     assert operator.check().endswith('exit status 0\n')
     operator.type_in(wrong)
     try:

@@ -68,7 +68,7 @@ def tags(pool_id):
 
 
 def pool_of_others(address):
-    """A load balancer that is nobody's business here, named `front`, and its pool with one member."""
+    """Create a load balancer `front` that no policy manages, and return the id of its pool, which has one member."""
     octavia = Inventory.parse(inventory(), 'test').octavia(None)
     lb = octavia.create('loadbalancer', {'name': 'front', 'vip_subnet_id': 'sub1'})
     listener = octavia.create('listener', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'protocol_port': 80})

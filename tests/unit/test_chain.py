@@ -282,7 +282,7 @@ def test_rivals_without_a_name_are_named_by_id(check):
 
 
 def test_rivals_pass_where_only_one_decides(check):
-    """Bindings of one type are no error if one is disabled or neither handles the action."""
+    """Bindings of one type are allowed if one is disabled or neither handles the action."""
     one_disabled = rivals(deletion_policy(), deletion_policy())
     one_disabled['policies'][0]['enabled'] = False
 
@@ -291,7 +291,7 @@ def test_rivals_pass_where_only_one_decides(check):
 
 
 def test_rivals_of_load_balancing_both_run(check):
-    """Several load-balancing policies of a cluster are no error: each has a pool of its own."""
+    """A cluster may have several load-balancing policies: each has a pool of its own."""
     reply = check(rivals(balancing_policy(), balancing_policy(), action='CLUSTER_SCALE_OUT'))
 
     assert reply['action']['data']['status'] == 'OK'

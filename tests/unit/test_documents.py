@@ -129,7 +129,7 @@ def test_yaml_with_an_alias_bomb_is_refused_in_bounded_memory(tmp_path):
 
 
 def test_yaml_with_ordinary_aliases_is_read_as_if_they_were_written_out():
-    """A profile that 10,000 nodes share is no bomb."""
+    """A profile that 10,000 nodes share by an alias is accepted."""
     text = 'p: &p {type: os.nova.server-1.0, properties: {availability_zone: az1}}\nnodes:\n' + '- *p\n' * 10_000
 
     (read,) = documents.parse(text)

@@ -64,7 +64,7 @@ def test_a_faulty_file_changes_nothing_and_is_told_of_in_one_line(text, told, co
 
 
 def test_handlers_of_a_logging_configuration_that_is_read_again_escape(conf, file, tmp_path):
-    """What a changed logging configuration writes is on one line per record, too."""
+    """Handlers of a changed logging configuration also write one line per record."""
     file.write_text(f'[DEFAULT]\nlog_config_append = {tmp_path / "logging.conf"}\n')
     (tmp_path / 'logging.conf').write_text(
         '[loggers]\nkeys = root,own\n[handlers]\nkeys = file\n[formatters]\nkeys = plain\n'

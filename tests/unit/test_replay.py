@@ -428,7 +428,7 @@ def test_a_name_that_looks_secret_changes_no_replay(decide, registry):
 
 
 def test_a_log_of_a_version_that_masked_less_is_replayed_without_differences(decide, registry):
-    """What is masked since an upgrade is no difference."""
+    """A value that is masked only since an upgrade is not a difference."""
     line, _ = decide(request('NODE_CREATE', [zone_policy('a')], node={'id': 'n1', 'data': {'db_pass': 'pw-2'}}))
     older = json.loads(line)
     older['request']['action']['node']['data'] = {'db_pass': 'pw-2'}

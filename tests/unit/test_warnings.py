@@ -1,4 +1,4 @@
-"""Warnings in replies: who gives them, what they say, and where an operator sees them."""
+"""Warnings in replies: their sources, their texts, and where an operator sees them."""
 
 import json
 import logging

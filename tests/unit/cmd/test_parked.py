@@ -111,7 +111,7 @@ def test_a_message_whose_arguments_are_no_map_is_listed_too(look):
 
 @pytest.mark.parametrize('how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')])
 def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
-    """An operator who looks at a parked request sees what an attacker sent, and feels nothing of it."""
+    """A parked request of an attacker is shown without any effect on the operator's terminal."""
     asked = {'action': {'action': hostile.TEXT, 'id': hostile.TEXT}, hostile.TEXT: 1}
     message = {'method': hostile.TEXT, 'args': {'request': asked}, '_context_request_id': hostile.TEXT}
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})

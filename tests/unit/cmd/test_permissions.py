@@ -67,7 +67,7 @@ def test_the_permissions_of_an_unknown_user_cannot_be_judged():
 
 
 def test_the_own_user_needs_no_rights_of_root():
-    """A plain user who names itself is judged as it is."""
+    """An unprivileged user may name itself in --user."""
     before = os.getresuid()
 
     permissions.become(pwd.getpwuid(os.geteuid()).pw_name)

@@ -270,7 +270,7 @@ def test_candidates_of_an_earlier_policy_count_within_the_quota_of_their_place(c
 
 
 def test_candidates_of_an_earlier_policy_that_are_no_members_are_an_error(check):
-    """A chosen node that is no member of the cluster is an error that names it."""
+    """A chosen node outside the cluster is an error that names the node."""
     reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=2), data=kept(['n1', 'n9'])))
 
     assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (

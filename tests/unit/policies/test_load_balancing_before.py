@@ -246,7 +246,7 @@ def test_what_makes_no_sense_is_named_and_nobody_leaves(lab, web, more, reason):
     ],
 )
 def test_nodes_that_cannot_be_meant_are_an_error_and_nobody_leaves(lab, web, action, more, reason):
-    """A replacement without a map, and a NODE_DELETE of a stranger, end in ERROR and remove no member."""
+    """A replacement without a map, or a NODE_DELETE of a node outside the cluster, fails and removes no member."""
     policy, members = web
 
     reply = lab.check(request(action, [policy], members, **more))

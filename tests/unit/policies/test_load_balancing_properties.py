@@ -172,7 +172,7 @@ def test_what_does_not_fit_is_refused_by_name(version, properties, message):
     ],
 )  # fmt: skip
 def test_a_number_that_cannot_be_read_is_refused_with_its_path(value, message):
-    """A value that is no number, or one that nothing can hold, is refused with clear words."""
+    """A value that is not a number, or is out of range, is refused with a clear message."""
     with pytest.raises(InvalidSpec) as refused:
         validate({**LEAST, 'health_monitor': {'delay': value}})
 

@@ -97,7 +97,7 @@ def test_attach_with_no_name_known_is_an_error(registry, policy, reason):
     ],
 )
 def test_attach_with_a_part_of_the_cloud_away_warns(registry, policy, silent):
-    """Names that a silent part of the cloud may know are no error; the warning has the cause."""
+    """Names that an unreachable service may know cause a warning with the cause, and no error."""
     answer, _ = attach(registry, policy, silent)
 
     assert answer == (

@@ -54,7 +54,7 @@ def sent(message):
     ],
 )
 def test_reader_with_a_key_twice_refuses_the_message(body, said):
-    """What stands twice in a request that is an object is seen before a library drops it."""
+    """A duplicate key of a request that is an object is refused before a library drops one of its values."""
     with pytest.raises(ValueError, match=said):
         bodies.reader(lambda: 2**20)(body)
 
@@ -63,5 +63,5 @@ def test_reader_with_a_key_twice_refuses_the_message(body, said):
     'message', ['{"a": ":", "b": {"a": 1}}', '{"a": "\\u003a"}', '{"a": 1e999}', '[' * 5000, 'x', 7]
 )
 def test_reader_with_keys_that_stand_once_passes_the_message(message):
-    """Nothing else is refused for it; what is no JSON is left to the library that reads it."""
+    """Bodies without a duplicate key pass; the reading library refuses those that are not JSON."""
     assert bodies.reader(lambda: 2**20)(sent(message))['oslo.message'] == message

@@ -143,7 +143,7 @@ def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expi
 
 
 def test_an_expired_request_is_logged_with_its_delay_and_the_possible_causes(endpoints, caplog):
-    """The delay tells a clock that is behind from a queue that is too long; the record stays one line."""
+    """The delay distinguishes a clock that is behind from a long queue, and the record is one line."""
     cluster = {**GOOD['cluster'], 'id': 'c\n1'}
 
     endpoints.policy_check({**GOOD, 'cluster': cluster, 'expires_at': '2026-01-01T11:59:00Z'})
@@ -499,7 +499,7 @@ def test_a_policy_whose_spec_does_not_fit_is_detached_but_not_attached(endpoints
 
 @pytest.mark.parametrize('data', [{}, {'SomePolicy': {'version': '1.0', 'data': {}}}])
 def test_a_policy_of_a_type_that_neither_name_nor_data_tell_is_refused(endpoints, data):
-    """Nothing is said to be detached where nobody can know what the policy has left."""
+    """A policy whose type cannot be found is not reported as detached."""
     spec = {'type': 'senlin.policy.loadblance', 'version': '1.1', 'properties': {}}
 
     with pytest.raises(PolicyTypeNotFound, match='did you mean `senlin'):

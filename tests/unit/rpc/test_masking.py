@@ -1,4 +1,4 @@
-"""Secrets in free-form data are masked by their names and by what texts look like; innocent words are not."""
+"""Masking of secrets in free-form data, by their names and inside texts."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ def mask(data):
     ],
 )  # fmt: skip
 def test_masked_with_the_name_of_a_secret_hides_its_value(key):
-    """A secret is hidden by its name, however the words of the name are joined."""
+    """The name of a secret hides its value, however its words are joined."""
     assert mask({key: 's1'}) == {key: MASK}
 
 
@@ -35,7 +35,7 @@ def test_masked_with_the_name_of_a_secret_hides_its_value(key):
      'key_name', 'underpass', 'BYPASS', 'basic', 'auth_url', 'os-auth-type', 'author', 'unauthorized', 'upward'],
 )  # fmt: skip
 def test_masked_with_an_innocent_name_keeps_its_value(key):
-    """A word is not secret for a part of it."""
+    """An innocent name that contains a word such as `pass` keeps its value."""
     data = {key: 's1', 'password': 's2'}
 
     assert mask({key: 's1'}) == {key: 's1'}
@@ -105,7 +105,7 @@ def test_masked_with_a_secret_inside_a_text_hides_it_and_keeps_the_rest(text, sh
 
 
 def test_masked_with_a_list_of_arguments_hides_what_follows_a_secret_flag():
-    """Arguments that stand one by one are masked like a command line."""
+    """A list of arguments is masked like a command line."""
     assert mask(['tool', '--password', 's1', '--zone', 'az1']) == ['tool', '--password', MASK, '--zone', 'az1']
     assert mask(['--password=s1', 'az1']) == [f'--password={MASK}', 'az1']
 

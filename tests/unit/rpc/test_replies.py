@@ -1,4 +1,4 @@
-"""The retry policy for replies: what is given up, what is left to be delivered again, and how long threads wait."""
+"""The retry policy for replies: dropped replies, redelivered requests, and waiting threads."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Connections of the sender for replies when publishing raises what is no error of the broker."""
+"""Connections of the sender for replies after publishing fails for a reason other than the broker."""
 
 import struct
 import threading

@@ -55,7 +55,7 @@ def port():
 
 
 class DriverConnection:
-    """Connects as the driver does: without a timeout for the channel and what is declared on it."""
+    """A connection like the driver's, which has no timeout for the channel and its declarations."""
 
     def __init__(self, port):
         self.connection = kombu.Connection(f'amqp://127.0.0.1:{port}//', heartbeat=12)
