@@ -14,7 +14,8 @@ from placement_worker.rpc.client import PolicyClient
 from placement_worker.senlin import connection, requests, results
 
 LOG = logging.getLogger(__name__)
-ORDER = tuple(f'senlin.policy.{name}' for name in ('region_placement', 'zone_placement', 'deletion', 'loadbalance'))
+REGIONS, ZONES = 'senlin.policy.region_placement', 'senlin.policy.zone_placement'
+ORDER = (REGIONS, ZONES, 'senlin.policy.deletion', 'senlin.policy.loadbalance')
 """The types that the worker decides for, each before the types that depend on it."""
 OURS = frozenset(ORDER)
 PLACEMENT = 'placement'
@@ -50,6 +51,8 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     """Return the enabled bindings with their policies by priority, those of `OURS` in `ORDER`.
 
     A type of `OURS` runs no earlier than the types before it in `ORDER`, whatever its own priority.
+    Region placement takes the place of zone placement where both are bound. Only a call that has both
+    avoids regions without a usable zone, and whatever lies between may still decide the count.
     """
     found = bindings.ClusterPolicy.get_all(context, cluster_id, sort='priority', filters={'enabled': True})
     pairs = [(bound, base.Policy.load(context, bound.policy_id, project_safe=False)) for bound in found]
@@ -58,6 +61,8 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     for kind in ORDER:
         earliest = max([earliest, *(bound.priority for bound, policy in pairs if policy.spec['type'] == kind)])
         priorities[kind] = earliest
+    if any(policy.spec['type'] == ZONES for _, policy in pairs):
+        priorities[REGIONS] = priorities[ZONES]
 
     def position(pair: tuple[Any, Any]) -> tuple[int, int]:
         bound, policy = pair

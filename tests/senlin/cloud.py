@@ -21,7 +21,7 @@ from placement_worker.cloud.inventory import Inventory
 FOLDER = 'TEST_CLOUD'
 LOAD_BALANCERS = 'load-balancers.json'
 ZONES = {'az1': True, 'az2': True, 'az3': True, 'down': False}
-REGIONS = ['RegionOne', 'RegionTwo']
+REGIONS = {'RegionOne': {}, 'RegionTwo': {}, 'Zoneless': {'zones': {}}}
 SERVERS = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(500)]
 """The ids that servers get, in this order, so that the worker's embedded cloud can know them."""
 
@@ -79,7 +79,7 @@ def pool_of_others(address):
 
 def _state():
     file = folder() / LOAD_BALANCERS
-    return json.loads(file.read_text()).get(REGIONS[0], {}) if file.exists() else {}
+    return json.loads(file.read_text()).get('RegionOne', {}) if file.exists() else {}
 
 
 class Compute(os_test.compute):

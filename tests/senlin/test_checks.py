@@ -210,10 +210,12 @@ def test_nodes_get_their_server_group_and_their_zone_whoever_comes_first(affinit
     assert placements(data) == [{'servergroup': 'group-1', 'zone': 'az2'}] * 2
 
 
-def test_a_policy_of_somebody_else_between_ours_makes_two_calls(worker):
+@pytest.mark.parametrize('affinity_priority', [250, 300])
+def test_regions_and_zones_around_a_policy_of_somebody_else_are_planned_in_one_call(worker, affinity_priority):
+    """Affinity bound between region and zone placement runs before both, which make one call."""
     cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}])
     policies = ('regions', regions('RegionOne')), ('affinity', affinity()), ('zones', zones('az1', 'az2'))
-    set_priority(cluster, engine.bound(cluster, *policies)['affinity'], 250)
+    set_priority(cluster, engine.bound(cluster, *policies)['affinity'], affinity_priority)
     grown = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=1)
     shrunk = engine.add_action(cluster, consts.CLUSTER_SCALE_IN, count=1)
 
@@ -221,7 +223,42 @@ def test_a_policy_of_somebody_else_between_ours_makes_two_calls(worker):
     engine.checked(shrunk)
 
     assert placements(data) == [{'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}]
-    assert (asked(worker, grown), asked(worker, shrunk)) == (2, 1)
+    assert (asked(worker, grown), asked(worker, shrunk)) == (1, 1)
+
+
+def test_new_nodes_of_a_region_without_usable_zone_go_elsewhere_though_affinity_is_bound():
+    """With the default priorities and affinity, a region without a usable zone gets no node."""
+    cluster = engine.add_cluster()
+    engine.bound(
+        cluster,
+        ('regions', regions('RegionOne', 'Zoneless')),
+        ('affinity', affinity()),
+        ('zones', zones('az1', 'az2')),
+    )
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
+
+    assert data['creation']['places'] == [
+        {'region_name': 'RegionOne', 'zone': 'az1', 'count': 1},
+        {'region_name': 'RegionOne', 'zone': 'az2', 'count': 1},
+    ]
+
+
+def test_count_of_a_scaling_policy_between_region_and_zone_placement_reaches_both():
+    """A scaling policy with the priority of zone placement decides the count before regions are planned."""
+    cluster = engine.add_cluster()
+    policies = engine.bound(
+        cluster,
+        ('regions', regions('RegionOne', 'RegionTwo')),
+        ('scaling', scaling('CLUSTER_SCALE_OUT', 4)),
+        ('zones', zones('az1', 'az2')),
+    )
+    set_priority(cluster, policies['scaling'], 300)
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT)
+
+    assert data['creation']['regions'] == {'RegionOne': 2, 'RegionTwo': 2}
+    assert data['creation']['zones'] == {'az1': 2, 'az2': 2}
 
 
 def test_order_of_our_policies_is_that_of_their_types_around_a_policy_of_somebody_else(worker):
