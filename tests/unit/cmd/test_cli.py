@@ -445,6 +445,19 @@ def test_a_type_is_shown_with_its_schema(run):
     assert json.loads(out)['schema']['$defs']['Zone']['required'] == ['name']
 
 
+@pytest.mark.parametrize(('fmt', 'parse'), [('json', json.loads), ('yaml', yaml.safe_load)])
+def test_type_show_of_a_version_prints_its_support_status(run, fmt, parse):
+    """The description of a type has the statuses of each version, with their releases of Senlin."""
+    _, out, _ = run('type', 'show', 'senlin.policy.zone_placement-1.0', '-f', fmt)
+
+    assert parse(out)['support_status'] == {
+        '1.0': [
+            {'status': 'EXPERIMENTAL', 'since': '2016.04'},
+            {'status': 'SUPPORTED', 'since': '2016.10'},
+        ],
+    }
+
+
 def test_a_type_that_there_is_not_is_told_without_a_path_that_nobody_wrote(run):
     _, _, err = run('type', 'show', 'senlin.policy.zone')
 
