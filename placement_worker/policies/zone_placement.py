@@ -189,16 +189,18 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
 
 
 def zones_to_use(request: CheckRequest) -> list[str] | None:
-    """Return the zones that zone placement will choose from for new nodes, or None if it will not choose.
+    """Return the zones of which a region must have one to get new nodes, or None if any region may.
 
-    It chooses where an enabled policy of this type is bound, supports the cluster's profile type,
-    and the profile of the new node names no zone.
+    They matter where an enabled policy of this type is bound and supports the cluster's profile type.
+    They are those of its spec, or the one that the profile of the new node names.
     """
-    profile = placement.profile_of_new_node(request)
-    if request.cluster.profile.type not in ZonePlacement.profile_types or (profile and profile.zone):
+    if request.cluster.profile.type not in ZonePlacement.profile_types:
         return None
     for one in request.policies:
         if one.enabled and one.spec.type == ZonePlacement.name:
+            profile = placement.profile_of_new_node(request)
+            if profile and profile.zone:
+                return [profile.zone.partition(':')[0]]  # Nova reads zone:host as a host in the zone
             properties = normalized(one.spec.properties, ZonePlacementProperties)
             return [zone['name'] for zone in properties['zones']]
     return None

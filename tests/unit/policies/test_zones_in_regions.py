@@ -104,11 +104,21 @@ def test_creation_for_a_profile_that_zone_placement_skips_asks_for_no_zones(chec
     assert reply['action']['data']['creation']['regions'] == {'R1': 1, 'R2': 1}
 
 
-def test_creation_of_a_node_whose_profile_names_its_zone_asks_for_no_zones(check):
-    """Where zone placement has nothing to decide, every known region may be chosen."""
-    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'q'}}
-    members = [node(1, 'a', 'R1')]
+@pytest.mark.parametrize(('zone', 'region'), [('q', 'R2'), ('q:host', 'R2'), ('b', 'R1')])
+def test_creation_of_a_node_whose_profile_names_its_zone_goes_to_a_region_that_has_it(check, zone, region):
+    """A new node goes to a region where the zone of its profile is available, listed or not."""
+    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': zone}}
+    members = [node(1, 'a', 'R1' if region == 'R1' else 'R2')]
 
     reply = check(request('NODE_CREATE', BOTH, members, node=node(9, profile=profile)), regions=R2_IS_OUT)
 
-    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R2', 'zone': 'q'}}}}
+    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': region, 'zone': zone}}}}
+
+
+def test_creation_of_a_node_whose_zone_no_region_has_fails_with_the_reason_of_the_seed(check):
+    """A zone that is available in no listed region leaves no region for the node that asks for it."""
+    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'gone'}}
+
+    reply = check(request('NODE_CREATE', BOTH, node=node(9, profile=profile)), regions=R2_IS_OUT)
+
+    assert reply['action']['data']['reason'] == 'No availability zone found available.'
