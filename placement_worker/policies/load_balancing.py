@@ -236,11 +236,11 @@ def _leaving(request: CheckRequest, state: State) -> list[str] | None:
     action = request.action
     if action.action == actions.CLUSTER_REPLACE_NODES:
         return list(replacements(action.inputs))
+    if action.action == actions.NODE_DELETE and action.node:
+        return [action.node.id]
     decided = decision(state.data, DELETION).get('candidates')
     if decided is not None:
         return ids(decided, f'{DATA}.{DELETION}.candidates')
-    if action.action == actions.NODE_DELETE and action.node:
-        return [action.node.id]
     named = candidates(action.inputs)
     return [] if named is None and action.action == actions.CLUSTER_DEL_NODES else named
 

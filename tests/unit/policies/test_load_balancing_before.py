@@ -52,9 +52,15 @@ def left(lab):
             {'node': connected(2), 'data': {'deletion': {'candidates': ['n2']}}},
             ['n1', 'n3', 'n4'],
         ),
+        (
+            'NODE_DELETE',
+            {'node': connected(2), 'data': {'deletion': {'candidates': ['n1']}}},
+            ['n1', 'n3', 'n4'],
+        ),
     ],
 )  # fmt: skip
 def test_the_nodes_that_are_named_leave_the_pool(lab, web, action, more, remaining):
+    """Named nodes leave the pool: the node of NODE_DELETE whatever an earlier policy chose."""
     policy, members = web
     if 'node' in more:
         more = {**more, 'node': next(one for one in members if one['id'] == more['node']['id'])}
