@@ -1,7 +1,7 @@
 """Decode once, at the edge, with errors that name path, expectation and finding; encode the reply.
 
 Errors that say more than msgspec's, and the search for duplicate keys, need a second decoding. They are limited to
-requests of up to `SECOND_DECODE_BYTES`: a large request must not cost more per byte than a small one.
+requests of up to `SECOND_DECODE_BYTES` and `UNIQUE_KEYS_BYTES`.
 """
 
 import difflib
@@ -24,6 +24,8 @@ _INSIDE_MAP = '[...]'  # how msgspec's paths show a key of a free-form map
 _SHOWN = 80  # characters of a refused value that an error repeats
 _MESSAGE = 300  # characters of msgspec's message, which repeats the whole of an unknown key
 SECOND_DECODE_BYTES = 2**20
+UNIQUE_KEYS_BYTES = 64 * 2**10
+"""The largest request on the bus that is searched for duplicate keys, which takes as long as decoding it."""
 
 
 def decode(
@@ -53,14 +55,14 @@ def decode_json(encoded: bytes | str, kind: type[T], *, max_bytes: int | None = 
     """Build an object of the contract from JSON.
 
     :param max_bytes: the largest size that is accepted.
-    :raises InvalidRequest: as `decode`; or a key stands in an object twice, which is seen up to `SECOND_DECODE_BYTES`.
+    :raises InvalidRequest: as `decode`; or a key stands in an object twice, which is seen up to `UNIQUE_KEYS_BYTES`.
     """
     try:  # ASCII, which is as long in bytes as in characters, need not be copied
         data = encoded.encode() if isinstance(encoded, str) and not encoded.isascii() else encoded
     except UnicodeEncodeError as exc:
         raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
     made = _decoded(data, kind, max_bytes, '$', errors.InvalidRequest)
-    if len(data) <= SECOND_DECODE_BYTES:
+    if len(data) <= UNIQUE_KEYS_BYTES:
         _see_keys_once(data)
     return made
 

@@ -40,7 +40,7 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
             garbage.release_later()
         read = json.loads(body)
         message = read.get('oslo.message') if isinstance(read, dict) else None
-        if isinstance(message, str) and len(message) <= codec.SECOND_DECODE_BYTES:
+        if isinstance(message, str) and len(message) <= codec.UNIQUE_KEYS_BYTES:
             _see_keys_once(message)
         return read
 
