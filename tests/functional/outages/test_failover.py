@@ -14,7 +14,7 @@ from tests.functional.outages.harness import comes_about, served_after
 from tests.relay import Relay
 
 pytestmark = pytest.mark.long
-ROUNDS = 2
+ROUNDS = 6
 SERVED_WITHIN_S = 10
 DETECTED_WITHIN_S = 30
 DECLARED_WITHIN_S = 15

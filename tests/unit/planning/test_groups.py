@@ -3,7 +3,7 @@
 import itertools
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.planning.placement import Place, shrink
@@ -111,6 +111,7 @@ def cost(places, left):
     return left.get(NOWHERE, 0), sum(others), squares, above, distance(counts, [place.weight for place in known])
 
 
+@settings(max_examples=500)  # few clusters have a place above its cap in the group that is partly used
 @given(clusters(most=2))
 def test_shrink_by_groups_is_the_best_of_all_plans_by_groups(problem):
     """Of all plans that empty earlier groups first, none leaves less of what the rule takes first."""
