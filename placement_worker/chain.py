@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any, Literal
 
-from placement_worker import actions
+from placement_worker.contract import actions
+from placement_worker.contract.model import ActionPatch, Binding, CheckReply, CheckRequest, Decision
 from placement_worker.errors import Rejected
-from placement_worker.model import ActionPatch, Binding, CheckReply, CheckRequest, Decision
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, skipped
 

@@ -8,10 +8,10 @@ turns it into a reply with status ERROR and the exception's text, word for word,
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from placement_worker.escaping import escaped
+from placement_worker.formats.escaping import escaped
 
 if TYPE_CHECKING:
-    from placement_worker.model import NodePatch
+    from placement_worker.contract.model import NodePatch
 
 
 class PlacementWorkerError(Exception):

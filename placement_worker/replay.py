@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 
-from placement_worker import codec, documents, errors
+from placement_worker import errors
 from placement_worker.cloud import Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.replaying import NotRecorded, ReplayedCloud
+from placement_worker.contract import codec
+from placement_worker.formats import documents
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Entry, Method, Record
 from placement_worker.rpc.endpoints import Endpoints, Limits

@@ -5,7 +5,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import drawn
 
-from placement_worker import known_inputs
+from placement_worker.contract import known_inputs
 
 
 class InputTable(SphinxDirective):

@@ -1,6 +1,6 @@
 """Sphinx directives that draw the contract and the policies' properties from the code.
 
-``.. struct:: Node`` draws an object of `placement_worker.model`: a row a key, with type and default. The words come
+``.. struct:: Node`` draws an object of `placement_worker.contract.model`: a row a key, with type and default. The words come
 from the directive's content, a field list with one entry a key; a key without words, or words without a key, is an
 error.
 
@@ -19,8 +19,8 @@ from sphinx.util.docutils import SphinxDirective
 from tables import drawn, label, plain
 from type_words import alternatives, bare, words
 
-from placement_worker import model
-from placement_worker.model import Phase
+from placement_worker.contract import model
+from placement_worker.contract.model import Phase
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import inspect
 from tables import plain
 
-from placement_worker import model
+from placement_worker.contract import model
 
 
 def words(annotated: inspect.Type) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from placement_worker.cloud.lbaas import Octavia
-from placement_worker.model import Credentials, ServerDetails, Wire
+from placement_worker.contract.model import Credentials, ServerDetails, Wire
 
 
 class Network(Wire, frozen=True):

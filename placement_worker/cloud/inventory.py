@@ -17,11 +17,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, field
 
-from placement_worker import codec, documents, errors
+from placement_worker import errors
 from placement_worker.cloud import Network, Subnet, simulator
 from placement_worker.cloud.lbaas import Octavia
 from placement_worker.cloud.stores import File, Memory
-from placement_worker.model import Address, Credentials, ServerDetails
+from placement_worker.contract import codec
+from placement_worker.contract.model import Address, Credentials, ServerDetails
+from placement_worker.formats import documents
 
 
 class Region(Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from placement_worker import cloud
 from placement_worker.cloud import Network, Subnet, lbaas
 from placement_worker.cloud.lbaas import ApiError, Kind, Resource
-from placement_worker.model import Credentials, ServerDetails
+from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.observing import Observer
 
 T = TypeVar('T')

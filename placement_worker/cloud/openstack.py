@@ -10,8 +10,8 @@ from placement_worker.cloud.lbaas import Octavia
 from placement_worker.cloud.reading import Reader
 from placement_worker.cloud.retrying import Allowance, Patience
 from placement_worker.cloud.sessions import Access, Session, Sessions
+from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed, ServiceRefused
-from placement_worker.model import Credentials, ServerDetails
 
 T = TypeVar('T')
 PAGE = 1000

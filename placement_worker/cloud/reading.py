@@ -10,7 +10,7 @@ from placement_worker.cloud import faults
 from placement_worker.cloud.retrying import Patience
 from placement_worker.cloud.services import Service
 from placement_worker.cloud.sessions import Access, Session
-from placement_worker.decoders import decoder
+from placement_worker.contract.decoders import decoder
 from placement_worker.errors import ServiceFailed
 
 T = TypeVar('T')

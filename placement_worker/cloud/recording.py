@@ -7,8 +7,8 @@ import msgspec
 
 from placement_worker.cloud import Cloud, Clouds, Network, Subnet
 from placement_worker.cloud.lbaas import ApiError, Kind, Octavia, Resource
+from placement_worker.contract.model import Credentials, ServerDetails, Wire
 from placement_worker.errors import Rejected
-from placement_worker.model import Credentials, ServerDetails, Wire
 
 T = TypeVar('T')
 

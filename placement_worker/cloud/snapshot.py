@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from placement_worker.cloud import Cloud, Network, Subnet
 from placement_worker.cloud.lbaas import Octavia
-from placement_worker.model import Cluster, Node, ServerDetails
+from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]
 """Region and zone; None where it is not known."""

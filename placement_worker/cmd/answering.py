@@ -12,8 +12,8 @@ import msgspec
 
 from placement_worker import errors
 from placement_worker.cloud.inventory import Inventory
+from placement_worker.contract.caller import Caller, Context
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.caller import Caller, Context
 from placement_worker.rpc.endpoints import Endpoints
 
 MAX_TIMEOUT_S = 24 * 3600

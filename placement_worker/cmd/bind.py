@@ -3,13 +3,14 @@
 import argparse
 from abc import abstractmethod
 
-from placement_worker import documents, errors
+from placement_worker import errors
 from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.reading import request_of
-from placement_worker.model import BindReply, BindRequest
-from placement_worker.rpc.caller import Caller
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import BindReply, BindRequest
+from placement_worker.formats import documents
 
 
 class Bind(Command):

@@ -8,7 +8,7 @@ from msgspec import Struct, field, structs
 
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import CheckReply, CheckRequest, Cluster, Decision
+from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.planning import sizing
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies.base import AFTER

@@ -7,15 +7,17 @@ from typing import Any
 
 import msgspec
 
-from placement_worker import codec, documents, errors, kinds, known_inputs
+from placement_worker import errors
 from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.reading import request_of
-from placement_worker.escaping import escaped
-from placement_worker.model import CheckReply, CheckRequest
-from placement_worker.rpc.caller import Caller
+from placement_worker.contract import codec, document_kinds, known_inputs
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.formats import documents
+from placement_worker.formats.escaping import escaped
 
 SHOWN = 80  # characters of an unknown key
 
@@ -90,7 +92,7 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
     """
     unknown = sorted(document.keys() - {'request', 'cloud'})
     if unknown:
-        listed = ', '.join(f'`{key[:SHOWN]}`' for key in unknown[: kinds.LISTED])
+        listed = ', '.join(f'`{key[:SHOWN]}`' for key in unknown[: document_kinds.LISTED])
         raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {listed}')
     if not isinstance(caller, Embedded):
         raise errors.InvalidRequest('Expected a CheckRequest alone: running workers have a cloud of their own')

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from placement_worker.escaping import escaped
+from placement_worker.formats.escaping import escaped
 
 Style = Literal['bold', 'dim', 'red', 'green', 'yellow', 'cyan']
 _CODES: Mapping[Style, int] = {'bold': 1, 'dim': 2, 'red': 31, 'green': 32, 'yellow': 33, 'cyan': 36}

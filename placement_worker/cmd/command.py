@@ -12,10 +12,11 @@ from typing import ClassVar, NoReturn
 
 from cliff import command
 
-from placement_worker import documents, errors
+from placement_worker import errors
 from placement_worker.cmd import answering, remedies
-from placement_worker.escaping import escaped
-from placement_worker.rpc.caller import Caller
+from placement_worker.contract.caller import Caller
+from placement_worker.formats import documents
+from placement_worker.formats.escaping import escaped
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
 HELP_WIDTH = 79

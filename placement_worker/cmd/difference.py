@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from placement_worker import telling
 from placement_worker.cmd import rendering
 from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.cmd.colours import PLAIN, Paint, Style
-from placement_worker.escaping import escaped
+from placement_worker.formats import plurals
+from placement_worker.formats.escaping import escaped
 
 _OWN_LINES = ('pool', 'added', 'removed', 'updates', 'estimated_s')
 
@@ -25,7 +25,7 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
         yield f'{paint("!", "red")} {escaped(changes.reason)}'
         return
     after = changes.size + changes.created - changes.deleted
-    yield paint(f'{title}: {telling.nodes(changes.size)}' + (f' -> {after}' if after != changes.size else ''), 'bold')
+    yield paint(f'{title}: {plurals.nodes(changes.size)}' + (f' -> {after}' if after != changes.size else ''), 'bold')
     for key, rows in changes.places.items():
         yield ''
         yield from _places(key, rows, paint)
@@ -89,7 +89,7 @@ def _members(members: Any) -> Sequence[str]:
     """Node ids; a mapping has them as keys, a number stands for itself."""
     if isinstance(members, (list, tuple, Mapping)):
         return [str(member) for member in members]
-    return [telling.nodes(members)] if isinstance(members, int) and members else []
+    return [plurals.nodes(members)] if isinstance(members, int) and members else []
 
 
 def _told(value: Any) -> str:
@@ -101,10 +101,10 @@ def _told(value: Any) -> str:
 def _summary(changes: Changes, paint: Paint) -> str:
     if not changes.any:
         return paint('Nothing changes: ', 'bold') + escaped(changes.reason)
-    counts = [f'{telling.nodes(changes.created)} to create'] * bool(changes.created)
-    counts += [f'{telling.nodes(changes.deleted)} to delete'] * bool(changes.deleted)
+    counts = [f'{plurals.nodes(changes.created)} to create'] * bool(changes.created)
+    counts += [f'{plurals.nodes(changes.deleted)} to delete'] * bool(changes.deleted)
     counts += [_updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')]
-    counts = counts or [f'the data of {telling.nodes(len(changes.patched))} to change']
+    counts = counts or [f'the data of {plurals.nodes(len(changes.patched))} to change']
     return paint('Plan: ', 'bold') + escaped(', '.join(counts)) + '. Nothing was done.'
 
 

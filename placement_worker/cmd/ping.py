@@ -7,7 +7,7 @@ import time
 from placement_worker import errors
 from placement_worker.cmd import answering, rendering
 from placement_worker.cmd.command import OK, Command
-from placement_worker.rpc.caller import Caller
+from placement_worker.contract.caller import Caller
 
 
 class Ping(Command):

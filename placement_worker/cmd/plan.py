@@ -4,13 +4,14 @@ import argparse
 
 import msgspec
 
-from placement_worker import documents, errors
+from placement_worker import errors
 from placement_worker.cmd import changes, remedies, rendering
 from placement_worker.cmd.check import decoded
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import Command
 from placement_worker.cmd.difference import shown
-from placement_worker.rpc.caller import Caller
+from placement_worker.contract.caller import Caller
+from placement_worker.formats import documents
 
 UNCHANGED, FAILED, CHANGED = 0, 1, 2
 _GRAVITY = (UNCHANGED, CHANGED, FAILED)

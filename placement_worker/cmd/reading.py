@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from placement_worker import codec, kinds
+from placement_worker.contract import codec, document_kinds
 
 T = TypeVar('T')
 
@@ -12,5 +12,5 @@ def request_of(document: object, kind: type[T]) -> T:
 
     :raises InvalidRequest: it is of another kind, or does not fit the contract.
     """
-    kinds.check(document, kind, 'Expected only keys of the contract')
+    document_kinds.check(document, kind, 'Expected only keys of the contract')
     return codec.decode(document, kind)

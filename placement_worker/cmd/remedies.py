@@ -1,6 +1,7 @@
 """What to do about an error: the end of each line that placement-policy complains in."""
 
-from placement_worker import documents, errors
+from placement_worker import errors
+from placement_worker.formats import documents
 
 _COMMAND = 'placement-policy'
 _REMEDIES: tuple[tuple[type[Exception], str], ...] = (

@@ -7,10 +7,10 @@ import msgspec
 import prettytable
 import yaml
 
-from placement_worker import telling
 from placement_worker.cmd.colours import PLAIN, Paint, Style
-from placement_worker.escaping import escaped, escaped_lines
-from placement_worker.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
+from placement_worker.formats import plurals
+from placement_worker.formats.escaping import escaped, escaped_lines
 
 FORMATS = ('table', 'json', 'yaml')
 INDENT = '    '
@@ -35,7 +35,7 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
     policy, cluster = request.policy, request.cluster
     title = (
         f'{policy.name or policy.id} ({policy.spec.type_name}), cluster {cluster.name or cluster.id} '
-        f'({telling.nodes(len(cluster.nodes))}): '
+        f'({plurals.nodes(len(cluster.nodes))}): '
     )
     lines = [
         *warnings(answer.warnings, paint),
@@ -46,7 +46,7 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
         data = stored.get('data') if isinstance(stored, dict) else None
         lines += [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()] if isinstance(data, dict) else []
     if answer.nodes:
-        lines.append(f'{INDENT}changed data of {telling.nodes(len(answer.nodes))}')
+        lines.append(f'{INDENT}changed data of {plurals.nodes(len(answer.nodes))}')
     return '\n'.join([*lines, ''])
 
 
@@ -65,7 +65,7 @@ def document(answer: object, form: str) -> str:
 def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
     cluster, data = request.cluster, answer.action.data
     title = (
-        f'{request.action.action} of cluster {cluster.name or cluster.id} ({telling.nodes(len(cluster.nodes))}), '
+        f'{request.action.action} of cluster {cluster.name or cluster.id} ({plurals.nodes(len(cluster.nodes))}), '
         f'{request.target}: '
     )
     return [escaped(title) + paint(data['status'], _STYLES[data['status']]), escaped(f'{data["reason"]}')]
@@ -80,7 +80,7 @@ def _plan(answer: CheckReply) -> list[str]:
         decided = answer.action.data.get(kind)
         if not isinstance(decided, dict):
             continue
-        lines.append(f'{verb}: {telling.nodes(decided.get("count", "?"))}')
+        lines.append(f'{verb}: {plurals.nodes(decided.get("count", "?"))}')
         lines += [
             f'{INDENT}{key}: {_counts(decided[key])}'
             for key in ('regions', 'zones')
@@ -111,7 +111,7 @@ def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
 
 def _detail(key: str, value: Any) -> list[str]:
     """Rows become a table, anything else a line; what says nothing is left out."""
-    if not telling.is_shown(key, value):
+    if not plurals.is_shown(key, value):
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         return [escaped(f'{INDENT}{key}:'), *(INDENT + line for line in table(value).splitlines())]
@@ -127,7 +127,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     drawn = prettytable.PrettyTable([escaped(column.replace('_', ' ')) for column in columns])
     for title, column in zip(drawn.field_names, columns, strict=True):
-        drawn.align[title] = 'r' if all(telling.is_number(row.get(column)) for row in rows) else 'l'
+        drawn.align[title] = 'r' if all(plurals.is_number(row.get(column)) for row in rows) else 'l'
     for row in rows:
         drawn.add_row([_cell(column, row.get(column)) for column in columns])
     return str(drawn.get_string())
@@ -138,6 +138,6 @@ def _cell(column: str, value: Any) -> Any:
         return 'yes' if value else 'no'
     if value is None or (column == 'cap' and value < 0):
         return '-'
-    if telling.is_number(value):
+    if plurals.is_number(value):
         return value
     return '\n'.join(escaped(str(item)) for item in (value if isinstance(value, list) else [value]))

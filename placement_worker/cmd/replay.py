@@ -9,7 +9,7 @@ import msgspec
 from placement_worker import replay
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, LocalCommand
-from placement_worker.escaping import escaped
+from placement_worker.formats.escaping import escaped
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Entry
 

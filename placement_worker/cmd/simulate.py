@@ -11,7 +11,7 @@ import msgspec
 from placement_worker.cmd import rendering
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import OK, LocalCommand
-from placement_worker.escaping import escaped
+from placement_worker.formats.escaping import escaped
 from placement_worker.policies.registry import Registry
 
 if TYPE_CHECKING:  # a simulation is no reason for the other commands to wait

@@ -2,11 +2,13 @@
 
 import argparse
 
-from placement_worker import codec, documents, errors, kinds
+from placement_worker import errors
 from placement_worker.cmd import remedies, rendering
 from placement_worker.cmd.command import OK, Command
-from placement_worker.model import PolicyType, Spec
-from placement_worker.rpc.caller import Caller
+from placement_worker.contract import codec, document_kinds
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import PolicyType, Spec
+from placement_worker.formats import documents
 
 
 class Validate(Command):
@@ -108,5 +110,5 @@ def _spec(document: object) -> Spec:
 
     :raises InvalidRequest: it is none, or has keys that no spec has.
     """
-    kinds.check(document, Spec, 'Expected only keys of a spec')
+    document_kinds.check(document, Spec, 'Expected only keys of a spec')
     return codec.decode(document, Spec)

@@ -11,8 +11,8 @@ from oslo_config import cfg
 from oslo_log import _options as log_options
 from oslo_reports import opts as report_options
 
-from placement_worker import rpc
 from placement_worker.config import cloud, decision_log, load_balancer, metrics, worker
+from placement_worker.contract import topics
 from placement_worker.errors import ConfigurationError
 from placement_worker.rpc import parking
 
@@ -29,7 +29,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 def set_defaults() -> None:
     """Where our defaults differ from those of the libraries."""
-    oslo_messaging.set_transport_defaults(rpc.EXCHANGE)
+    oslo_messaging.set_transport_defaults(topics.EXCHANGE)
     cfg.set_defaults(oslo_config_glue.service_opts, graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT_S)
 
 

@@ -5,7 +5,7 @@ import socket
 
 from oslo_config import cfg, types
 
-from placement_worker.rpc import SLOW_TOPIC, TOPIC
+from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
 from placement_worker.rpc.endpoints import Limits
 
 LIMITS = Limits()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement_worker.model import Address, Node, ServerDetails
+from placement_worker.contract.model import Address, Node, ServerDetails
 
 Key = tuple[str, int]
 """What Octavia tells the members of a pool apart by: address and protocol port."""

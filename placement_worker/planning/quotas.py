@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from placement_worker.contract.inputs import DATA, decision, natural, planned, shown
 from placement_worker.errors import InvalidInput
-from placement_worker.planning.inputs import DATA, decision, natural, planned, shown
 from placement_worker.planning.sizing import DELETION
 from placement_worker.planning.victims import NOWHERE, Location
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from placement_worker.contract.inputs import INPUTS, LARGEST, integer, optional, shown
+from placement_worker.contract.model import Cluster
 from placement_worker.errors import InvalidInput, SizeOutOfBounds
-from placement_worker.model import Cluster
-from placement_worker.planning.inputs import INPUTS, LARGEST, integer, optional, shown
 
 EXACT_CAPACITY = 'EXACT_CAPACITY'
 CHANGE_IN_CAPACITY = 'CHANGE_IN_CAPACITY'

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from placement_worker import actions, telling
+from placement_worker.contract import actions
+from placement_worker.contract.inputs import decision
+from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.errors import Rejected
-from placement_worker.model import Action, CheckRequest, Cluster
-from placement_worker.planning.inputs import decision
+from placement_worker.formats import plurals
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size
 from placement_worker.planning.sizing import CREATION, DELETION, Size, size_of
 
@@ -29,7 +30,7 @@ def trimmed(size: Size, cluster: Cluster) -> tuple[str, ...]:
     held = len(cluster.nodes)
     if size.kind == CREATION or size.count <= held:
         return ()
-    return (f'The action asks to remove {telling.nodes(size.count)}, but the cluster has {held}',)
+    return (f'The action asks to remove {plurals.nodes(size.count)}, but the cluster has {held}',)
 
 
 def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
@@ -48,7 +49,7 @@ def _change(difference: int) -> str:
     """Return a change of the size as a command, e.g. "add 1 node"."""
     if not difference:
         return 'change nothing'
-    return f'{"add" if difference > 0 else "remove"} {telling.nodes(abs(difference))}'
+    return f'{"add" if difference > 0 else "remove"} {plurals.nodes(abs(difference))}'
 
 
 def _emptied(action: Action, cluster: Cluster, data: Mapping[str, Any], max_nodes: int) -> str | None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from placement_worker import actions
-from placement_worker.model import Action, Cluster, Node
-from placement_worker.planning.inputs import DATA, INPUTS, candidates, count, decision
+from placement_worker.contract import actions
+from placement_worker.contract.inputs import DATA, INPUTS, candidates, count, decision
+from placement_worker.contract.model import Action, Cluster, Node
 from placement_worker.planning.resizing import check_total, desired_size, limit
 
 Kind = Literal['creation', 'deletion']

@@ -12,8 +12,8 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
 
+from placement_worker.contract.model import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.model import Node, in_utc
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
 Location = tuple[str, ...]

@@ -11,8 +11,8 @@ from placement_worker.cloud.balancers import Balancer, Layout
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, told
 from placement_worker.cloud.pools import Pool, reason
+from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch, NodePatch
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
-from placement_worker.model import Binding, BindRequest, Cluster, ClusterPatch, NodePatch
 from placement_worker.policies import membership
 from placement_worker.policies.base import Bond, State
 from placement_worker.policies.load_balancing_properties import (

@@ -16,7 +16,7 @@ from msgspec import Struct
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import (
+from placement_worker.contract.model import (
     Binding,
     BindRequest,
     CheckRequest,

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from placement_worker.contract.model import CheckRequest, Cluster, Node
 from placement_worker.errors import InvalidInput
-from placement_worker.model import CheckRequest, Cluster, Node
 from placement_worker.planning import victims
 from placement_worker.planning.quotas import Quotas
 from placement_worker.policies.base import State

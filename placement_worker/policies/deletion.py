@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from placement_worker import actions
+from placement_worker.contract import actions
+from placement_worker.contract.inputs import DATA, candidates, decision, ids
+from placement_worker.contract.model import CheckRequest, Node, SupportStatus
 from placement_worker.errors import InvalidInput
-from placement_worker.model import CheckRequest, Node, SupportStatus
 from placement_worker.planning import victims
-from placement_worker.planning.inputs import DATA, candidates, decision, ids
 from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing

@@ -11,20 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from placement_worker import actions
 from placement_worker.cloud import Cloud, balancers
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving, told
 from placement_worker.cloud.pools import reason
-from placement_worker.errors import (
-    CloudUnavailable,
-    InvalidInput,
-    InvalidSpec,
-    LoadBalancerFailed,
-    NotAttached,
-    Rejected,
-)
-from placement_worker.model import (
+from placement_worker.contract import actions
+from placement_worker.contract.inputs import DATA, candidates, decision, ids, replacements
+from placement_worker.contract.model import (
     Binding,
     BindRequest,
     CheckRequest,
@@ -34,7 +27,14 @@ from placement_worker.model import (
     NodePatch,
     SupportStatus,
 )
-from placement_worker.planning.inputs import DATA, candidates, decision, ids, replacements
+from placement_worker.errors import (
+    CloudUnavailable,
+    InvalidInput,
+    InvalidSpec,
+    LoadBalancerFailed,
+    NotAttached,
+    Rejected,
+)
 from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing, membership

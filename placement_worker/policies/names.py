@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
+from placement_worker.contract.model import BindRequest
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
-from placement_worker.model import BindRequest
 from placement_worker.policies.base import Bond
 
 T = TypeVar('T')

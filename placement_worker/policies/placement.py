@@ -5,11 +5,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
-from placement_worker import actions
+from placement_worker.contract import actions
+from placement_worker.contract.inputs import DATA, decision, planned
+from placement_worker.contract.model import CheckRequest, Node, NodePatch, Profile
 from placement_worker.errors import InvalidInput, InvalidSpec
-from placement_worker.model import CheckRequest, Node, NodePatch, Profile
 from placement_worker.planning import victims
-from placement_worker.planning.inputs import DATA, decision, planned
 from placement_worker.planning.placement import Located, Place, Plan, Row, grow, shrink, total
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies.base import BEFORE, State, on

@@ -10,8 +10,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from placement_worker.cloud import Cloud
+from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
-from placement_worker.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place

@@ -10,8 +10,9 @@ import msgspec
 from msgspec import Struct
 from stevedore import extension
 
-from placement_worker import actions, codec, errors
-from placement_worker.model import Binding, Phase, PolicyType, Spec, SupportStatus, Trigger
+from placement_worker import errors
+from placement_worker.contract import actions, codec
+from placement_worker.contract.model import Binding, Phase, PolicyType, Spec, SupportStatus, Trigger
 from placement_worker.policies import base
 from placement_worker.policies.normalizing import normalized
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, structs
 
-from placement_worker import actions
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.snapshot import Location
+from placement_worker.contract import actions
+from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
-from placement_worker.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.planning import sizing
 from placement_worker.planning.dealing import deal_in_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row

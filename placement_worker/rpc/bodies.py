@@ -7,7 +7,9 @@ import kombu.compression
 import kombu.serialization
 from kombu.utils import json
 
-from placement_worker import codec, duplicates, garbage
+from placement_worker import garbage
+from placement_worker.contract import codec
+from placement_worker.formats import duplicate_keys
 
 ENVELOPE = 4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
 AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
@@ -50,7 +52,7 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
 def _see_keys_once(text: Any) -> None:
     """Refuse objects with a duplicate key: JSON readers differ in which value they keep."""
     try:
-        twice = duplicates.found(text)
+        twice = duplicate_keys.found(text)
     except (ValueError, RecursionError):  # oslo.messaging cannot read it either, and says so
         return
     if twice:

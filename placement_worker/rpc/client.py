@@ -8,11 +8,13 @@ import msgspec
 import oslo_messaging
 from oslo_config import cfg
 
-from placement_worker import codec, errors
-from placement_worker.model import BindRequest, CheckRequest, ReplyTo
+from placement_worker import errors
+from placement_worker.contract import codec
+from placement_worker.contract.caller import Caller, Context, R, expiring
+from placement_worker.contract.model import BindRequest, CheckRequest, ReplyTo
+from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION
 from placement_worker.policies.load_balancing import LoadBalancing
-from placement_worker.rpc import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION, transport
-from placement_worker.rpc.caller import Caller, Context, R, expiring
+from placement_worker.rpc import transport
 
 CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """What is sent of the caller's context; engines keep passwords and tokens in theirs."""

@@ -3,9 +3,9 @@
 import fnmatch
 from collections.abc import Collection, Sequence
 
+from placement_worker.contract.model import ReplyTo
+from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import InvalidRequest
-from placement_worker.model import ReplyTo
-from placement_worker.rpc import EXCHANGE
 
 RESERVED = 'amq.'
 """Prefix of the exchanges that the broker makes itself."""

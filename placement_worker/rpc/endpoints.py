@@ -15,22 +15,14 @@ from typing import Any, cast
 
 import msgspec
 
-from placement_worker import actions, binding, chain, codec, known_inputs
+from placement_worker import binding, chain
 from placement_worker.cloud import Cloud, Clouds
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.unreachable import Unreachable
-from placement_worker.errors import (
-    CloudUnavailable,
-    InvalidRequest,
-    Refused,
-    Rejected,
-    RequestExpired,
-    UnsupportedAction,
-    error_object,
-)
-from placement_worker.model import (
+from placement_worker.contract import actions, codec, known_inputs
+from placement_worker.contract.model import (
     Action,
     ActionPatch,
     Binding,
@@ -46,6 +38,15 @@ from placement_worker.model import (
     ValidateReply,
     ValidateRequest,
     in_utc,
+)
+from placement_worker.errors import (
+    CloudUnavailable,
+    InvalidRequest,
+    Refused,
+    Rejected,
+    RequestExpired,
+    UnsupportedAction,
+    error_object,
 )
 from placement_worker.observing import Nobody, Observer
 from placement_worker.policies.base import Policy, State

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from placement_worker.model import BindReply, BindRequest, CheckReply, CheckRequest, ReplyTo
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, ReplyTo
 
 Request = CheckRequest | BindRequest
 Reply = CheckReply | BindReply

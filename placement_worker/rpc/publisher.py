@@ -9,7 +9,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.model import ReplyTo
+from placement_worker.contract.model import ReplyTo
 from placement_worker.rpc import transport
 from placement_worker.rpc.notifications import Notifications
 from placement_worker.rpc.outbox import Reply, Request, ended_payload, started_payload

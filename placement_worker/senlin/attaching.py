@@ -7,7 +7,7 @@ from typing import Any
 from oslo_context import context as oslo_context
 from senlin.objects import cluster_policy as bindings
 
-from placement_worker.model import Binding, BindingPatch, BindReply, BindRequest
+from placement_worker.contract.model import Binding, BindingPatch, BindReply, BindRequest
 from placement_worker.rpc.client import PolicyClient
 from placement_worker.senlin import connection, requests, results
 

@@ -9,8 +9,8 @@ import eventlet
 import oslo_messaging
 from oslo_config import cfg
 
+from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
-from placement_worker.model import BindRequest, CheckRequest
 from placement_worker.rpc.client import PolicyClient, may_wait
 
 LOG = logging.getLogger(__name__)

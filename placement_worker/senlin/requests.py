@@ -10,7 +10,7 @@ from senlin.objects import credential as credentials
 from senlin.objects import node as nodes
 from senlin.objects import profile as profiles
 
-from placement_worker.model import (
+from placement_worker.contract.model import (
     Action,
     Binding,
     BindRequest,

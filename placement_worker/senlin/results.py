@@ -9,7 +9,7 @@ from senlin.objects import action as actions
 from senlin.objects import cluster as clusters
 from senlin.objects import node as nodes
 
-from placement_worker.model import ClusterPatch, NodePatch
+from placement_worker.contract.model import ClusterPatch, NodePatch
 
 
 def failure(names: Sequence[str | None], reason: str) -> str:

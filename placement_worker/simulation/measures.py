@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import Binding, Cluster, Node
+from placement_worker.contract.model import Binding, Cluster, Node
 from placement_worker.planning.placement import Place
 
 ZONES, REGIONS = 'senlin.policy.zone_placement', 'senlin.policy.region_placement'

@@ -10,7 +10,7 @@ import jinja2
 import markupsafe
 import msgspec
 
-from placement_worker import telling
+from placement_worker.formats import plurals
 from placement_worker.simulation import charts
 from placement_worker.simulation.charts import Line
 from placement_worker.simulation.history import History, Moment
@@ -37,8 +37,8 @@ def page(scenario: Scenario, history: History) -> str:
         loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.filters.update(number=_number, cell=_cell, columns=_columns, held=_held, is_number=telling.is_number)
-    environment.tests['shown'] = telling.is_shown
+    environment.filters.update(number=_number, cell=_cell, columns=_columns, held=_held, is_number=plurals.is_number)
+    environment.tests['shown'] = plurals.is_shown
     moments = history.moments
     return environment.get_template('report.html.j2').render(
         scenario=scenario,
@@ -111,7 +111,7 @@ def _told(side: tuple[str, Record]) -> str:
         for one in record.standings
     )
     failed = ' A check ended in ERROR.' if record.status == 'ERROR' else ''
-    return f'{who}{telling.nodes(record.size)}, {_number(record.misplaced)} off their ideal; {places}.{failed}'
+    return f'{who}{plurals.nodes(record.size)}, {_number(record.misplaced)} off their ideal; {places}.{failed}'
 
 
 def _number(value: float) -> str:

@@ -20,10 +20,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from placement_worker import codec, documents, kinds
 from placement_worker.cloud.inventory import Inventory, Region
+from placement_worker.contract import codec, document_kinds
+from placement_worker.contract.model import Binding
 from placement_worker.errors import InvalidRequest, PlacementWorkerError
-from placement_worker.model import Binding
+from placement_worker.formats import documents
 from placement_worker.policies.placement import HEAVIEST
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -171,7 +172,10 @@ def load(name: str) -> Scenario:
     raw = documents.read(str(_found(name)))
     if len(raw) > 1:
         raise InvalidScenario(f'{name} holds {len(raw)} documents, expected one: a scenario is one document')
-    other, strange = kinds.another(raw[0], kinds.SCENARIO), kinds.unknown_keys(raw[0], Scenario)
+    other, strange = (
+        document_kinds.another(raw[0], document_kinds.SCENARIO),
+        document_kinds.unknown_keys(raw[0], Scenario),
+    )
     if other:
         raise InvalidScenario(f'{name} is no scenario: it looks like {other}')
     if strange:

@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from placement_worker import actions, telling
-from placement_worker.model import Decision, Explain
+from placement_worker.contract import actions
+from placement_worker.contract.model import Decision, Explain
+from placement_worker.formats import plurals
 from placement_worker.simulation.scenario import Failing, Resize, Step
 from placement_worker.simulation.world import World
 
@@ -70,7 +71,7 @@ def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
 def _delete_nodes(world: World, count: int, ask: Ask, seed: str) -> Taken:
     chosen = world.pick(count, seed)
     checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen})] if chosen else []
-    return Taken(f'delete {telling.nodes(len(chosen))} by name', checks)
+    return Taken(f'delete {plurals.nodes(len(chosen))} by name', checks)
 
 
 def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
@@ -78,7 +79,7 @@ def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
     place = '/'.join(filter(None, (failing.region, failing.zone)))
     where = f' in {place}' if place else ''
     failed = world.fail(failing, seed)
-    return Taken(f'{telling.nodes(failed)} fail{"s" if failed == 1 else ""}{where}', [], True)
+    return Taken(f'{plurals.nodes(failed)} fail{"s" if failed == 1 else ""}{where}', [], True)
 
 
 def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:

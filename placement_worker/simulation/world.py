@@ -12,8 +12,8 @@ from msgspec import structs
 from placement_worker.cloud import Cloud
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.decoders import decoder
-from placement_worker.model import (
+from placement_worker.contract.decoders import decoder
+from placement_worker.contract.model import (
     Action,
     Binding,
     CheckReply,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import oslo_messaging
 from oslo_config import cfg
 
+from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import BrokerUnreachable
-from placement_worker.model import ReplyTo
 from placement_worker.rpc import transport
 from tests.requests import request
 

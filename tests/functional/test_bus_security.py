@@ -16,8 +16,9 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.model import ReplyTo
-from placement_worker.rpc import EXCHANGE, SLOW_TOPIC, TOPIC, transport
+from placement_worker.contract.model import ReplyTo
+from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC
+from placement_worker.rpc import transport
 from placement_worker.rpc.client import PolicyClient
 from tests.broker import Broker
 from tests.functional import conftest

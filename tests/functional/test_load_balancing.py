@@ -14,7 +14,7 @@ import kombu
 import msgspec
 import pytest
 
-from placement_worker.rpc import EXCHANGE
+from placement_worker.contract.topics import EXCHANGE
 from tests.balancing import DESCRIPTION, data_of, patched
 from tests.functional.conftest import amqp
 from tests.requests import balancing_policy, bind, connected, request, zone_policy

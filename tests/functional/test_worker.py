@@ -19,8 +19,9 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.model import CheckReply, ReplyTo
-from placement_worker.rpc import EXCHANGE, transport
+from placement_worker.contract.model import CheckReply, ReplyTo
+from placement_worker.contract.topics import EXCHANGE
+from placement_worker.rpc import transport
 from placement_worker.rpc.client import PolicyClient
 from tests.functional.conftest import amqp
 from tests.malformed import GOOD, TABLE

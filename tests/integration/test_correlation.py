@@ -8,7 +8,7 @@ from keystoneauth1.identity import v3
 from placement_worker.cloud import correlation
 from placement_worker.cloud.openstack import OpenStackClouds
 from placement_worker.cloud.sessions import Access
-from placement_worker.model import Credentials
+from placement_worker.contract.model import Credentials
 from tests.integration import seeding
 from tests.integration.cloud import Cloud
 

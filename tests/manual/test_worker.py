@@ -8,7 +8,8 @@ import sys
 import pytest
 import yaml
 
-from placement_worker.rpc import SLOW_TOPIC, TOPIC, parking
+from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
+from placement_worker.rpc import parking
 from tests.broker import Broker
 from tests.functional.conftest import Worker, amqp
 from tests.manual import ways, workspace

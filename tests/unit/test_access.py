@@ -5,8 +5,8 @@ import yaml
 from oslo_config import cfg
 
 from placement_worker import access, config
+from placement_worker.contract.model import Credentials
 from placement_worker.errors import ConfigurationError
-from placement_worker.model import Credentials
 from tests.unit.cloud.fake_services import FakeServices
 
 TRUST = Credentials('trust-a')

@@ -16,7 +16,7 @@ from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.recording import Answer, Failure, RecordedClouds
 from placement_worker.cloud.replaying import NotRecorded, ReplayedCloud
-from placement_worker.model import CheckRequest, Credentials
+from placement_worker.contract.model import CheckRequest, Credentials
 from placement_worker.policies.registry import Registry
 from placement_worker.replay import Difference
 from placement_worker.rpc.decision_log import DecisionLog, Entry

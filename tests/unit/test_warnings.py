@@ -5,10 +5,11 @@ import logging
 
 import pytest
 
-from placement_worker import actions, known_inputs, replay
+from placement_worker import replay
 from placement_worker.cloud.inventory import Inventory
-from placement_worker.decoders import decoder
-from placement_worker.model import BindReply, CheckReply
+from placement_worker.contract import actions, known_inputs
+from placement_worker.contract.decoders import decoder
+from placement_worker.contract.model import BindReply, CheckReply
 from placement_worker.policies import base
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from placement_worker.model import CheckRequest
+from placement_worker.contract.model import CheckRequest
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
 

@@ -20,8 +20,8 @@ from placement_worker.cloud import deadline, transport
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.retrying import Patience
 from placement_worker.cloud.services import compute
+from placement_worker.contract.model import Credentials
 from placement_worker.errors import Rejected, ServiceFailed
-from placement_worker.model import Credentials
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import zone_policy

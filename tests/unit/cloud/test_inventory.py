@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from placement_worker import codec
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract import codec
+from placement_worker.contract.model import Cluster, ServerDetails
 from placement_worker.errors import InvalidInventory
-from placement_worker.model import Cluster, ServerDetails
 from tests.requests import node
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
+from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
-from placement_worker.model import Credentials
 from tests.unit.cloud.fake_services import answer, hang, reset
 
 LBAAS = '/octavia/v2.0/lbaas'

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from placement_worker.cloud import Network, Subnet, deadline
+from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
-from placement_worker.model import Address, Credentials, ServerDetails
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import balancing_policy, connected, request

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from placement_worker import codec
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import Cluster
+from placement_worker.contract import codec
+from placement_worker.contract.model import Cluster
 from tests.requests import node
 
 SERVERS = {'s1': {'availability_zone': 'of-nova'}, 's2': {}}

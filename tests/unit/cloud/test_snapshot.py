@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_worker import codec
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.model import Cluster, ServerDetails
+from placement_worker.contract import codec
+from placement_worker.contract.model import Cluster, ServerDetails
 
 WAIT_S = 60
 CLUSTER = codec.decode(

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker import codec, errors
+from placement_worker import errors
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.model import CheckRequest
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckRequest
 from tests.malformed import GOOD, TABLE
 from tests.requests import bind, changed, deletion_policy, nodes, region_policy, request, zone_policy
 

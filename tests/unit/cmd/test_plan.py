@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker import codec
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cmd import changes
 from placement_worker.cmd.answering import Embedded
@@ -17,7 +16,8 @@ from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.difference import shown
 from placement_worker.cmd.plan import Plan
-from placement_worker.model import CheckReply, CheckRequest
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckReply, CheckRequest
 from tests.balancing import Lab
 from tests.requests import changed, connected, deletion_policy, node, nodes, region_policy, request, zone_policy
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from placement_worker import codec
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, SizeOutOfBounds
-from placement_worker.model import CheckRequest
 from placement_worker.planning.sizing import CREATION, DELETION, Size, size_of
 from tests.requests import node, nodes, request
 

@@ -5,9 +5,9 @@ import random
 import msgspec
 import pytest
 
-from placement_worker import codec
+from placement_worker.contract import codec
+from placement_worker.contract.model import Node
 from placement_worker.errors import InvalidInput, NoFeasiblePlan
-from placement_worker.model import Node
 from placement_worker.planning import victims
 from placement_worker.planning.quotas import Quotas
 from tests.requests import node

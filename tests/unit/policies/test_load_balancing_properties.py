@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
+from placement_worker.contract.model import Spec
 from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
-from placement_worker.model import Spec
 from placement_worker.policies.load_balancing import LoadBalancing
 from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
 from placement_worker.policies.registry import Registry

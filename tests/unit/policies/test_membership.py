@@ -2,7 +2,7 @@
 
 from placement_worker.cloud.octavia import Driver, Driving
 from placement_worker.cloud.pools import Pool
-from placement_worker.model import Node
+from placement_worker.contract.model import Node
 from placement_worker.policies import membership
 from placement_worker.policies.base import State
 from tests.balancing import Lab

@@ -5,9 +5,9 @@ import logging
 import msgspec
 import pytest
 
-from placement_worker import codec
+from placement_worker.contract import codec
+from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
-from placement_worker.model import Spec
 from placement_worker.policies import base
 from placement_worker.policies.registry import Registry
 

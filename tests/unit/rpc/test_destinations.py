@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from placement_worker import codec
+from placement_worker.contract import codec
+from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import InvalidRequest
-from placement_worker.model import ReplyTo
 from placement_worker.rpc.destinations import Destinations
 
 QUEUES = ['workers-suspects', 'workers-parked']

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placement_worker import actions, errors
+from placement_worker import errors
 from placement_worker.cloud.inventory import Inventory
+from placement_worker.contract import actions
+from placement_worker.contract.model import Credentials
+from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
-from placement_worker.model import Credentials
 from placement_worker.observing import Nobody
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import EXCHANGE
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.outbox import ended_payload, started_payload
 from tests.malformed import GOOD, TABLE

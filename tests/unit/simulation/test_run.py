@@ -5,7 +5,8 @@ import itertools
 import msgspec
 import pytest
 
-from placement_worker import actions, errors
+from placement_worker import errors
+from placement_worker.contract import actions
 from placement_worker.policies.base import BEFORE, Policy, on
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import scenario as scenarios

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from placement_worker import documents, errors
+from placement_worker import errors
+from placement_worker.formats import documents
 from placement_worker.simulation import scenario as scenarios
 from placement_worker.simulation.scenario import InvalidScenario
 from tests.requests import zone_policy

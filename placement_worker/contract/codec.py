@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 import msgspec
 from msgspec import inspect
 
-from placement_worker import duplicates, errors
-from placement_worker.decoders import decoder
-from placement_worker.model import Excerpt
+from placement_worker import errors
+from placement_worker.contract.decoders import decoder
+from placement_worker.contract.model import Excerpt
+from placement_worker.formats import duplicate_keys
 
 T = TypeVar('T')
 
@@ -93,7 +94,7 @@ def plain(encoded: bytes | str) -> Any:
 
 def _see_keys_once(encoded: bytes | str, *decoded: Any) -> None:
     try:
-        twice = duplicates.found(encoded, *decoded)
+        twice = duplicate_keys.found(encoded, *decoded)
     except RecursionError as exc:
         raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
     if twice:

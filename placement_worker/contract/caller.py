@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from placement_worker import codec
-from placement_worker.decoders import decoder
-from placement_worker.model import (
+from placement_worker.contract import codec
+from placement_worker.contract.decoders import decoder
+from placement_worker.contract.model import (
     BindReply,
     BindRequest,
     Capabilities,

@@ -8,7 +8,7 @@ import itertools
 import json
 from collections.abc import Collection, Mapping
 
-from placement_worker.model import Action
+from placement_worker.contract.model import Action
 
 _SIZE = ('adjustment_type', 'number', 'min_size', 'max_size', 'min_step', 'strict')
 _POLICY = ('policy_id', 'enabled')

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from placement_worker import duplicates
+from placement_worker.formats import duplicate_keys
 
 DEEPEST = 1000  # levels of YAML, about as many as are read of JSON; beyond 10,000 libyaml's reader ends the process
 MOST_ADDED = 32 * 2**20
@@ -161,7 +161,7 @@ def parse(text: str) -> list[Any]:
     """
     try:
         decoded = msgspec.json.decode(text)
-        twice = duplicates.found(text, decoded)
+        twice = duplicate_keys.found(text, decoded)
     except RecursionError:
         raise TooDeep('nested too deeply') from None
     except (msgspec.DecodeError, UnicodeEncodeError):

@@ -2,8 +2,9 @@
 
 import itertools
 
-from placement_worker import codec, errors
-from placement_worker.model import BindRequest, CheckRequest, Spec
+from placement_worker import errors
+from placement_worker.contract import codec
+from placement_worker.contract.model import BindRequest, CheckRequest, Spec
 
 LISTED = 5
 SCENARIO = 'Scenario'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker import documents
+from placement_worker.formats import documents
 
 
 def test_times_stay_strings_as_in_json():

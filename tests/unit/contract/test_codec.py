@@ -6,9 +6,10 @@ import time
 import msgspec
 import pytest
 
-from placement_worker import codec, errors, kinds
+from placement_worker import errors
 from placement_worker.cloud.inventory import Inventory
-from placement_worker.model import CheckRequest
+from placement_worker.contract import codec, document_kinds
+from placement_worker.contract.model import CheckRequest
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from tests.requests import changed, deletion_policy, node, nodes, request, zone_policy
 
@@ -109,7 +110,7 @@ def test_kinds_with_a_million_unknown_keys_names_the_first_at_the_cost_of_counti
     started = time.thread_time()
 
     with pytest.raises(errors.InvalidRequest, match=r'target4` \(did you mean `target`\?\) and 999995 more'):
-        kinds.check({**GOOD, **strange}, CheckRequest, 'Expected only keys of the contract')
+        document_kinds.check({**GOOD, **strange}, CheckRequest, 'Expected only keys of the contract')
 
     assert time.thread_time() - started < 10
 

@@ -1,0 +1,1 @@
+"""The messages that engines and the worker exchange: types, encoding, limits."""

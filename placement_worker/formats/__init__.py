@@ -1,0 +1,1 @@
+"""Formats of text and documents; this package imports nothing else of the project."""
