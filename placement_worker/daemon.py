@@ -27,8 +27,8 @@ from placement_worker.cloud import Clouds, observed
 from placement_worker.cloud.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
 from placement_worker.config import strays
+from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
-from placement_worker.observing import Observer
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing, transport
 from placement_worker.rpc.decision_log import DecisionLog, Forgetful, Recorder

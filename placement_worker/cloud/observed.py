@@ -8,7 +8,7 @@ from placement_worker import cloud
 from placement_worker.cloud import Network, Subnet, lbaas
 from placement_worker.cloud.lbaas import ApiError, Kind, Resource
 from placement_worker.contract.model import Credentials, ServerDetails
-from placement_worker.observing import Observer
+from placement_worker.events.listener import Observer
 
 T = TypeVar('T')
 

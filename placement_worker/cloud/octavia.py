@@ -20,7 +20,7 @@ from placement_worker.cloud import deadline, strategies
 from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
 from placement_worker.cloud.strategies import Budget, as_told, growing, spent
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
-from placement_worker.observing import Nobody, Observer
+from placement_worker.events.listener import Nobody, Observer
 
 T = TypeVar('T')
 LAST_LOOK_S = 5.0

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from typing import Protocol
 
-from placement_worker.observing import Nobody, Observer
+from placement_worker.events.listener import Nobody, Observer
 
 OURS = ('*.db', 'exemplars_*.json*')
 """What prometheus_client and we write into the folder."""

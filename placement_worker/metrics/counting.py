@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from placement_worker.errors import WorkerFailed
-from placement_worker.observing import Traffic
+from placement_worker.events.listener import Traffic
 
 DECIDING_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 600)
 """Bounds of what decides: a millisecond without a cloud, minutes behind a load balancer."""

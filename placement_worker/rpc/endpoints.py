@@ -48,7 +48,7 @@ from placement_worker.errors import (
     UnsupportedAction,
     error_object,
 )
-from placement_worker.observing import Nobody, Observer
+from placement_worker.events.listener import Nobody, Observer
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Forgetful, Method, Record, Recorder

@@ -32,8 +32,8 @@ from oslo_messaging._drivers import common as driver_common
 from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.errors import RequestParked
+from placement_worker.events.listener import Traffic, Unheard
 from placement_worker.liveness import Pulse
-from placement_worker.observing import Traffic, Unheard
 from placement_worker.rpc.parking import RETRIED, Diversion
 from placement_worker.rpc.replies import Replies, ReplyPending, in_message
 

@@ -18,7 +18,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.model import Credentials
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
-from placement_worker.observing import Nobody
+from placement_worker.events.listener import Nobody
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints, Limits

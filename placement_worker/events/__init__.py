@@ -1,0 +1,1 @@
+"""Events that the parts of the worker report, and the protocol of their listeners."""
