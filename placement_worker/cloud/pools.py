@@ -8,7 +8,7 @@ from typing import TypeVar
 from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
 from placement_worker.cloud.octavia import Driver, told
 from placement_worker.errors import Rejected, RequestExpired
-from placement_worker.planning.members import Key, Member, by_key
+from placement_worker.planning.pool_difference import Key, Member, by_key
 
 SENT = (
     'address', 'admin_state_up', 'backup', 'monitor_address', 'monitor_port', 'name', 'protocol_port', 'subnet_id',

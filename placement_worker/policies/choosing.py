@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from placement_worker.contract.model import CheckRequest, Cluster, Node
 from placement_worker.errors import InvalidInput
 from placement_worker.planning import victims
-from placement_worker.planning.quotas import Quotas
+from placement_worker.planning.removal_counts import Quotas
 from placement_worker.policies.base import State
 
 NAMED_SHOWN = 10

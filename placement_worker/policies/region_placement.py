@@ -13,7 +13,7 @@ from placement_worker.cloud import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
 from placement_worker.planning import sizing
-from placement_worker.planning.dealing import deal
+from placement_worker.planning.interleaving import deal
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies import names, placement, zone_placement

@@ -18,7 +18,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
-from placement_worker.planning.dealing import deal_in_groups
+from placement_worker.planning.interleaving import deal_in_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies import names, placement

@@ -9,7 +9,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.model import Node
 from placement_worker.errors import InvalidInput, NoFeasiblePlan
 from placement_worker.planning import victims
-from placement_worker.planning.quotas import Quotas
+from placement_worker.planning.removal_counts import Quotas
 from tests.requests import node
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.planning.dealing import deal, deal_in_groups
+from placement_worker.planning.interleaving import deal, deal_in_groups
 
 
 @given(st.dictionaries(st.text('abcdefgh', min_size=1, max_size=2), st.integers(0, 30), max_size=8))
