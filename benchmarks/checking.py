@@ -9,7 +9,7 @@ from benchmarks.clusters import CLOUD, encoded, shrinking
 from benchmarks.pairing import Effort, Spread, interleaved
 from benchmarks.results import Bar, Result, Table
 from placement_worker import garbage
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.policies.registry import Registry

@@ -7,9 +7,9 @@ from keystoneauth1 import exceptions, loading
 from keystoneauth1.identity import BaseIdentityPlugin
 from oslo_config import cfg
 
-from placement_worker.cloud.openstack import OpenStackClouds
-from placement_worker.cloud.retrying import Patience
-from placement_worker.cloud.sessions import Access
+from placement_worker.cloud.openstack.clouds import OpenStackClouds
+from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.config import service_auth
 from placement_worker.config.service_auth import GROUP, REQUEST_TIMEOUT_S
 from placement_worker.errors import ConfigurationError

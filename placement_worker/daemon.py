@@ -23,9 +23,10 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement_worker import config, errors, garbage, liveness, log_lines, metrics, report
-from placement_worker.cloud import Clouds, observed
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.octavia import Driving
+from placement_worker.cloud.ports import Clouds
 from placement_worker.config import strays
 from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
@@ -77,7 +78,7 @@ class Worker(cotyledon.Service):
         replies = _replies(conf, self._stopping)
         self._publisher = Publisher(conf, replies)
         endpoints = Endpoints(
-            observed.Clouds(clouds, observer),
+            interceptor.Clouds(clouds, observer),
             registry,
             self._publisher,
             observer,

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from placement_worker import errors
-from placement_worker.cloud import Clouds
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.octavia import Driving
-from placement_worker.cloud.replaying import NotRecorded, ReplayedCloud
+from placement_worker.cloud.ports import Clouds
 from placement_worker.contract import codec
 from placement_worker.formats import documents
 from placement_worker.policies.registry import Registry

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import threads
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints

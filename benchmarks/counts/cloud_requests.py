@@ -7,9 +7,9 @@ from typing import Any
 from keystoneauth1.identity import v3
 
 from benchmarks.counts.count import Count
-from placement_worker.cloud.inventory import Inventory
-from placement_worker.cloud.openstack import OpenStackClouds
-from placement_worker.cloud.sessions import Access
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.openstack.clouds import OpenStackClouds
+from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import deletion_policy, node, region_policy, request, zone_policy

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from placement_worker.cloud import strategies
+from placement_worker.cloud import retry
 from placement_worker.cloud.lbaas import ApiError, Kind, Resource
 from placement_worker.cloud.octavia import Driver
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
@@ -173,7 +173,7 @@ def _made(driver: Driver, layout: Layout) -> str:
     try:
         make(layout.nested())
     except ApiError as exc:
-        if not strategies.is_unsupported(exc):
+        if not retry.is_unsupported(exc):
             raise
         make(layout.marked(layout.load_balancer))
     winner = _elect(driver, layout.tags)

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 import tenacity
 
-from placement_worker.cloud import deadline, strategies
+from placement_worker.cloud import deadline, retry
 from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
-from placement_worker.cloud.strategies import Budget, as_told, growing, spent
+from placement_worker.cloud.retry import Budget, as_told, growing, spent
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
 from placement_worker.events.listener import Nobody, Observer
 
@@ -144,7 +144,7 @@ class Driver:
         :raises LoadBalancerFailed: something is pending for too long, or Octavia does not tell.
         """
         looking = tenacity.Retrying(
-            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(strategies.passes),
+            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(retry.passes),
             wait=self._waiting,
             stop=spent(self._budget),
             sleep=self._wait,
@@ -171,7 +171,7 @@ class Driver:
             except ApiError as exc:
                 if exc.status == 404:
                     return None
-                if strategies.is_immutable(exc):
+                if retry.is_immutable(exc):
                     with self._conflict():
                         if self.wait_settled(lb_id) is None:
                             return None
@@ -180,7 +180,7 @@ class Driver:
             return self.wait_settled(lb_id)
 
         try:
-            left = self._retrying(strategies.passes_or_settles, retry_if_result=bool)(attempt)
+            left = self._retrying(retry.passes_or_settles, retry_if_result=bool)(attempt)
         except ApiError as exc:
             raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: {told(exc)}') from exc
         if left is not None:
@@ -192,7 +192,7 @@ class Driver:
             try:
                 change()
             except ApiError as exc:
-                if not strategies.leaves_doubt(exc) or not done():
+                if not retry.leaves_doubt(exc) or not done():
                     raise
 
         self._retrying()(attempt)
@@ -204,7 +204,7 @@ class Driver:
             try:
                 self._ask(act)
             except ApiError as exc:
-                if not strategies.is_immutable(exc):
+                if not retry.is_immutable(exc):
                     raise
                 with self._conflict():
                     self._wait(min(self.driving.poll_initial_s, self._budget.left_s()))
@@ -236,7 +236,7 @@ class Driver:
 
     def _retrying(
         self,
-        again_after: Callable[[BaseException], bool] = strategies.passes,
+        again_after: Callable[[BaseException], bool] = retry.passes,
         retry_if_result: Callable[[Any], bool] = lambda _: False,
     ) -> tenacity.Retrying:
         return tenacity.Retrying(

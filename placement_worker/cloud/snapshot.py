@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from placement_worker.cloud import Cloud, Network, Subnet
 from placement_worker.cloud.lbaas import Octavia
+from placement_worker.cloud.ports import Cloud, Network, Subnet
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]

@@ -11,7 +11,7 @@ from typing import Any, Self
 import msgspec
 
 from placement_worker import errors
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.caller import Caller, Context
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from placement_worker.cloud import Cloud
 from placement_worker.cloud.octavia import Driving
+from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import (
     Binding,

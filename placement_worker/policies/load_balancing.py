@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from placement_worker.cloud import Cloud, balancers
+from placement_worker.cloud import balancers
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving, told
 from placement_worker.cloud.pools import reason
+from placement_worker.cloud.ports import Cloud
 from placement_worker.contract import actions
 from placement_worker.contract.inputs import DATA, candidates, decision, ids, replacements
 from placement_worker.contract.model import (

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from placement_worker.cloud import Cloud
+from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
 from placement_worker.planning import sizing

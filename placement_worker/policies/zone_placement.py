@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, structs
 
-from placement_worker.cloud import Cloud
+from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Location
 from placement_worker.contract import actions
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus

@@ -16,9 +16,9 @@ from typing import Any, cast
 import msgspec
 
 from placement_worker import binding, chain
-from placement_worker.cloud import Cloud, Clouds
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.octavia import Driving
+from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.unreachable import Unreachable
 from placement_worker.contract import actions, codec, known_inputs

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
-from placement_worker.cloud import correlation
+from placement_worker.cloud import request_id as correlation
 from placement_worker.contract.topics import VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, fault
 from placement_worker.rpc import parking

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import Binding, Cluster, Node
 from placement_worker.planning.placement import Place

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from placement_worker.cloud.inventory import Inventory, Region
+from placement_worker.cloud.embedded.inventory import Inventory, Region
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.model import Binding
 from placement_worker.errors import InvalidRequest, PlacementWorkerError

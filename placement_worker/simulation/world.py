@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from placement_worker.cloud import Cloud
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.decoders import decoder
 from placement_worker.contract.model import (

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from placement_worker import replay
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.rpc.decision_log import DecisionLog
 from placement_worker.rpc.endpoints import Endpoints

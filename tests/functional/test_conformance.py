@@ -5,7 +5,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.rpc import server, transport
 from placement_worker.rpc.client import PolicyClient
 from placement_worker.rpc.endpoints import Endpoints

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from keystoneauth1.identity import v3
 
-from placement_worker.cloud import correlation
-from placement_worker.cloud.openstack import OpenStackClouds
-from placement_worker.cloud.sessions import Access
+from placement_worker.cloud import request_id as correlation
+from placement_worker.cloud.openstack.clouds import OpenStackClouds
+from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.contract.model import Credentials
 from tests.integration import seeding
 from tests.integration.cloud import Cloud

@@ -16,7 +16,7 @@ from senlin.drivers.os import lbaas, octavia_v2
 from senlin.drivers.sdk import FakeResourceObject
 from senlin.tests.drivers import os_test
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 
 FOLDER = 'TEST_CLOUD'
 LOAD_BALANCERS = 'load-balancers.json'

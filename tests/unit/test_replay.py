@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from placement_worker import errors, replay
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.intercepted.recording import Answer, Failure, RecordedClouds
+from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driving
-from placement_worker.cloud.recording import Answer, Failure, RecordedClouds
-from placement_worker.cloud.replaying import NotRecorded, ReplayedCloud
 from placement_worker.contract.model import CheckRequest, Credentials
 from placement_worker.policies.registry import Registry
 from placement_worker.replay import Difference

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from placement_worker import replay
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions, known_inputs
 from placement_worker.contract.decoders import decoder
 from placement_worker.contract.model import BindReply, CheckReply

@@ -3,9 +3,9 @@
 import pytest
 from keystoneauth1.identity import v3
 
-from placement_worker.cloud.openstack import OpenStackClouds
-from placement_worker.cloud.retrying import Patience
-from placement_worker.cloud.sessions import Access
+from placement_worker.cloud.openstack.clouds import OpenStackClouds
+from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.sessions import Access
 from tests.unit.cloud.fake_services import FakeServices
 
 PASSWORD = 'hunter2'

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from placement_worker import errors
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest

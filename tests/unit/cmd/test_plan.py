@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import changes
 from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.rpc.decision_log import DecisionLog
 from placement_worker.rpc.endpoints import Endpoints
 from tests import hostile

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from placement_worker import errors
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.model import CheckRequest
 from placement_worker.rpc.endpoints import Endpoints, Limits

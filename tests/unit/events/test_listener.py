@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from placement_worker.cloud import observed
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.octavia import Driver, Driving
 from placement_worker.contract.model import Credentials
@@ -153,7 +153,7 @@ def test_of_requests_that_are_refused_and_of_faults_they_hear_what_the_caller_se
     ],
 )
 def test_of_each_call_to_the_cloud_they_hear_and_the_answer_is_the_clouds_own(observer, call, service, operation):
-    cloud = observed.Clouds(CLOUD, observer, Clock()).acting_for(Credentials(), 'p1')
+    cloud = interceptor.Clouds(CLOUD, observer, Clock()).acting_for(Credentials(), 'p1')
 
     assert call(cloud) == call(CLOUD)
     assert observer.heard == [ACTING, (service, operation, 'OK', 1.0)]
@@ -168,7 +168,7 @@ def test_of_a_call_that_fails_they_hear_the_error_which_goes_on(observer):
         def acting_for(self, credentials, project):
             return Away()
 
-    cloud = observed.Clouds(Clouds(), observer, Clock()).acting_for(Credentials(), None)
+    cloud = interceptor.Clouds(Clouds(), observer, Clock()).acting_for(Credentials(), None)
 
     with pytest.raises(CloudUnavailable):
         cloud.regions()
@@ -176,7 +176,7 @@ def test_of_a_call_that_fails_they_hear_the_error_which_goes_on(observer):
 
 
 def test_a_check_asks_the_clouds_that_it_is_given(registry, observer):
-    endpoints = Endpoints(observed.Clouds(CLOUD, observer, Clock()), registry)
+    endpoints = Endpoints(interceptor.Clouds(CLOUD, observer, Clock()), registry)
 
     endpoints.policy_check(request('CLUSTER_SCALE_OUT', [region_policy('R1')], inputs={'count': 1}))
 
@@ -189,7 +189,7 @@ def octavia(observer=None, **settings):
     api = cloud.octavia(None)
     lb = api.create('loadbalancer', {'name': 'lb'})
     pool = api.create('pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'})
-    watched = observed.Clouds(cloud, observer or Nobody(), Clock()).acting_for(Credentials(), None).octavia(None)
+    watched = interceptor.Clouds(cloud, observer or Nobody(), Clock()).acting_for(Credentials(), None).octavia(None)
     return watched, lb['id'], pool['id']
 
 

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_log import formatters, log
 
 from placement_worker import errors, log_lines
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.colours import Paint
 from placement_worker.formats.escaping import escaped, escaped_lines
 from placement_worker.rpc.endpoints import Endpoints

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.rpc.endpoints import Endpoints, Limits
 from tests.requests import node, region_policy, request, zone_policy
 

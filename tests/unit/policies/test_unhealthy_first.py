@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy

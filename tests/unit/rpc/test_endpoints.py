@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from placement_worker import errors
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
 from placement_worker.contract.model import Credentials
 from placement_worker.contract.topics import EXCHANGE

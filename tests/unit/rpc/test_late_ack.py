@@ -17,7 +17,7 @@ from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 from oslo_messaging.rpc import server as rpc_server
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import QueueMismatch
 from placement_worker.liveness import Pulse
 from placement_worker.policies.registry import Registry

@@ -22,9 +22,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
+from placement_worker.cloud.embedded.state_machine import StateMachine
+from placement_worker.cloud.embedded.stores import Memory, Store
 from placement_worker.cloud.lbaas import ApiError, Kind, Resource
-from placement_worker.cloud.state_machine import StateMachine
-from placement_worker.cloud.stores import Memory, Store
 
 T = TypeVar('T')
 Call = Literal[

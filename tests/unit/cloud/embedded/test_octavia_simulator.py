@@ -2,10 +2,10 @@
 
 import pytest
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.embedded.octavia_simulator import Fault, Settings, Simulator
+from placement_worker.cloud.embedded.stores import Memory
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.simulator import Fault, Settings, Simulator
-from placement_worker.cloud.stores import Memory
 from placement_worker.errors import InvalidInventory
 from tests.balancing import Clock
 

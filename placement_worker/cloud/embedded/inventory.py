@@ -18,9 +18,10 @@ import msgspec
 from msgspec import Struct, field
 
 from placement_worker import errors
-from placement_worker.cloud import Network, Subnet, simulator
+from placement_worker.cloud.embedded import octavia_simulator
+from placement_worker.cloud.embedded.stores import File, Memory
 from placement_worker.cloud.lbaas import Octavia
-from placement_worker.cloud.stores import File, Memory
+from placement_worker.cloud.ports import Network, Subnet
 from placement_worker.contract import codec
 from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.formats import documents
@@ -63,7 +64,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     server_map: dict[str, Server] = field(name='servers', default_factory=dict)
     networks: dict[str, NetworkEntry] = field(default_factory=dict)
     subnets: dict[str, SubnetEntry] = field(default_factory=dict)
-    load_balancer: simulator.Settings = simulator.Settings()
+    load_balancer: octavia_simulator.Settings = octavia_simulator.Settings()
 
     def __post_init__(self) -> None:
         path = self.load_balancer.state
@@ -123,7 +124,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """As `Cloud.octavia`: load balancers that are not real, see `simulator`."""
         name = region or self.load_balancer_region
         subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
-        return simulator.Simulator(self.load_balancer, self.__dict__['_store'], subnets, name)
+        return octavia_simulator.Simulator(self.load_balancer, self.__dict__['_store'], subnets, name)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """Return the zones of a region; without one, of the home region, the cloud, or its first region."""

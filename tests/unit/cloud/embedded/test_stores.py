@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from placement_worker.cloud.stores import File, Memory
+from placement_worker.cloud.embedded.stores import File, Memory
 
 COUNT = 'with store.changing() as state: state["n"] = state.get("n", 0) + 1'
 
@@ -45,7 +45,7 @@ def test_threads_change_it_one_after_the_other(store):
 def test_processes_change_a_file_one_after_the_other(tmp_path):
     path = str(tmp_path / 'state.json')
     code = (
-        'import sys; from placement_worker.cloud.stores import File; store = File(sys.argv[1])\n'
+        'import sys; from placement_worker.cloud.embedded.stores import File; store = File(sys.argv[1])\n'
         f'for _ in range(100):\n    {COUNT}'
     )
     running = [subprocess.Popen([sys.executable, '-c', code, path]) for _ in range(3)]

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from placement_worker.cloud.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.model import Cluster, ServerDetails

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from placement_worker import cloud
-from placement_worker.cloud import Network, Subnet, lbaas
+from placement_worker.cloud import lbaas, ports
 from placement_worker.cloud.lbaas import ApiError, Kind, Resource
+from placement_worker.cloud.ports import Network, Subnet
 from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.events.listener import Observer
 
@@ -17,7 +17,7 @@ class Clouds:
     """As `cloud.Clouds`, and the observer hears of each call."""
 
     def __init__(
-        self, clouds: cloud.Clouds, observer: Observer, clock: Callable[[], float] = time.perf_counter
+        self, clouds: ports.Clouds, observer: Observer, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         """Wrap them.
 
@@ -25,12 +25,12 @@ class Clouds:
         """
         self._clouds, self._observer, self._clock = clouds, observer, clock
 
-    def acting_for(self, credentials: Credentials, project: str | None) -> cloud.Cloud:
+    def acting_for(self, credentials: Credentials, project: str | None) -> ports.Cloud:
         """As `cloud.Clouds.acting_for`; Keystone may be asked for a token."""
         timed = Stopwatch(self._observer, self._clock)
         return Cloud(timed('identity', 'acting_for', lambda: self._clouds.acting_for(credentials, project)), timed)
 
-    def acting_as_service(self) -> cloud.Cloud:
+    def acting_as_service(self) -> ports.Cloud:
         """As `cloud.Clouds.acting_as_service`."""
         return Cloud(self._clouds.acting_as_service(), Stopwatch(self._observer, self._clock))
 
@@ -61,7 +61,7 @@ def _outcome(exc: Exception) -> str:
 class Cloud:
     """As `cloud.Cloud`, and the observer hears of each call."""
 
-    def __init__(self, wrapped: cloud.Cloud, timed: Stopwatch) -> None:
+    def __init__(self, wrapped: ports.Cloud, timed: Stopwatch) -> None:
         self._wrapped, self._timed = wrapped, timed
 
     @property

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_worker.cloud.flights import Flights
+from placement_worker.cloud.single_flight import Flights
 from placement_worker.errors import OutOfTime
 
 WAIT_S = 60

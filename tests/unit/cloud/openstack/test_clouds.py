@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_worker.cloud import Network, Subnet, deadline
+from placement_worker.cloud import deadline
+from placement_worker.cloud.ports import Network, Subnet
 from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
 from placement_worker.policies.registry import Registry

@@ -5,11 +5,13 @@ from functools import partial
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from placement_worker.cloud import Network, Subnet, answers, deadline, services
+from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import Octavia
-from placement_worker.cloud.reading import Reader
-from placement_worker.cloud.retrying import Allowance, Patience
-from placement_worker.cloud.sessions import Access, Session, Sessions
+from placement_worker.cloud.openstack import responses, services
+from placement_worker.cloud.openstack.api_reader import Reader
+from placement_worker.cloud.openstack.retry_policy import Allowance, Patience
+from placement_worker.cloud.openstack.sessions import Access, Session, Sessions
+from placement_worker.cloud.ports import Network, Subnet
 from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed, ServiceRefused
 
@@ -138,18 +140,18 @@ class OpenStackCloud:
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
         """As `Cloud.subnet`."""
-        row = self._find('subnets', answers.Subnets, region, name_or_id)
+        row = self._find('subnets', responses.Subnets, region, name_or_id)
         network = row and self.network(region, row.network_id)
         return Subnet(row.id, row.name, network, row.ip_version) if row and network else None
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
         """As `Cloud.network`."""
-        row = self._find('networks', answers.Networks, region, name_or_id)
+        row = self._find('networks', responses.Networks, region, name_or_id)
         return Network(row.id, row.name) if row else None
 
     def octavia(self, region: str | None) -> Octavia:
         """As `Cloud.octavia`."""
-        from placement_worker.cloud.octavia_api import OctaviaApi  # noqa: PLC0415  # 13 MB that placement needs not
+        from placement_worker.cloud.openstack.octavia_api import OctaviaApi  # noqa: PLC0415  # 13 MB that placement needs not
 
         url = self._reader.endpoint('load-balancer', region)
         if url is None:
@@ -184,22 +186,24 @@ class OpenStackCloud:
         base = self._reader.endpoint('compute', region)
         if base is None:
             return {}
-        found = self._reader.get(services.compute(self._named(region)), f'{base}/os-availability-zone', answers.Zones)
+        found = self._reader.get(
+            services.compute(self._named(region)), f'{base}/os-availability-zone', responses.Zones
+        )
         return {zone.zone_name: zone.zone_state.available for zone in found.zones}
 
     def _ask_regions(self) -> frozenset[str]:
         url = f'{self._reader.identity_endpoint()}/regions'
-        return frozenset(region.id for region in self._reader.get(services.identity(), url, answers.Regions).regions)
+        return frozenset(region.id for region in self._reader.get(services.identity(), url, responses.Regions).regions)
 
-    def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, answers.Server]:
+    def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, responses.Server]:
         """The project's servers by their ids, the youngest first, at least as far as all wanted ones were seen."""
         base = self._reader.endpoint('compute', region)
         if base is None:
             return {}
         service, params = services.compute(self._named(region)), {'limit': str(PAGE), **self._of_project()}
-        seen: dict[str, answers.Server] = {}
+        seen: dict[str, responses.Server] = {}
         while True:
-            page = self._reader.get(service, f'{base}/servers/detail', answers.Servers, params)
+            page = self._reader.get(service, f'{base}/servers/detail', responses.Servers, params)
             news = {server.id: server for server in page.servers if server.id not in seen}
             seen.update(news)
             if not (news and page.has_more) or seen.keys() >= wanted:
@@ -212,7 +216,7 @@ class OpenStackCloud:
             return {}
         return {'all_tenants': '1', 'project_id': self._project}
 
-    def _find(self, what: str, kind: type[answers.Rows[T]], region: str | None, name_or_id: str) -> T | None:
+    def _find(self, what: str, kind: type[responses.Rows[T]], region: str | None, name_or_id: str) -> T | None:
         """The one object of Neutron that has this id or name.
 
         :raises InvalidInput: several have this name.

@@ -6,10 +6,10 @@ from typing import TypeVar
 from keystoneauth1.discover import EndpointData
 from keystoneauth1.exceptions import CatalogException
 
-from placement_worker.cloud import faults
-from placement_worker.cloud.retrying import Patience
-from placement_worker.cloud.services import Service
-from placement_worker.cloud.sessions import Access, Session
+from placement_worker.cloud.openstack import error_translation
+from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.services import Service
+from placement_worker.cloud.openstack.sessions import Access, Session
 from placement_worker.contract.decoders import decoder
 from placement_worker.errors import ServiceFailed
 
@@ -80,8 +80,8 @@ class Reader:
                 )
                 if answer.status_code < MULTIPLE_CHOICES:
                     return decoder(kind).decode(answer.content)
-            except faults.LIBRARY as exc:
-                raise faults.fault_of(exc, url) from exc
-            raise faults.refusal(answer)
+            except error_translation.LIBRARY as exc:
+                raise error_translation.fault_of(exc, url) from exc
+            raise error_translation.refusal(answer)
 
         return self._patience.ask(service, once)

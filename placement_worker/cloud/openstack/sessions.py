@@ -12,11 +12,12 @@ from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import BaseIdentityPlugin
 
-from placement_worker.cloud import correlation, deadline, faults, transport
-from placement_worker.cloud.flights import Flights
+from placement_worker.cloud import deadline, request_id
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.retrying import Patience
-from placement_worker.cloud.services import TRUST_LOGIN, USER_LOGIN
+from placement_worker.cloud.openstack import error_translation, http
+from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.services import TRUST_LOGIN, USER_LOGIN
+from placement_worker.cloud.single_flight import Flights
 
 TELLS_TRUSTS = 'keystoneauth.identity.v3.base'
 """The logger that repeats whole tokens' bodies at DEBUG, with the ids of trusts."""
@@ -85,7 +86,7 @@ class Session(keystone.Session):
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         """As in keystoneauth1; and the service is told the id of the request that it is asked for."""
-        kwargs['global_request_id'] = kwargs.get('global_request_id') or correlation.current()
+        kwargs['global_request_id'] = kwargs.get('global_request_id') or request_id.current()
         return super().request(*args, **kwargs)
 
     def get_auth_headers(self, auth: Any = None, **kwargs: Any) -> dict[str, str] | None:
@@ -107,8 +108,8 @@ class Session(keystone.Session):
         try:
             found = self.plugin.get_access(self)
             _ = found.auth_token, found.project_id, found.expires  # or a later reader would stumble over their absence
-        except faults.LIBRARY as exc:
-            fault = faults.fault_of(exc, self.plugin.auth_url)
+        except error_translation.LIBRARY as exc:
+            fault = error_translation.fault_of(exc, self.plugin.auth_url)
             raise ApiError(self._redacted(str(fault)), fault.status, fault.retry_after_s) from None
         return found
 
@@ -128,7 +129,7 @@ class Sessions:
         logging.getLogger(TELLS_TRUSTS).addFilter(_is_no_debug)
         self.patience = patience
         self.flights = Flights()
-        self.connections = transport.session()
+        self.connections = http.session()
         self.discovered: dict[str, Any] = {}
         self._access = access
         self._max = max_sessions

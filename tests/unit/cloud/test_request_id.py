@@ -6,9 +6,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from placement_worker.cloud import correlation
-from placement_worker.cloud.retrying import Patience
-from placement_worker.cloud.sessions import Access, Sessions
+from placement_worker.cloud import request_id as correlation
+from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.sessions import Access, Sessions
 
 OURS = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 THEIRS = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
@@ -72,10 +72,12 @@ def test_of_requests_within_requests_the_inner_ones_id_is_sent_and_then_the_oute
 
 
 def test_the_id_of_the_services_log_is_logged_and_no_query(ask, caplog):
-    caplog.set_level(logging.DEBUG, 'placement_worker.cloud.transport')
+    caplog.set_level(logging.DEBUG, 'placement_worker.cloud.openstack.http')
 
     ask()
 
-    (line,) = (record.getMessage() for record in caplog.records if record.name == 'placement_worker.cloud.transport')
+    (line,) = (
+        record.getMessage() for record in caplog.records if record.name == 'placement_worker.cloud.openstack.http'
+    )
     assert line.startswith('GET http://127.0.0.1:')
     assert line.endswith(f'/v2/lbaas/pools: HTTP 200, request id {THEIRS}')

@@ -16,10 +16,11 @@ from oslo_messaging._drivers import common
 from urllib3.connection import HTTPConnection
 
 from placement_worker import errors
-from placement_worker.cloud import deadline, transport
+from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.retrying import Patience
-from placement_worker.cloud.services import compute
+from placement_worker.cloud.openstack import http
+from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.services import compute
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import Rejected, ServiceFailed
 from placement_worker.policies.registry import Registry
@@ -200,7 +201,7 @@ def ask_in_vain(services, budget_s):
     services.fail('/octavia/pools', drip(b'HTTP/1.1 202 Accepted\r\nContent-Length: 200\r\n\r\n'))
     started = time.monotonic()
     with (
-        transport.session() as session,
+        http.session() as session,
         deadline.until(started + budget_s),
         pytest.raises(requests.exceptions.ReadTimeout),
     ):

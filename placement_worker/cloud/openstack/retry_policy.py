@@ -11,8 +11,8 @@ import tenacity
 
 from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.services import Service
-from placement_worker.cloud.strategies import Budget, as_told, growing, passes, spent
+from placement_worker.cloud.openstack.services import Service
+from placement_worker.cloud.retry import Budget, as_told, growing, passes, spent
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 
 T = TypeVar('T')

@@ -1,0 +1,1 @@
+"""The cloud that a file describes, with an Octavia simulator."""

@@ -1,0 +1,1 @@
+"""Clouds that time, record or replay the calls of another cloud."""

@@ -1,0 +1,1 @@
+"""The cloud as OpenStack services report it."""
