@@ -16,7 +16,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from placement_worker.cloud.octavia import Driving
+from placement_worker.octavia.updater import Driving
 from tests.integration import acting
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster, lb_policy

@@ -25,11 +25,11 @@ from oslo_log import log
 from placement_worker import config, errors, garbage, liveness, log_lines, metrics, report
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
-from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.ports import Clouds
 from placement_worker.config import strays
 from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
+from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing, transport
 from placement_worker.rpc.decision_log import DecisionLog, Forgetful, Recorder

@@ -12,10 +12,10 @@ import msgspec
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
-from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract import codec
 from placement_worker.formats import documents
+from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Entry, Method, Record
 from placement_worker.rpc.endpoints import Endpoints, Limits

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from placement_worker.cloud import balancers
-from placement_worker.cloud.balancers import Balancer, Layout
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.octavia import Driver, told
-from placement_worker.cloud.pools import Pool, reason
 from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch, NodePatch
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
+from placement_worker.octavia import load_balancers
+from placement_worker.octavia.load_balancers import Balancer, Layout
+from placement_worker.octavia.pools import Pool, reason
+from placement_worker.octavia.updater import Driver, told
 from placement_worker.policies import membership
 from placement_worker.policies.base import Bond, State
 from placement_worker.policies.load_balancing_properties import (
@@ -66,7 +66,7 @@ class Attached:
         lb_id = self.loadbalancer
         if self.preexisting:  # Senlin has stored what the properties say, which may be a name
             try:
-                shown = balancers.named(driver, lb_id)
+                shown = load_balancers.named(driver, lb_id)
             except ApiError as exc:
                 raise LoadBalancerFailed(told(exc)) from exc
             lb_id = shown['id'] if shown else lb_id
@@ -93,7 +93,7 @@ class Attaching:
                 balancer = self._existing()
                 nodes = fill(balancer)
             else:
-                balancer, nodes = balancers.ensure(self.driver, self._layout(), fill)
+                balancer, nodes = load_balancers.ensure(self.driver, self._layout(), fill)
             self._refuse_late()
         except (ApiError, Rejected) as exc:
             raise self._undone(exc) from exc
@@ -101,7 +101,7 @@ class Attaching:
 
     @property
     def _tags(self) -> list[str]:
-        return balancers.tags_of(self.request.cluster.id, self.request.policy.id)
+        return load_balancers.tags_of(self.request.cluster.id, self.request.policy.id)
 
     @property
     def _to_existing(self) -> bool:
@@ -160,10 +160,10 @@ class Attaching:
         :raises ApiError: Octavia refuses.
         """
         if not self._to_existing:
-            balancers.remove(driver, self._tags)
+            load_balancers.remove(driver, self._tags)
             return
         pool_id = self.properties.pool.id or ''
-        pool = balancers.shown(driver, 'pool', pool_id)
+        pool = load_balancers.shown(driver, 'pool', pool_id)
         for parent in pool.get('loadbalancers') or () if pool else ():
             Pool(driver, parent['id'], pool_id, None, self._tags).clear()
 
@@ -175,9 +175,9 @@ class Attaching:
         name, pool_id = self.properties.loadbalancer or '', self.properties.pool.id or ''
         monitor = self.properties.health_monitor.id if self.properties.health_monitor else None
         try:
-            balancer = balancers.named(self.driver, name)
-            pool = balancers.shown(self.driver, 'pool', pool_id)
-            if monitor is not None and balancers.shown(self.driver, 'healthmonitor', monitor) is None:
+            balancer = load_balancers.named(self.driver, name)
+            pool = load_balancers.shown(self.driver, 'pool', pool_id)
+            if monitor is not None and load_balancers.shown(self.driver, 'healthmonitor', monitor) is None:
                 raise InvalidInput(f'The cloud has no health monitor {monitor}.')
         except ApiError as exc:
             raise LoadBalancerFailed(told(exc)) from exc

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import (
@@ -27,6 +26,7 @@ from placement_worker.contract.model import (
     Phase,
     SupportStatus,
 )
+from placement_worker.octavia.updater import Driving
 from placement_worker.planning import sizing
 
 INTERFACE = (1, 2)

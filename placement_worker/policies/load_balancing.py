@@ -11,10 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from placement_worker.cloud import balancers
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.octavia import Driver, Driving, told
-from placement_worker.cloud.pools import reason
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract import actions
 from placement_worker.contract.inputs import DATA, candidates, decision, ids, replacements
@@ -36,6 +33,9 @@ from placement_worker.errors import (
     NotAttached,
     Rejected,
 )
+from placement_worker.octavia import load_balancers
+from placement_worker.octavia.pools import reason
+from placement_worker.octavia.updater import Driver, Driving, told
 from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import choosing, membership
@@ -113,7 +113,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             data = {**state.data, DELETION: chosen}
         nodes, _ = _found(request, named)
         attached, binding = _attached(state)
-        tags = balancers.tags_of(request.cluster.id, binding.id)
+        tags = load_balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
         with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_REMOVED, dry_run=request.dry_run):
             pool = attached.opened(driver, tags, request.cluster)
@@ -140,7 +140,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             patch = membership.changed(state, nodes[0], ('recovery',))
             return replace(skipped('The node is in the pool, and was not created anew.'), nodes=patch)
         attached, binding = _attached(state)
-        tags = balancers.tags_of(request.cluster.id, binding.id)
+        tags = load_balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
         how: Joining = {'strangers': strangers, 'recovered': recovered, 'dry_run': request.dry_run}
         with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_ADDED, **how):
@@ -163,14 +163,14 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         """
         attached = Attached.of(request.policy) or Attached.named(self.properties)
         driver = self._driver(state, request.cluster, request.policy.id)
-        tags = balancers.tags_of(request.cluster.id, request.policy.id)
+        tags = load_balancers.tags_of(request.cluster.id, request.policy.id)
         try:
             if attached is not None and attached.preexisting:
                 pool = attached.opened(driver, tags, request.cluster)
                 membership.leave(pool, state, request.cluster.nodes, lambda _: ([], {}), alone=False)
                 pool.clear()  # with what nodes have left that are no more
             else:
-                balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
+                load_balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
         except (ApiError, LoadBalancerFailed) as exc:
             raise LoadBalancerFailed(reason(exc), nodes=exc.nodes if isinstance(exc, Rejected) else {}) from exc
         nodes: dict[str, NodePatch] = {}
@@ -188,14 +188,14 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             ('pool.subnet', properties.pool.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.subnet', properties.vip.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.network', properties.vip.network, lambda name: cloud.network(None, name)),
-            ('loadbalancer', properties.loadbalancer, lambda name: balancers.named(driver, name)),
-            ('pool.id', properties.pool.id, lambda name: balancers.shown(driver, 'pool', name)),
-            ('health_monitor.id', monitor, lambda name: balancers.shown(driver, 'healthmonitor', name)),
-            ('flavor_id', properties.flavor_id, lambda name: balancers.shown(driver, 'flavor', name)),
+            ('loadbalancer', properties.loadbalancer, lambda name: load_balancers.named(driver, name)),
+            ('pool.id', properties.pool.id, lambda name: load_balancers.shown(driver, 'pool', name)),
+            ('health_monitor.id', monitor, lambda name: load_balancers.shown(driver, 'healthmonitor', name)),
+            ('flavor_id', properties.flavor_id, lambda name: load_balancers.shown(driver, 'flavor', name)),
             (
                 'availability_zone',
                 properties.availability_zone,
-                lambda name: balancers.shown(driver, 'availability_zone', name),
+                lambda name: load_balancers.shown(driver, 'availability_zone', name),
             ),
         ]
         try:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from placement_worker.cloud.lbaas import ApiError, Resource
-from placement_worker.cloud.pools import Added, Pool, reason
 from placement_worker.cloud.ports import Subnet
 from placement_worker.contract.model import Cluster, Node, NodePatch
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
+from placement_worker.octavia.pools import Added, Pool, reason
 from placement_worker.planning.pool_difference import Member, address_of, doubled, key
 from placement_worker.policies.base import Outcome, State
 from placement_worker.policies.load_balancing_properties import LoadBalancingProperties

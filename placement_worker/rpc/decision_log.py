@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from placement_worker.cloud.intercepted.recording import Answer, RecordedClouds
-from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract.model import Wire
+from placement_worker.octavia.updater import Driving
 from placement_worker.rpc.masking import masked
 from placement_worker.rpc.outbox import Reply, Request
 

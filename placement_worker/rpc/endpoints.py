@@ -17,7 +17,6 @@ import msgspec
 
 from placement_worker import binding, chain
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.octavia import Driving
 from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.unreachable import Unreachable
@@ -49,6 +48,7 @@ from placement_worker.errors import (
     error_object,
 )
 from placement_worker.events.listener import Nobody, Observer
+from placement_worker.octavia.updater import Driving
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Forgetful, Method, Record, Recorder

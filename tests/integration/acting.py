@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement_worker import config, daemon
-from placement_worker.cloud.octavia import Driving
+from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.endpoints import Endpoints
 from tests.integration import seeding

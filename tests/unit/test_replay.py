@@ -15,8 +15,8 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.recording import Answer, Failure, RecordedClouds
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.octavia import Driving
 from placement_worker.contract.model import CheckRequest, Credentials
+from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.replay import Difference
 from placement_worker.rpc.decision_log import DecisionLog, Entry

@@ -1,8 +1,8 @@
 """Nodes that join a pool: how much work that is."""
 
-from placement_worker.cloud.octavia import Driver, Driving
-from placement_worker.cloud.pools import Pool
 from placement_worker.contract.model import Node
+from placement_worker.octavia.pools import Pool
+from placement_worker.octavia.updater import Driver, Driving
 from placement_worker.policies import membership
 from placement_worker.policies.base import State
 from tests.balancing import Lab

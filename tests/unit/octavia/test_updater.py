@@ -6,8 +6,8 @@ import pytest
 
 from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.octavia import Driver, Driving
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
+from placement_worker.octavia.updater import Driver, Driving
 from tests.balancing import Clock
 
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from placement_worker.cloud import retry
 from placement_worker.cloud.lbaas import ApiError, Kind, Resource
-from placement_worker.cloud.octavia import Driver
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
+from placement_worker.octavia.updater import Driver
 
 LOST_RACES = 5
 """How often a load balancer may vanish under our hands before we give up."""
