@@ -17,7 +17,7 @@ from placement_worker.errors import InvalidInput
 from placement_worker.planning import victims
 from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
-from placement_worker.policies import choosing
+from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
 GENERATED = 'Candidates generated'
@@ -98,7 +98,7 @@ class Deletion(Policy[DeletionProperties]):
             return skipped(size.explained('No node is to be deleted.'))
         user_named = bool(candidates(request.action.inputs))  # then no other node may be chosen
         count = len(kept) if user_named else max(size.count, len(kept))
-        choice, place_of = choosing.choose(request, state, count, self.properties.criteria, kept)
+        choice, place_of = victim_selection.choose(request, state, count, self.properties.criteria, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
         outcome = self._applied(state, chosen, self._details(request, kept, choice, place_of))
         warnings = trimmed(size, request.cluster)
@@ -126,7 +126,7 @@ class Deletion(Policy[DeletionProperties]):
         return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)})
 
     def _details(
-        self, request: CheckRequest, kept: Sequence[Node], choice: victims.Choice, place_of: choosing.PlaceOf
+        self, request: CheckRequest, kept: Sequence[Node], choice: victims.Choice, place_of: victim_selection.PlaceOf
     ) -> dict[str, Any]:
         """How many nodes have each reason; if asked for, each victim's and that of the first ones spared."""
         criteria = self.properties.criteria
@@ -147,7 +147,7 @@ class Deletion(Policy[DeletionProperties]):
 
 
 def _ranked(
-    nodes: Sequence[Node], start: int, reason: Callable[[Node], str], place_of: choosing.PlaceOf
+    nodes: Sequence[Node], start: int, reason: Callable[[Node], str], place_of: victim_selection.PlaceOf
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -171,7 +171,7 @@ def _kept(request: CheckRequest, state: State) -> list[Node]:
     if decided is None or request.action.action == actions.NODE_DELETE:
         return []
     chosen = ids(decided, f'{DATA}.{DELETION}.candidates')
-    choosing.refuse_strangers(chosen, request.cluster.nodes, request.cluster)
+    victim_selection.refuse_strangers(chosen, request.cluster.nodes, request.cluster)
     known = {node.id: node for node in request.cluster.nodes}
     return [known[node_id] for node_id in chosen]
 
@@ -183,7 +183,7 @@ def _named(request: CheckRequest) -> list[str] | None:
     if not named and action.action == actions.NODE_DELETE and action.node:
         named = [action.node.id]
     if named:
-        choosing.refuse_strangers(named, request.cluster.nodes, request.cluster)
+        victim_selection.refuse_strangers(named, request.cluster.nodes, request.cluster)
         return named
     if named is None and action.action == actions.CLUSTER_DEL_NODES:
         raise InvalidInput('Expected the nodes to delete, got none - at `$.action.inputs.candidates`')

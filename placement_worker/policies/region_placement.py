@@ -16,7 +16,7 @@ from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import deal
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
 from placement_worker.planning.sizing import CREATION, Size
-from placement_worker.policies import names, placement, zone_placement
+from placement_worker.policies import names, shared_placement, zone_placement
 from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
 from placement_worker.policies.zone_placement import NO_USABLE_ZONE
 
@@ -25,9 +25,14 @@ class Region(Struct, frozen=True, forbid_unknown_fields=True):
     """A region that nodes may be placed in."""
 
     name: Annotated[str, Meta(min_length=1, description='Name of a region.')]
-    weight: Annotated[int, Meta(ge=1, le=placement.HEAVIEST, description='Relative weight of the region.')] = 100
+    weight: Annotated[int, Meta(ge=1, le=shared_placement.HEAVIEST, description='Relative weight of the region.')] = (
+        100
+    )
     cap: Annotated[
-        int, Meta(ge=NO_CAP, le=placement.HEAVIEST, description='Maximum number of nodes in this region; -1: no cap.')
+        int,
+        Meta(
+            ge=NO_CAP, le=shared_placement.HEAVIEST, description='Maximum number of nodes in this region; -1: no cap.'
+        ),
     ] = NO_CAP
 
 
@@ -37,7 +42,7 @@ class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True)
     regions: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')]
 
     def __post_init__(self) -> None:
-        placement.refuse_repeated('regions', [region.name for region in self.regions])
+        shared_placement.refuse_repeated('regions', [region.name for region in self.regions])
 
 
 class RegionPlacement(Policy[RegionPlacementProperties]):
@@ -49,9 +54,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
     }
     priority = 200
-    targets = placement.TARGETS
+    targets = shared_placement.TARGETS
     exclusive = True
-    planner = staticmethod(placement.plan_for)
+    planner = staticmethod(shared_placement.plan_for)
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Plan by region.
@@ -61,17 +66,17 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         :raises NoFeasiblePlan: the caps leave too little room, or more nodes are to leave than there are.
         """
         size = state.size(request)
-        profile = placement.profile_of_new_node(request)
+        profile = shared_placement.profile_of_new_node(request)
         if profile and profile.region:
             return self._followed(request, state, profile.region)
         if not size.count:
-            return skipped(size.explained(placement.NOTHING_TO_DO))
+            return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         nodes = sizing.members(request.action, request.cluster)
-        groups = placement.in_groups(size, nodes, state.cloud.regions_of)
+        groups = shared_placement.in_groups(size, nodes, state.cloud.regions_of)
         plan = self.planner(size, self._places(request, size, state), groups)
-        data = placement.decided(state.data, size, regions=plan.counts)
-        details = {'regions': [placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}
-        reason = placement.summary(size, 'region', len(plan.counts))
+        data = shared_placement.decided(state.data, size, regions=plan.counts)
+        details = {'regions': [shared_placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}
+        reason = shared_placement.summary(size, 'region', len(plan.counts))
         unknown = [region.name for region in self.properties.regions if region.name not in state.cloud.regions]
         warnings = names.unknown('region', unknown)
         if size.kind != CREATION:
@@ -80,8 +85,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         return Outcome(
             'APPLIED',
             reason,
-            data=placement.with_placements(data, entries),
-            nodes=placement.placed_node(request, state, entries[0]),
+            data=shared_placement.with_placements(data, entries),
+            nodes=shared_placement.placed_node(request, state, entries[0]),
             details=details,
             warnings=warnings,
         )
@@ -98,7 +103,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`."""
         known = cloud.regions()
-        placement.refuse_unusable('region', [r.name for r in self.properties.regions if r.name not in known])
+        shared_placement.refuse_unusable('region', [r.name for r in self.properties.regions if r.name not in known])
 
     def _followed(self, request: CheckRequest, state: State, name: str) -> Outcome:
         """Leave a new node in the region that its profile names, and record that.
@@ -110,7 +115,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if cap != NO_CAP and state.cloud.regions_of(nodes)[name] >= cap:
             raise NoFeasiblePlan(INFEASIBLE, {'asked': 1, 'possible': 0})
         reason = f'The profile asks for region {name}.'
-        return Outcome('SKIPPED', reason, nodes=placement.placed_node(request, state, {'region_name': name}))
+        return Outcome('SKIPPED', reason, nodes=shared_placement.placed_node(request, state, {'region_name': name}))
 
     def _places(self, request: CheckRequest, size: Size, state: State) -> Sequence[Place]:
         known = state.cloud.regions

@@ -21,7 +21,7 @@ from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import deal_in_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
 from placement_worker.planning.sizing import CREATION, Size
-from placement_worker.policies import names, placement
+from placement_worker.policies import names, shared_placement
 from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
 
@@ -34,7 +34,7 @@ class Zone(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(min_length=1, description='Name of an availability zone.')]
     weight: Annotated[
-        int, Meta(ge=1, le=placement.HEAVIEST, description='Relative weight of the availability zone.')
+        int, Meta(ge=1, le=shared_placement.HEAVIEST, description='Relative weight of the availability zone.')
     ] = 100
 
 
@@ -44,7 +44,7 @@ class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
     zones: Annotated[list[Zone], Meta(min_length=1, description='Availability zones to choose from.')]
 
     def __post_init__(self) -> None:
-        placement.refuse_repeated('zones', [zone.name for zone in self.zones])
+        shared_placement.refuse_repeated('zones', [zone.name for zone in self.zones])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
     }
     priority = 300
-    targets = placement.TARGETS
-    planner = staticmethod(placement.plan_for)
+    targets = shared_placement.TARGETS
+    planner = staticmethod(shared_placement.plan_for)
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
     exclusive = True
@@ -82,21 +82,21 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         :raises NoFeasiblePlan: more nodes are to leave than there are.
         """
         size = state.size(request)
-        profile = placement.profile_of_new_node(request)
+        profile = shared_placement.profile_of_new_node(request)
         if profile and profile.zone:
             reason = f'The profile asks for availability zone {profile.zone}.'
-            patch = placement.placed_node(request, state, {'zone': profile.zone})
+            patch = shared_placement.placed_node(request, state, {'zone': profile.zone})
             return Outcome('SKIPPED', reason, nodes=patch)
         if not size.count:
-            return skipped(size.explained(placement.NOTHING_TO_DO))
+            return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         nodes = sizing.members(request.action, request.cluster)
-        regions = placement.planned_regions(state.data, size)
+        regions = shared_placement.planned_regions(state.data, size)
         if regions is not None:
             shares = self._plan_in_regions(regions, size, nodes, state)
             outcome = self._applied(request, state, size, shares, regions=regions, places=_places(shares))
             return replace(outcome, warnings=self._unknown_in(regions, state))
         region, beside = _alone(request, state, nodes)
-        groups = placement.in_groups(size, beside, state.cloud.zones_of)
+        groups = shared_placement.in_groups(size, beside, state.cloud.zones_of)
         plan = self._plan(region, size, groups, state)
         if plan is None:
             raise NoUsablePlace(NO_ZONE)
@@ -120,7 +120,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         for region in [None, *sorted(cloud.regions())]:
             known = cloud.zones(region) if missing else {}
             missing = [name for name in missing if not known.get(name)]
-        placement.refuse_unusable('availability zone', missing)
+        shared_placement.refuse_unusable('availability zone', missing)
 
     def _unknown_in(self, regions: Collection[str], state: State) -> tuple[str, ...]:
         """Return a warning of zones unknown to these regions, unless other regions may know them."""
@@ -141,7 +141,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     ) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes."""
         located = partial(state.cloud.zones_in_regions, regions=regions)
-        groups = _by_region(placement.in_groups(size, nodes, located))
+        groups = _by_region(shared_placement.in_groups(size, nodes, located))
         return [
             Share(
                 region=name,
@@ -170,20 +170,20 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         counts: Counter[str] = Counter()
         for share in shares:
             counts.update(share.plan.counts if share.plan else {})
-        data = placement.decided(state.data, size, zones=dict(sorted(counts.items())), **by_region)
+        data = shared_placement.decided(state.data, size, zones=dict(sorted(counts.items())), **by_region)
         details = {
             'zones': [row for share in shares for row in _rows(share)],
             'unplaced': sum(share.plan.unplaced for share in shares if share.plan),
         }
-        reason = placement.summary(size, 'zone', len(counts))
+        reason = shared_placement.summary(size, 'zone', len(counts))
         if size.kind != CREATION:
             return Outcome('APPLIED', reason, data=data, details=details)
         entries = _entries(shares)
         return Outcome(
             'APPLIED',
             reason,
-            data=placement.with_placements(data, entries),
-            nodes=placement.placed_node(request, state, entries[0]),
+            data=shared_placement.with_placements(data, entries),
+            nodes=shared_placement.placed_node(request, state, entries[0]),
             details=details,
         )
 
@@ -198,7 +198,7 @@ def zones_to_use(request: CheckRequest) -> list[str] | None:
         return None
     for one in request.policies:
         if one.enabled and one.spec.type == ZonePlacement.name:
-            profile = placement.profile_of_new_node(request)
+            profile = shared_placement.profile_of_new_node(request)
             if profile and profile.zone:
                 return [profile.zone.partition(':')[0]]  # Nova reads zone:host as a host in the zone
             properties = normalized(one.spec.properties, ZonePlacementProperties)
@@ -239,13 +239,13 @@ def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
 
 def _rows(share: Share) -> list[dict[str, Any]]:
     if share.region is None:
-        return [placement.row(row) for row in share.plan.rows] if share.plan else []
+        return [shared_placement.row(row) for row in share.plan.rows] if share.plan else []
     if share.plan is None:
         count = share.size.count
         final = share.held + (count if share.size.kind == CREATION else -count)
         whole = Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, NO_USABLE_ZONE)
-        return [placement.row(whole, region_name=share.region)]
-    return [placement.row(row, region_name=share.region) for row in share.plan.rows]
+        return [shared_placement.row(whole, region_name=share.region)]
+    return [shared_placement.row(row, region_name=share.region) for row in share.plan.rows]
 
 
 def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:

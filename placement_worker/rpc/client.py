@@ -13,7 +13,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller, Context, R, expiring
 from placement_worker.contract.model import BindRequest, CheckRequest, ReplyTo
 from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION
-from placement_worker.policies.load_balancing import LoadBalancing
+from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.rpc import transport
 
 CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')

@@ -25,7 +25,7 @@ from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.model import Binding
 from placement_worker.errors import InvalidRequest, PlacementWorkerError
 from placement_worker.formats import documents
-from placement_worker.policies.placement import HEAVIEST
+from placement_worker.policies.shared_placement import HEAVIEST
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 Percentage = Annotated[str, Meta(pattern=r'^(100|\d{1,2}(\.\d+)?)\s?%$')]

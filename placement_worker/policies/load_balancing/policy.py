@@ -38,11 +38,12 @@ from placement_worker.octavia.pools import reason
 from placement_worker.octavia.updater import Driver, Driving, told
 from placement_worker.planning.size_warnings import trimmed
 from placement_worker.planning.sizing import CREATION, DELETION
-from placement_worker.policies import choosing, membership
-from placement_worker.policies.attaching import IN_CLUSTER, STORED, Attached, Attaching
+from placement_worker.policies import victim_selection
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
-from placement_worker.policies.load_balancing_properties import STATUS_TIMEOUT_S, LoadBalancingProperties
-from placement_worker.policies.membership import MEMBER, NOT_ADDED, NOT_REMOVED, Joining, Sought
+from placement_worker.policies.load_balancing import members
+from placement_worker.policies.load_balancing.attach import IN_CLUSTER, STORED, Attached, Attaching
+from placement_worker.policies.load_balancing.members import MEMBER, NOT_ADDED, NOT_REMOVED, Joining, Sought
+from placement_worker.policies.load_balancing.properties import STATUS_TIMEOUT_S, LoadBalancingProperties
 
 RECREATED = 'RECREATE'
 """What a node's data say under `recovery` if it has another server now."""
@@ -97,7 +98,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if state.data.get('hooks'):
             return skipped('The engine takes the nodes out of the pool after its lifecycle hooks.')
         named = _leaving(request, state)
-        choosing.refuse_strangers(named or (), request.cluster.nodes, request.cluster)
+        victim_selection.refuse_strangers(named or (), request.cluster.nodes, request.cluster)
         count = len(named) if named is not None else _deleted(request, state)
         if not count:
             return skipped('No node is to be deleted.')
@@ -108,17 +109,17 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         warnings: tuple[str, ...] = ()
         if named is None:
             warnings = trimmed(state.size(request), request.cluster)
-            named = [node.id for node in choosing.choose(request, state, count, 'RANDOM')[0].victims]
+            named = [node.id for node in victim_selection.choose(request, state, count, 'RANDOM')[0].victims]
             chosen = {**decision(state.data, DELETION), 'count': len(named), 'candidates': named}
             data = {**state.data, DELETION: chosen}
         nodes, _ = _found(request, named)
         attached, binding = _attached(state)
         tags = load_balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
-        with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_REMOVED, dry_run=request.dry_run):
+        with members.looking(attached.unseen(driver, tags), state, nodes, NOT_REMOVED, dry_run=request.dry_run):
             pool = attached.opened(driver, tags, request.cluster)
         alone = not attached.preexisting and request.action.action not in actions.OF_A_NODE
-        outcome = membership.leave(
+        outcome = members.leave(
             pool,
             state,
             nodes,
@@ -137,16 +138,16 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         nodes, strangers = _found(request, joining)
         recovered = request.action.action == actions.NODE_RECOVER
         if recovered and not _created_anew(state, nodes[0]):
-            patch = membership.changed(state, nodes[0], ('recovery',))
+            patch = members.changed(state, nodes[0], ('recovery',))
             return replace(skipped('The node is in the pool, and was not created anew.'), nodes=patch)
         attached, binding = _attached(state)
         tags = load_balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
         how: Joining = {'strangers': strangers, 'recovered': recovered, 'dry_run': request.dry_run}
-        with membership.looking(attached.unseen(driver, tags), state, nodes, NOT_ADDED, **how):
+        with members.looking(attached.unseen(driver, tags), state, nodes, NOT_ADDED, **how):
             sought = Sought.of(state, request.cluster, self.properties)
             pool = attached.opened(driver, tags, request.cluster, sought.subnet.id)
-        return membership.join(pool, state, nodes, lambda missing: sought.members(missing, state), **how)
+        return members.join(pool, state, nodes, lambda missing: sought.members(missing, state), **how)
 
     def attach(self, request: BindRequest, state: State) -> Bond:
         """Make the load balancer, or take the one that is there, and add all nodes.
@@ -167,7 +168,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         try:
             if attached is not None and attached.preexisting:
                 pool = attached.opened(driver, tags, request.cluster)
-                membership.leave(pool, state, request.cluster.nodes, lambda _: ([], {}), alone=False)
+                members.leave(pool, state, request.cluster.nodes, lambda _: ([], {}), alone=False)
                 pool.clear()  # with what nodes have left that are no more
             else:
                 load_balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
@@ -175,7 +176,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             raise LoadBalancerFailed(reason(exc), nodes=exc.nodes if isinstance(exc, Rejected) else {}) from exc
         nodes: dict[str, NodePatch] = {}
         for node in request.cluster.nodes:
-            nodes |= membership.changed(state, node, (MEMBER,))
+            nodes |= members.changed(state, node, (MEMBER,))
         data = {key: value for key, value in request.policy.data.items() if key != STORED}
         return Bond(data, nodes, _without_vip(request))
 

@@ -3,8 +3,8 @@
 from placement_worker.contract.model import Node
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Driver, Driving
-from placement_worker.policies import membership
 from placement_worker.policies.base import State
+from placement_worker.policies.load_balancing import members
 from tests.balancing import Lab
 
 
@@ -29,7 +29,7 @@ def test_of_nodes_that_are_all_there_each_is_compared_with_a_few_others_at_most(
     state = State({}, None, count)
     driver = Driver(lab.octavia(None), Driving(), 60, lambda: 60, '')
 
-    outcome = membership.join(Pool(driver, 'lb', pool_id, None, ['x']), state, nodes, lambda missing: (missing, {}))
+    outcome = members.join(Pool(driver, 'lb', pool_id, None, ['x']), state, nodes, lambda missing: (missing, {}))
 
     assert outcome.reason == f'{count} in the pool already'
     assert Id.compared < 10 * count

@@ -13,14 +13,14 @@ from placement_worker.octavia import load_balancers
 from placement_worker.octavia.load_balancers import Balancer, Layout
 from placement_worker.octavia.pools import Pool, reason
 from placement_worker.octavia.updater import Driver, told
-from placement_worker.policies import membership
 from placement_worker.policies.base import Bond, State
-from placement_worker.policies.load_balancing_properties import (
+from placement_worker.policies.load_balancing import members as membership
+from placement_worker.policies.load_balancing.members import NOT_ADDED, Sought
+from placement_worker.policies.load_balancing.properties import (
     HealthMonitor,
     LoadBalancingProperties,
     SessionPersistence,
 )
-from placement_worker.policies.membership import NOT_ADDED, Sought
 
 STORED = 'LoadBalancingPolicy'
 """The key of a binding's data; Senlin's class of that name wrote it first."""

@@ -8,8 +8,8 @@ import pytest
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.contract.model import Spec
 from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
-from placement_worker.policies.load_balancing import LoadBalancing
-from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
+from placement_worker.policies.load_balancing.policy import LoadBalancing
+from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 from placement_worker.policies.registry import Registry
 from tests.balancing import Lab
 from tests.requests import changed

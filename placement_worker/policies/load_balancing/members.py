@@ -12,7 +12,7 @@ from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, 
 from placement_worker.octavia.pools import Added, Pool, reason
 from placement_worker.planning.pool_difference import Member, address_of, doubled, key
 from placement_worker.policies.base import Outcome, State
-from placement_worker.policies.load_balancing_properties import LoadBalancingProperties
+from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
 NOT_ADDED = 'Failed in adding nodes into lb pool'
 NOT_REMOVED = 'Failed in removing deleted node(s) from lb pool'

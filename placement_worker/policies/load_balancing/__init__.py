@@ -1,0 +1,1 @@
+"""The load balancing policy."""
