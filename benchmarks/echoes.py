@@ -23,7 +23,7 @@ import kombu  # noqa: E402
 import oslo_messaging  # noqa: E402
 from oslo_config import cfg  # noqa: E402
 
-from placement_worker.rpc import transport  # noqa: E402
+from placement_worker.client import connection as transport  # noqa: E402
 
 EXCHANGE = 'placement_worker_echoes'
 THREADS = 8  # as [worker] threads, and the prefetch that goes with it

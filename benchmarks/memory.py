@@ -10,7 +10,7 @@ from benchmarks.clusters import shrinking
 from benchmarks.pairing import Effort
 from benchmarks.processes import forget_peak, own_mib, peak_mib, resident_mib
 from benchmarks.results import Bar, Result, Row, Table
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.client.rpc_client import PolicyClient
 
 CHECKS, NODES = 10_000, 20
 LARGE = 100_000

@@ -12,7 +12,7 @@ from benchmarks import servers
 from benchmarks.clusters import CLOUD, shrinking
 from benchmarks.pairing import Effort, Spread, interleaved, ratio
 from benchmarks.results import Result, Table
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.client.rpc_client import PolicyClient
 
 PENDING_S = 2.0  # how long each change of a load balancer takes
 WAITING = 16  # requests that wait at any time: as many as [worker] slow_threads has

@@ -22,7 +22,7 @@ COMMANDS = {
     'import of the client': [
         sys.executable,
         '-c',
-        'from placement_worker.cmd import threads; threads.choose(); import placement_worker.rpc.client',
+        'from placement_worker.cmd import threads; threads.choose(); import placement_worker.client.rpc_client',
     ],
     'placement-worker --help': [str(Path(sys.executable).with_name('placement-worker')), '--help'],
 }

@@ -23,6 +23,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement_worker import config, errors, garbage, liveness, log_lines, metrics, report
+from placement_worker.client import connection as transport
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.ports import Clouds
@@ -31,7 +32,7 @@ from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing, transport
+from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing
 from placement_worker.rpc.decision_log import DecisionLog, Forgetful, Recorder
 from placement_worker.rpc.destinations import Destinations
 from placement_worker.rpc.endpoints import Endpoints, Limits

@@ -6,7 +6,7 @@ from benchmarks import servers
 from benchmarks.clusters import shrinking
 from benchmarks.counts.amqp_proxy import Proxy
 from benchmarks.counts.count import Count
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.client.rpc_client import PolicyClient
 from tests.broker import Broker
 
 SIDES = ('client', 'worker')

@@ -8,8 +8,9 @@ from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker import config, errors
-from placement_worker.rpc import parking, transport
-from placement_worker.rpc.client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
+from placement_worker.client import connection as transport
+from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
+from placement_worker.rpc import parking
 
 
 def client(

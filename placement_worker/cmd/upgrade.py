@@ -14,9 +14,10 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from placement_worker import config, daemon
+from placement_worker.client import connection as transport
 from placement_worker.cmd import permissions
 from placement_worker.config import strays
-from placement_worker.rpc import durability, publisher, transport
+from placement_worker.rpc import durability, publisher
 
 OLDEST_BROKER = '3.10'
 

@@ -15,8 +15,9 @@ from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed, Recover
 from kombu.connection import Connection
 from oslo_config import cfg
 
+from placement_worker.client import connection as transport
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
-from placement_worker.rpc import parking, transport
+from placement_worker.rpc import parking
 
 ARGUMENTS = {
     'rabbit_quorum_delivery_limit': 'x-delivery-limit',

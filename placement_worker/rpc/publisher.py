@@ -9,8 +9,8 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import errors
+from placement_worker.client import connection
 from placement_worker.contract.model import ReplyTo
-from placement_worker.rpc import transport
 from placement_worker.rpc.notifications import Notifications
 from placement_worker.rpc.outbox import Reply, Request, ended_payload, started_payload
 from placement_worker.rpc.replies import Replies, cast_of
@@ -90,11 +90,11 @@ def _notification_transport(conf: cfg.ConfigOpts) -> Any:
 
     :raises ConfigurationError: the address cannot be used.
     """
-    oslo_messaging.get_notification_transport(conf, url=transport.located(conf))  # makes the options known
+    oslo_messaging.get_notification_transport(conf, url=connection.located(conf))  # makes the options known
     url = conf.oslo_messaging_notifications.transport_url
     try:
-        target = transport.address(conf, url)
-        with transport.loading():
+        target = connection.address(conf, url)
+        with connection.loading():
             return oslo_messaging.get_notification_transport(conf, url=target)
     except errors.ConfigurationError as exc:
         raise errors.ConfigurationError(f'{SECTION} transport_url: {exc}') from exc

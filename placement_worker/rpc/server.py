@@ -11,13 +11,13 @@ from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
+from placement_worker.client.connection import exchange
 from placement_worker.cloud import request_id as correlation
 from placement_worker.contract.topics import VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, fault
 from placement_worker.rpc import parking
 from placement_worker.rpc.endpoints import Endpoints
 from placement_worker.rpc.parking import Diversion
-from placement_worker.rpc.transport import exchange
 
 LOG = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import Any
 from oslo_context import context as oslo_context
 from senlin.objects import cluster_policy as bindings
 
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import Binding, BindingPatch, BindReply, BindRequest
-from placement_worker.rpc.client import PolicyClient
 from placement_worker.senlin import connection, requests, results
 
 LOG = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from senlin.engine import cluster as cluster_mod
 from senlin.objects import cluster_policy as bindings
 from senlin.policies import base
 
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import Binding, CheckReply, Phase
-from placement_worker.rpc.client import PolicyClient
 from placement_worker.senlin import connection, requests, results
 
 LOG = logging.getLogger(__name__)

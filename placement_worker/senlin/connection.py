@@ -9,9 +9,9 @@ import eventlet
 import oslo_messaging
 from oslo_config import cfg
 
+from placement_worker.client.rpc_client import PolicyClient, may_wait
 from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
-from placement_worker.rpc.client import PolicyClient, may_wait
 
 LOG = logging.getLogger(__name__)
 GRACE_S = 2

@@ -12,8 +12,8 @@ import kombu
 import pytest
 import yaml
 
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.errors import NoWorkerAnswered
-from placement_worker.rpc.client import PolicyClient
 from tests.broker import Broker
 from tests.functional.engine import Engine
 

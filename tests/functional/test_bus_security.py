@@ -16,10 +16,10 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
+from placement_worker.client import connection as transport
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC
-from placement_worker.rpc import transport
-from placement_worker.rpc.client import PolicyClient
 from tests.broker import Broker
 from tests.functional import conftest
 from tests.functional.conftest import Worker

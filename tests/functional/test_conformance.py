@@ -5,9 +5,10 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
+from placement_worker.client import connection as transport
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.rpc import server, transport
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.rpc import server
 from placement_worker.rpc.endpoints import Endpoints
 from placement_worker.rpc.late_ack import LateAckServer
 from tests.conformance.conformance import CASES, told

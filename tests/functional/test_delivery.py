@@ -15,9 +15,9 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
+from placement_worker.client import connection as transport
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
-from placement_worker.rpc import transport
 from placement_worker.rpc.late_ack import LateAckServer
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import repeat, slow

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.errors import NoWorkerAnswered
-from placement_worker.rpc.client import PolicyClient
 from tests.broker import Broker, program
 from tests.devstack.host import REPOSITORY, UNIT, Host, settings_of
 

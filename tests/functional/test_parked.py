@@ -7,8 +7,9 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
+from placement_worker.client import connection as transport
 from placement_worker.errors import QueueMismatch
-from placement_worker.rpc import durability, parking, transport
+from placement_worker.rpc import durability, parking
 from tests.functional.conftest import amqp
 
 LOOKS = 110  # more than the broker's limit on the other queues

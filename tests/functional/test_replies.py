@@ -15,9 +15,9 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
+from placement_worker.client import connection as transport
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.topics import EXCHANGE
-from placement_worker.rpc import transport
 from tests.functional.conftest import amqp as connect
 from tests.functional.engine import slow
 from tests.malformed import GOOD

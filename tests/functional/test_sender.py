@@ -11,7 +11,7 @@ import pytest
 from amqp import Message
 from oslo_config import cfg
 
-from placement_worker.rpc import transport
+from placement_worker.client import connection as transport
 from placement_worker.rpc.sender import BrokerAway, DestinationRefused, Sender
 from tests.functional.conftest import amqp
 

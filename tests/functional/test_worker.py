@@ -19,10 +19,10 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
+from placement_worker.client import connection as transport
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply, ReplyTo
 from placement_worker.contract.topics import EXCHANGE
-from placement_worker.rpc import transport
-from placement_worker.rpc.client import PolicyClient
 from tests.functional.conftest import amqp
 from tests.malformed import GOOD, TABLE
 from tests.requests import changed, nodes, request, zone_policy

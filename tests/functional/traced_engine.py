@@ -9,7 +9,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from oslo_config import cfg
 
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.client.rpc_client import PolicyClient
 from tests.requests import request, zone_policy
 
 url, topic, request_id = sys.argv[1:]

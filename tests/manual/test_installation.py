@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from placement_worker.rpc.client import PolicyClient
+from placement_worker.client.rpc_client import PolicyClient
 from tests.broker import Broker
 from tests.manual import ways, workspace
 from tests.manual.machine import Machine

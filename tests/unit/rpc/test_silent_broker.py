@@ -10,8 +10,9 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
+from placement_worker.client import connection as transport
 from placement_worker.errors import BrokerUnreachable
-from placement_worker.rpc import durability, late_ack, transport
+from placement_worker.rpc import durability, late_ack
 from placement_worker.rpc.late_ack import ListenConnection
 
 ENOUGH_S = 60

@@ -4,8 +4,8 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
+from placement_worker.client import connection
 from placement_worker.errors import BrokerUnreachable, ConfigurationError
-from placement_worker.rpc import transport
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def conf():
 )
 def test_an_option_in_the_transport_url_that_does_not_fit_is_a_fault_of_the_configuration(query, told, conf):
     with pytest.raises(ConfigurationError) as raised:
-        transport.located(conf, f'rabbit://u:secret@127.0.0.1:1/?{query}')
+        connection.located(conf, f'rabbit://u:secret@127.0.0.1:1/?{query}')
 
     assert str(raised.value) == f'The transport URL cannot be used: {told}'
 
@@ -35,14 +35,14 @@ def test_an_option_in_the_transport_url_that_does_not_fit_is_a_fault_of_the_conf
 def test_connections_of_our_own_log_in_as_the_drivers_do(query, method, conf, monkeypatch):
     methods = []
 
-    class Connection(transport.Connection):
+    class Connection(connection.Connection):
         def ensure_connection(self, **_):
             methods.append(self.login_method)
             raise ConnectionRefusedError
 
-    monkeypatch.setattr(transport, 'Connection', Connection)
+    monkeypatch.setattr(connection, 'Connection', Connection)
 
     with pytest.raises(BrokerUnreachable):
-        transport.probe(conf, transport.located(conf, f'rabbit://u:p@127.0.0.1:1/{query}'))
+        connection.probe(conf, connection.located(conf, f'rabbit://u:p@127.0.0.1:1/{query}'))
 
     assert methods == [method]

@@ -9,12 +9,12 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import errors
+from placement_worker.client import connection
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller, Context, R, expiring
 from placement_worker.contract.model import BindRequest, CheckRequest, ReplyTo
 from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION
 from placement_worker.policies.load_balancing.policy import LoadBalancing
-from placement_worker.rpc import transport
 
 CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """What is sent of the caller's context; engines keep passwords and tokens in theirs."""
@@ -73,8 +73,8 @@ class PolicyClient(Caller):
         """
         self._conf = conf
         self._routes = {False: Route(topic, timeout_s, server), True: Route(slow_topic, slow_timeout_s, server)}
-        self._address = transport.address(conf, url)
-        self._transport = transport.connect(conf, self._address)
+        self._address = connection.address(conf, url)
+        self._transport = connection.connect(conf, self._address)
         self._reached = False
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
@@ -152,7 +152,7 @@ class PolicyClient(Caller):
     def _reach(self) -> None:
         """See that the broker is there before the first call, which has no other bound on waiting for it."""
         if not self._reached:
-            transport.probe(self._conf, self._address)
+            connection.probe(self._conf, self._address)
             self._reached = True
 
 
