@@ -12,8 +12,8 @@ from placement_worker import garbage
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 
 NODES = (10, 100, 1000, 10_000, 100_000)
 BARS_MS = {10_000: 35.0, 100_000: 400.0}

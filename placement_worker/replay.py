@@ -15,12 +15,12 @@ from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedClo
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract import codec
 from placement_worker.formats import documents
+from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.ports import Reply, Request
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Entry, Method, Record
-from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.masking import masked
-from placement_worker.rpc.outbox import Reply, Request
 
 ABSENT = '(nothing)'
 ANY_SIZE = 2**62  # bytes; the request was accepted once

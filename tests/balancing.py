@@ -11,9 +11,9 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.embedded.octavia_simulator import Settings, Simulator
 from placement_worker.cloud.embedded.state_machine import StateMachine
 from placement_worker.cloud.embedded.stores import Memory
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import Json, balancing_policy, bind
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()

@@ -7,8 +7,8 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import threads
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 
 threads.choose()
 

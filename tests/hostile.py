@@ -23,7 +23,7 @@ CHARACTERS = {
     'zero-width space': '\u200b',
     'tag': '\U000e0041',
 }
-FORGED = '2026-01-31 12:00:00.000 1 INFO placement_worker.rpc.endpoints [-] forged'
+FORGED = '2026-01-31 12:00:00.000 1 INFO placement_worker.handlers.endpoints [-] forged'
 TEXT = 'evil' + ''.join(CHARACTERS.values()) + f'\n{FORGED}\n'
 
 GOOD = request(

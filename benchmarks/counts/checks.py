@@ -6,8 +6,8 @@ from pathlib import Path
 from benchmarks.clusters import CLOUD
 from placement_worker import garbage
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 
 
 def endpoints() -> Endpoints:

@@ -9,10 +9,10 @@ import msgspec
 
 from placement_worker import errors
 from placement_worker.cmd import remedies, rendering
-from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.reading import request_of
+from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import codec, document_kinds, known_inputs
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest

@@ -13,7 +13,7 @@ from typing import ClassVar, NoReturn
 from cliff import command
 
 from placement_worker import errors
-from placement_worker.cmd import answering, remedies
+from placement_worker.cmd import remedies, targets
 from placement_worker.contract.caller import Caller
 from placement_worker.formats import documents
 from placement_worker.formats.escaping import escaped
@@ -93,15 +93,15 @@ class Command(LocalCommand):
 
     def add_who_answers(self, parser: argparse.ArgumentParser) -> None:
         """The arguments that choose who answers."""
-        answering.add_arguments(parser)
+        targets.add_arguments(parser)
 
     def answering(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
         """Who answers."""
-        return answering.by(args)
+        return targets.by(args)
 
     def mention_cloud(self, args: argparse.Namespace, path: str) -> None:
         """Say once which cloud an answer is about, if that is not what the user named."""
-        if not self._mentioned and answering.on_shipped_cloud(args, path):
+        if not self._mentioned and targets.on_shipped_cloud(args, path):
             self.complain('this is about the shipped cloud of the examples; --cloud FILE names another one')
             self._mentioned = True
 

@@ -5,7 +5,7 @@ import contextlib
 import time
 
 from placement_worker import errors
-from placement_worker.cmd import answering, rendering
+from placement_worker.cmd import rendering, targets
 from placement_worker.cmd.command import OK, Command
 from placement_worker.contract.caller import Caller
 
@@ -26,7 +26,7 @@ class Ping(Command):
 
     def add_who_answers(self, parser: argparse.ArgumentParser) -> None:
         """Running workers only."""
-        answering.add_remote_arguments(parser)
+        targets.add_remote_arguments(parser)
 
     def answering(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
         """A running worker.
@@ -38,7 +38,7 @@ class Ping(Command):
                 'It is not said which workers to ask: name the running ones with --transport or --config-file; '
                 'placement-policy ping --help shows how'
             )
-        return answering.by(args)
+        return targets.by(args)
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Ask who it is, and show that with the time it took, connecting included."""

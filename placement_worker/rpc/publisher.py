@@ -11,8 +11,8 @@ from oslo_config import cfg
 from placement_worker import errors
 from placement_worker.client import connection
 from placement_worker.contract.model import ReplyTo
+from placement_worker.handlers.ports import Reply, Request, ended_payload, started_payload
 from placement_worker.rpc.notifications import Notifications
-from placement_worker.rpc.outbox import Reply, Request, ended_payload, started_payload
 from placement_worker.rpc.replies import Replies, cast_of
 
 DRIVERS = 'oslo.messaging.notify.drivers'

@@ -26,11 +26,11 @@ from placement_worker.contract.model import (
     ProfileContext,
     ProfileProperties,
 )
+from placement_worker.handlers.endpoints import Endpoints, Limits
 from placement_worker.planning import sizing, victims
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.simulation.scenario import Failing, Scenario
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

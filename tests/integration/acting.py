@@ -8,9 +8,9 @@ from typing import Any
 from oslo_config import cfg
 
 from placement_worker import config, daemon
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 from tests.integration import seeding
 from tests.integration.cloud import Cloud
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.handlers.endpoints import Endpoints
 from tests.integration import acting, faults
 from tests.integration.checks import ZONES, decided, ours, refused, scale_out
 from tests.integration.cloud import Cloud

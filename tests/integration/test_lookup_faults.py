@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.handlers.endpoints import Endpoints
 from tests.integration import faults, seeding
 from tests.integration.checks import TOKENS, ZONES, decided, ours, refused, scale_out
 from tests.integration.cloud import Cloud

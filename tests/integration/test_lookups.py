@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from placement_worker.errors import InvalidSpec
-from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.handlers.endpoints import Endpoints
 from tests.integration import acting, faults
 from tests.integration.checks import REGIONS, SERVERS, TOKENS, ZONES, ZONES_ONE, decided, ours, refused, scale_out
 from tests.integration.cloud import Cloud

@@ -16,11 +16,11 @@ from placement_worker.cloud.intercepted.recording import Answer, Failure, Record
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.contract.model import CheckRequest, Credentials
+from placement_worker.handlers.endpoints import Endpoints, Limits
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.replay import Difference
 from placement_worker.rpc.decision_log import DecisionLog, Entry
-from placement_worker.rpc.endpoints import Endpoints, Limits
 from placement_worker.rpc.log_file import LogFile
 from placement_worker.rpc.masking import masked
 from tests.balancing import Lab, patched

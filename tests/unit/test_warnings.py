@@ -10,11 +10,11 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions, known_inputs
 from placement_worker.contract.decoders import decoder
 from placement_worker.contract.model import BindReply, CheckReply
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies import base
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import DecisionLog, Entry
-from placement_worker.rpc.endpoints import Endpoints
 from tests.balancing import Lab
 from tests.requests import bind, connected, deletion_policy, node, nodes, region_policy, request, zone_policy
 

@@ -10,12 +10,12 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import changes
-from placement_worker.cmd.answering import Embedded
 from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.difference import shown
 from placement_worker.cmd.plan import Plan
+from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from tests.balancing import Lab

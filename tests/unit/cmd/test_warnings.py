@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from placement_worker.cmd import answering
+from placement_worker.cmd import targets
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.requests import deletion_policy, nodes, request
@@ -72,7 +72,7 @@ def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, mo
         inputs = frozenset({'cuont'})
 
     registry = Registry([('senlin.policy.deletion-1.1', Draining)])
-    monkeypatch.setattr(answering.Registry, 'installed', lambda: registry)
+    monkeypatch.setattr(targets.Registry, 'installed', lambda: registry)
 
     status, out, _ = program('check', '-f', 'json', 'asked.json', **{'asked.json': MISSPELT})
 

@@ -11,8 +11,8 @@ from placement_worker.cloud.lbaas import ApiError
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import CloudUnavailable, InvalidRequest
 from placement_worker.events.listener import Nobody
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driver, Driving
-from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import deletion_policy, node, region_policy, request, zone_policy
 
 CLOUD = Inventory.parse(

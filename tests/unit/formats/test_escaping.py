@@ -14,7 +14,7 @@ from placement_worker import errors, log_lines
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.colours import Paint
 from placement_worker.formats.escaping import escaped, escaped_lines
-from placement_worker.rpc.endpoints import Endpoints
+from placement_worker.handlers.endpoints import Endpoints
 from tests import hostile
 
 REQUESTS = dict(hostile.requests())

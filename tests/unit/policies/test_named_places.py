@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.rpc.endpoints import Endpoints, Limits
+from placement_worker.handlers.endpoints import Endpoints, Limits
 from tests.requests import node, region_policy, request, zone_policy
 
 CREATE = 'NODE_CREATE'

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 SCALE_IN = 'CLUSTER_SCALE_IN'

@@ -10,8 +10,8 @@ from placement_worker.cloud import deadline
 from placement_worker.cloud.ports import Network, Subnet
 from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import balancing_policy, connected, request
 from tests.unit.cloud import fake_services
 from tests.unit.cloud.fake_services import answer, hang, server

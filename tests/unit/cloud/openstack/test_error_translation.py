@@ -23,8 +23,8 @@ from placement_worker.cloud.openstack.retry_policy import Patience
 from placement_worker.cloud.openstack.services import compute
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import Rejected, ServiceFailed
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 from tests.requests import zone_policy
 from tests.unit.cloud.conftest import PASSWORD
 from tests.unit.cloud.fake_services import answer, drip, hang, reset

@@ -6,7 +6,7 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import InvalidRequest
-from placement_worker.rpc.destinations import Destinations
+from placement_worker.handlers.destinations import Destinations
 
 QUEUES = ['workers-suspects', 'workers-parked']
 OPEN = {'exchange': 'own', 'queues': QUEUES, 'notification_topics': ['audit', 'billing']}

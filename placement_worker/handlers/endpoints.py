@@ -15,7 +15,6 @@ from typing import Any, cast
 
 import msgspec
 
-from placement_worker import binding, chain
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.cloud.snapshot import Snapshot
@@ -48,12 +47,13 @@ from placement_worker.errors import (
     error_object,
 )
 from placement_worker.events.listener import Nobody, Observer
+from placement_worker.handlers import bindings, chain
+from placement_worker.handlers.destinations import Destinations
+from placement_worker.handlers.ports import Outbox, Silent
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc.decision_log import Forgetful, Method, Record, Recorder
-from placement_worker.rpc.destinations import Destinations
-from placement_worker.rpc.outbox import Outbox, Silent
 
 LOG = logging.getLogger(__name__)
 NO_CLOUD = Inventory()
@@ -155,14 +155,14 @@ class Endpoints:
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind('policy_attach', binding.attach, self._attachable, request, request_id)
+        return self._bind('policy_attach', bindings.attach, self._attachable, request, request_id)
 
     def policy_detach(self, request: object, request_id: str | None = None) -> Any:
         """Detach a policy from a cluster: BindRequest in, BindReply out; the spec need not fit.
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind('policy_detach', binding.detach, self._registry.detachable, request, request_id)
+        return self._bind('policy_detach', bindings.detach, self._registry.detachable, request, request_id)
 
     def policy_validate(self, request: object) -> Any:
         """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
@@ -269,7 +269,7 @@ class Endpoints:
             try:
                 reply = act(policy, asked, self._state(asked, {}, record))
             except Rejected as exc:
-                reply = binding.failed(asked, exc)
+                reply = bindings.failed(asked, exc)
             record.end(method, asked, reply)
             what = f'{method} of {policy.name}'
             elapsed_s = self._log(what, asked.cluster, reply.status, reply.warnings, started)

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from placement_worker.chain import origin
 from placement_worker.contract.model import BindingPatch, BindReply, BindRequest
 from placement_worker.errors import NotApplicable, Rejected
+from placement_worker.handlers.chain import origin
 from placement_worker.policies.base import Bond, Policy, State
 
 

@@ -19,10 +19,10 @@ from placement_worker.contract.model import Credentials
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from placement_worker.events.listener import Nobody
+from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.ports import ended_payload, started_payload
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints, Limits
-from placement_worker.rpc.outbox import ended_payload, started_payload
 from tests.malformed import GOOD, TABLE
 from tests.requests import changed, deletion_policy, node, region_policy, request, zone_policy
 

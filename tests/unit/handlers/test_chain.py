@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker import chain
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, CheckRequest, ClusterPatch, Node, NodePatch, Spec
 from placement_worker.errors import Rejected, fault
+from placement_worker.handlers import chain
 from placement_worker.policies.base import BEFORE, Bond, Outcome, Policy, State, on, skipped
 from tests.requests import balancing_policy, deletion_policy, node, region_policy, request, zone_policy
 

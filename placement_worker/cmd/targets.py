@@ -13,8 +13,8 @@ import msgspec
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.caller import Caller, Context
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.endpoints import Endpoints
 
 MAX_TIMEOUT_S = 24 * 3600
 LOG = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""Handle requests, independent of their transport."""
