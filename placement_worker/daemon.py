@@ -28,6 +28,8 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.ports import Clouds
 from placement_worker.config import strays
+from placement_worker.decisions.log_file import LogFile
+from placement_worker.decisions.records import DecisionLog, Forgetful, Recorder
 from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.destinations import Destinations
@@ -35,9 +37,7 @@ from placement_worker.handlers.endpoints import Endpoints, Limits
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing
-from placement_worker.rpc.decision_log import DecisionLog, Forgetful, Recorder
 from placement_worker.rpc.late_ack import LateAckServer
-from placement_worker.rpc.log_file import LogFile
 from placement_worker.rpc.publisher import Publisher
 from placement_worker.rpc.replies import Replies
 from placement_worker.rpc.sender import Sender

@@ -9,8 +9,8 @@ from typing import Any
 from placement_worker import errors
 from placement_worker.cmd import rendering, threads
 from placement_worker.cmd.command import OK, LocalCommand
+from placement_worker.decisions import masking
 from placement_worker.formats.escaping import escaped, escaped_lines
-from placement_worker.rpc import masking
 
 MOST = 1000  # parked requests that are looked at
 CONTEXT = '_context_'  # how the names of what the caller's context holds begin in a message

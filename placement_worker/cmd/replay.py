@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from placement_worker import replay
 from placement_worker.cmd.colours import Paint
 from placement_worker.cmd.command import INVALID, OK, LocalCommand
+from placement_worker.decisions import replay
+from placement_worker.decisions.records import Entry
 from placement_worker.formats.escaping import escaped
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.decision_log import Entry
 
 DIFFERENT = 1
 SHOWN = 100  # characters of a value

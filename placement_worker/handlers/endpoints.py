@@ -37,6 +37,7 @@ from placement_worker.contract.model import (
     ValidateRequest,
     in_utc,
 )
+from placement_worker.decisions.records import Forgetful, Method, Record, Recorder
 from placement_worker.errors import (
     CloudUnavailable,
     InvalidRequest,
@@ -53,7 +54,6 @@ from placement_worker.handlers.ports import Outbox, Silent
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.decision_log import Forgetful, Method, Record, Recorder
 
 LOG = logging.getLogger(__name__)
 NO_CLOUD = Inventory()

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from placement_worker import replay
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.decisions import replay
+from placement_worker.decisions.log_file import LogFile
+from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.rpc.decision_log import DecisionLog
-from placement_worker.rpc.log_file import LogFile
 from tests.conformance.conformance import CASES, told
 
 

@@ -5,16 +5,16 @@ import logging
 
 import pytest
 
-from placement_worker import replay
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions, known_inputs
 from placement_worker.contract.decoders import decoder
 from placement_worker.contract.model import BindReply, CheckReply
+from placement_worker.decisions import replay
+from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies import base
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc.decision_log import DecisionLog, Entry
 from tests.balancing import Lab
 from tests.requests import bind, connected, deletion_policy, node, nodes, region_policy, request, zone_policy
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.rpc.decision_log import DecisionLog
 from tests import hostile
 from tests.requests import request, zone_policy
 

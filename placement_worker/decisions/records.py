@@ -13,9 +13,9 @@ import msgspec
 from placement_worker.cloud.intercepted.recording import Answer, RecordedClouds
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract.model import Wire
+from placement_worker.decisions.masking import masked
 from placement_worker.handlers.ports import Reply, Request
 from placement_worker.octavia.updater import Driving
-from placement_worker.rpc.masking import masked
 
 LOG = logging.getLogger(__name__)
 Method = Literal['policy_check', 'policy_attach', 'policy_detach']

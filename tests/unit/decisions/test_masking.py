@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from placement_worker.rpc.masking import MASK, masked
+from placement_worker.decisions.masking import MASK, masked
 
 BASIC = base64.b64encode(b'user:s1').decode()
 

@@ -1,0 +1,1 @@
+"""The decision log: records of decisions, and their replay."""
