@@ -34,13 +34,13 @@ from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.messaging import late_ack, parking, publisher, server, size_limit, topology, tracing
+from placement_worker.messaging.late_ack import LateAckServer
+from placement_worker.messaging.publisher import Publisher
+from placement_worker.messaging.replies import Replies
+from placement_worker.messaging.sender import Sender
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import bodies, durability, late_ack, parking, publisher, server, tracing
-from placement_worker.rpc.late_ack import LateAckServer
-from placement_worker.rpc.publisher import Publisher
-from placement_worker.rpc.replies import Replies
-from placement_worker.rpc.sender import Sender
 
 PROGRAM = 'placement-worker'
 BROKER_WAIT_MAX_S = 10
@@ -209,7 +209,7 @@ def _server_class(
 
     def forward(message: Any, to: str) -> None:
         with transport.open_connection(conf, address) as connection:  # its timeouts bound every step
-            durability.declare_queue(conf, address, connection, to)  # it may have been deleted
+            topology.declare_queue(conf, address, connection, to)  # it may have been deleted
             parking.forward(connection, message, to)
 
     return functools.partial(
@@ -258,7 +258,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
         return _complain(told(exc) + where)
     strays.warn(conf)
-    bodies.guard(lambda: conf.worker.max_request_bytes)
+    size_limit.guard(lambda: conf.worker.max_request_bytes)
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d process%s',
         conf.worker.topic,
@@ -344,9 +344,9 @@ def _declare(conf: cfg.ConfigOpts) -> None:
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
         before_sleep=_trying_again,
     )
-    patiently(durability.declare, conf, target, queues(conf))
+    patiently(topology.declare, conf, target, queues(conf))
     own = f'{conf.worker.topic}.{conf.worker.host}'
-    if patiently(durability.consumers, conf, target, own):  # before our processes begin
+    if patiently(topology.consumers, conf, target, own):  # before our processes begin
         LOG.warning('Somebody consumes %s already: each worker of a topic needs a [worker] host of its own', own)
 
 

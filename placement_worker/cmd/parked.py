@@ -95,7 +95,7 @@ class ParkedRetry(ParkedCommand):
 
     def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
         """It leaves the queue when the broker has confirmed that it is in the other one."""
-        from placement_worker.rpc import parking  # noqa: PLC0415
+        from placement_worker.messaging import parking  # noqa: PLC0415
 
         one = _find(waiting, args.id)
         parking.retry(connection, one)

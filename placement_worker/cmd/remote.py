@@ -10,7 +10,7 @@ from oslo_config import cfg
 from placement_worker import config, errors
 from placement_worker.client import connection as transport
 from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
-from placement_worker.rpc import parking
+from placement_worker.messaging import parking
 
 
 def client(

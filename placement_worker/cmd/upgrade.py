@@ -17,7 +17,7 @@ from placement_worker import config, daemon
 from placement_worker.client import connection as transport
 from placement_worker.cmd import permissions
 from placement_worker.config import strays
-from placement_worker.rpc import durability, publisher
+from placement_worker.messaging import publisher, topology
 
 OLDEST_BROKER = '3.10'
 
@@ -85,7 +85,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def queues(self) -> Result:
         """Exchange and queues, where they are there, are made as the worker needs them."""
-        found = durability.inspect(self._conf, transport.located(self._conf), daemon.queues(self._conf))
+        found = topology.inspect(self._conf, transport.located(self._conf), daemon.queues(self._conf))
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))
         if found.missing:

@@ -9,8 +9,8 @@ from placement_worker.client import connection as transport
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.rpc import server
-from placement_worker.rpc.late_ack import LateAckServer
+from placement_worker.messaging import server
+from placement_worker.messaging.late_ack import LateAckServer
 from tests.conformance.conformance import CASES, told
 from tests.requests import changed
 

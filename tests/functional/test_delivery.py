@@ -18,7 +18,7 @@ from oslo_config import cfg
 from placement_worker.client import connection as transport
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
-from placement_worker.rpc.late_ack import LateAckServer
+from placement_worker.messaging.late_ack import LateAckServer
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import repeat, slow
 from tests.malformed import GOOD
@@ -281,7 +281,7 @@ def test_other_drivers_get_the_stock_server_and_a_loud_warning(caplog):
     server.stop()
     server.wait()
 
-    (warning,) = [record for record in caplog.records if record.name == 'placement_worker.rpc.late_ack']
+    (warning,) = [record for record in caplog.records if record.name == 'placement_worker.messaging.late_ack']
     assert warning.levelname == 'WARNING'
     assert 'FakeDriver: requests are acknowledged BEFORE they are handled' in warning.message
 

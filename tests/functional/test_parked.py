@@ -9,7 +9,7 @@ from oslo_config import cfg
 from placement_worker import config
 from placement_worker.client import connection as transport
 from placement_worker.errors import QueueMismatch
-from placement_worker.rpc import durability, parking
+from placement_worker.messaging import parking, topology
 from tests.functional.conftest import amqp
 
 LOOKS = 110  # more than the broker's limit on the other queues
@@ -32,7 +32,7 @@ def declare(conf, broker_url):
 
     def declare(queue):
         conf.set_override('topic', queue.removesuffix(parking.PARKED), group='worker')
-        durability.declare(conf, target, [queue])
+        topology.declare(conf, target, [queue])
 
     return declare
 

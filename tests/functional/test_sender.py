@@ -12,7 +12,7 @@ from amqp import Message
 from oslo_config import cfg
 
 from placement_worker.client import connection as transport
-from placement_worker.rpc.sender import BrokerAway, DestinationRefused, Sender
+from placement_worker.messaging.sender import BrokerAway, DestinationRefused, Sender
 from tests.functional.conftest import amqp
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
-from placement_worker.rpc import parking
+from placement_worker.messaging import parking
 from tests.broker import Broker
 from tests.functional.conftest import Worker, amqp
 from tests.manual import ways, workspace

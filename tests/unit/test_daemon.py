@@ -99,8 +99,8 @@ def test_while_no_broker_answers_the_log_says_so_and_when_it_is_tried_again(monk
         for exc in answers:
             raise exc
 
-    monkeypatch.setattr('placement_worker.rpc.durability.declare', declare)
-    monkeypatch.setattr('placement_worker.rpc.durability.consumers', lambda *_: 0)
+    monkeypatch.setattr('placement_worker.messaging.topology.declare', declare)
+    monkeypatch.setattr('placement_worker.messaging.topology.consumers', lambda *_: 0)
     monkeypatch.setattr('tenacity.nap.time.sleep', lambda _: None)
 
     with caplog.at_level(logging.WARNING, 'placement_worker.daemon'):

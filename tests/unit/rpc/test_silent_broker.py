@@ -12,8 +12,8 @@ from oslo_config import cfg
 from placement_worker import config
 from placement_worker.client import connection as transport
 from placement_worker.errors import BrokerUnreachable
-from placement_worker.rpc import durability, late_ack
-from placement_worker.rpc.late_ack import ListenConnection
+from placement_worker.messaging import late_ack, topology
+from placement_worker.messaging.late_ack import ListenConnection
 
 ENOUGH_S = 60
 
@@ -104,4 +104,4 @@ def test_declare_at_a_broker_that_is_silent_after_the_handshake_reports_it_as_aw
     target = transport.located(conf, f'rabbit://guest:guest@127.0.0.1:{port}/')
 
     with pytest.raises(BrokerUnreachable, match='stopped answering'):
-        durability.declare(conf, target, ['topic'])
+        topology.declare(conf, target, ['topic'])

@@ -4,7 +4,7 @@ import pytest
 from oslo_context.context import RequestContext
 
 from placement_worker.cloud import request_id as correlation
-from placement_worker.rpc.server import ContextSerializer, ExposedEndpoints
+from placement_worker.messaging.server import ContextSerializer, ExposedEndpoints
 
 OURS = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 GLOBAL = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from placement_worker.rpc.replies import Replies, ReplyPending, cast_of
-from placement_worker.rpc.sender import BrokerAway, DestinationRefused
+from placement_worker.messaging.replies import Replies, ReplyPending, cast_of
+from placement_worker.messaging.sender import BrokerAway, DestinationRefused
 
 REFUSED, AWAY = DestinationRefused('full'), BrokerAway('gone')
 

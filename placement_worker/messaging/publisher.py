@@ -12,8 +12,8 @@ from placement_worker import errors
 from placement_worker.client import connection
 from placement_worker.contract.model import ReplyTo
 from placement_worker.handlers.ports import Reply, Request, ended_payload, started_payload
-from placement_worker.rpc.notifications import Notifications
-from placement_worker.rpc.replies import Replies, cast_of
+from placement_worker.messaging.notifications import Notifications
+from placement_worker.messaging.replies import Replies, cast_of
 
 DRIVERS = 'oslo.messaging.notify.drivers'
 """Entry points that can be named as `driver`."""

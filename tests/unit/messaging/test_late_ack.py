@@ -21,12 +21,12 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import QueueMismatch
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.liveness import Pulse
+from placement_worker.messaging import late_ack
+from placement_worker.messaging.late_ack import REMEMBERED, LateAckListener, LateAckServer, ListenConnection, pulse
+from placement_worker.messaging.parking import RETRIED, Diversion
+from placement_worker.messaging.replies import ReplyPending
+from placement_worker.messaging.server import AccessPolicy, ContextSerializer, ExposedEndpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.rpc import late_ack
-from placement_worker.rpc.late_ack import REMEMBERED, LateAckListener, LateAckServer, ListenConnection, pulse
-from placement_worker.rpc.parking import RETRIED, Diversion
-from placement_worker.rpc.replies import ReplyPending
-from placement_worker.rpc.server import AccessPolicy, ContextSerializer, ExposedEndpoints
 
 
 class Driver:

@@ -34,8 +34,8 @@ from oslo_messaging.rpc import server as rpc_server
 from placement_worker.errors import RequestParked
 from placement_worker.events.listener import Traffic, Unheard
 from placement_worker.liveness import Pulse
-from placement_worker.rpc.parking import RETRIED, Diversion
-from placement_worker.rpc.replies import Replies, ReplyPending, in_message
+from placement_worker.messaging.parking import RETRIED, Diversion
+from placement_worker.messaging.replies import Replies, ReplyPending, in_message
 
 LOG = logging.getLogger(__name__)
 POLL_S = 3.0  # the longest wait of the polling thread, a quarter of the heartbeat; operations and deliveries wake it

@@ -7,7 +7,7 @@ import pytest
 from oslo_messaging._drivers import common
 from oslo_serialization import jsonutils
 
-from placement_worker.rpc import bodies
+from placement_worker.messaging import size_limit
 
 REQUESTS = {
     'quotes': {'nodes': [''] * 500},
@@ -26,12 +26,12 @@ def test_a_request_as_large_as_it_may_be_passes_in_its_envelope_whatever_is_in_i
     message = {'method': 'policy_check', 'args': {'request': encoded.decode()}, 'version': '1.0'}
     body = jsonutils.dumps(common.serialize_msg(message))
 
-    assert json.loads(bodies.reader(lambda: len(encoded))(body)['oslo.message']) == message
+    assert json.loads(size_limit.reader(lambda: len(encoded))(body)['oslo.message']) == message
 
 
 def test_the_limit_is_the_one_in_force_when_a_message_comes():
     limit = 1024
-    read = bodies.reader(lambda: limit)
+    read = size_limit.reader(lambda: limit)
     body = json.dumps('x' * 70_000)
 
     with pytest.raises(ValueError, match='at most 69632 bytes, got 70002'):
@@ -56,7 +56,7 @@ def sent(message):
 def test_reader_with_a_key_twice_refuses_the_message(body, said):
     """A duplicate key of a request that is an object is refused before a library drops one of its values."""
     with pytest.raises(ValueError, match=said):
-        bodies.reader(lambda: 2**20)(body)
+        size_limit.reader(lambda: 2**20)(body)
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_reader_with_a_key_twice_refuses_the_message(body, said):
 )
 def test_reader_with_keys_that_stand_once_passes_the_message(message):
     """Bodies without a duplicate key pass; the reading library refuses those that are not JSON."""
-    assert bodies.reader(lambda: 2**20)(sent(message))['oslo.message'] == message
+    assert size_limit.reader(lambda: 2**20)(sent(message))['oslo.message'] == message

@@ -16,8 +16,8 @@ from placement_worker.cloud import request_id as correlation
 from placement_worker.contract.topics import VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, fault
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.rpc import parking
-from placement_worker.rpc.parking import Diversion
+from placement_worker.messaging import parking
+from placement_worker.messaging.parking import Diversion
 
 LOG = logging.getLogger(__name__)
 

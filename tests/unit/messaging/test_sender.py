@@ -6,7 +6,7 @@ import threading
 import pytest
 from amqp import Message
 
-from placement_worker.rpc.sender import Sender
+from placement_worker.messaging.sender import Sender
 
 
 class Connection:

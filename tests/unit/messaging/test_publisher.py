@@ -5,7 +5,7 @@ from oslo_config import cfg
 
 from placement_worker import config
 from placement_worker.errors import ConfigurationError
-from placement_worker.rpc import publisher
+from placement_worker.messaging import publisher
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from placement_worker.client import connection as transport
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
-from placement_worker.rpc import parking
+from placement_worker.messaging import parking
 
 ARGUMENTS = {
     'rabbit_quorum_delivery_limit': 'x-delivery-limit',

@@ -18,7 +18,7 @@ from amqp import Message
 from tenacity.stop import stop_base
 from tenacity.wait import wait_exponential
 
-from placement_worker.rpc.sender import BrokerAway, DestinationRefused, Sender
+from placement_worker.messaging.sender import BrokerAway, DestinationRefused, Sender
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0

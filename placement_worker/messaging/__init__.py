@@ -1,0 +1,1 @@
+"""The RPC server on RabbitMQ, and messages beside the replies to calls."""
