@@ -8,12 +8,12 @@ import msgspec
 from benchmarks.clusters import CLOUD, encoded, shrinking
 from benchmarks.pairing import Effort, Spread, interleaved
 from benchmarks.results import Bar, Result, Table
-from placement_worker import garbage
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
+from placement_worker.worker import garbage_collection
 
 NODES = (10, 100, 1000, 10_000, 100_000)
 BARS_MS = {10_000: 35.0, 100_000: 400.0}
@@ -24,7 +24,7 @@ SLICE_NODES = 10_000  # a slice holds as many checks as have so many nodes toget
 
 def run(effort: Effort) -> Result:
     """Measure; the sizes are compared in turns, so that what disturbs one disturbs the others."""
-    garbage.settle()
+    garbage_collection.settle()
     endpoints = Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=time.thread_time)
     contenders = {nodes: _check(endpoints, encoded(shrinking(nodes)), nodes) for nodes in NODES}
     found = interleaved(contenders, effort.rounds)

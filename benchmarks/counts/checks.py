@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 from benchmarks.clusters import CLOUD
-from placement_worker import garbage
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
+from placement_worker.worker import garbage_collection
 
 
 def endpoints() -> Endpoints:
@@ -18,7 +18,7 @@ def endpoints() -> Endpoints:
 def main(file: str, times: str) -> None:
     """Decide."""
     asked, made = Path(file).read_text(), endpoints()
-    garbage.settle()
+    garbage_collection.settle()
     for _ in range(int(times)):
         made.policy_check(asked)
 

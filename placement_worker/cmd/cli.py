@@ -9,9 +9,9 @@ from importlib import metadata
 
 from cliff import app, help  # noqa: A004  # cliff's name for it
 
-from placement_worker import log_lines
 from placement_worker.cmd import commands
 from placement_worker.formats.escaping import escaped
+from placement_worker.worker import log_lines
 
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from placement_worker import liveness
+from placement_worker.health import liveness
 
 PROGRAM = 'placement-worker-status'
 FAILED = 1

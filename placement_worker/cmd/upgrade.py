@@ -13,11 +13,12 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from placement_worker import config, daemon
+from placement_worker import config
 from placement_worker.client import connection as transport
 from placement_worker.cmd import permissions
-from placement_worker.config import strays
+from placement_worker.config import unknown_options
 from placement_worker.messaging import publisher, topology
+from placement_worker.worker import process
 
 OLDEST_BROKER = '3.10'
 
@@ -31,8 +32,8 @@ def failing(check: Check) -> Check:
     def checked(self: 'Checks') -> Result:
         try:
             return check(self)
-        except daemon.FAULTS as exc:
-            return Result(Code.FAILURE, daemon.told(exc))
+        except process.FAULTS as exc:
+            return Result(Code.FAILURE, process.told(exc))
 
     return checked
 
@@ -47,14 +48,14 @@ class Checks(upgradecheck.UpgradeCommands):
     def configuration(self) -> Result:
         """Every option has a value that fits, and the cloud is one that is there."""
         config.validate_options(self._conf)
-        daemon.clouds(self._conf)
+        process.clouds(self._conf)
         publisher.check(self._conf)
         return Result(Code.SUCCESS)
 
     @failing
     def strays(self) -> Result:
         """Nothing stands in the files that nobody reads."""
-        found = strays.found(strays.files(self._conf))
+        found = unknown_options.found(unknown_options.files(self._conf))
         return Result(Code.WARNING, f'Nobody reads {", ".join(found)}') if found else Result(Code.SUCCESS)
 
     @failing
@@ -85,7 +86,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def queues(self) -> Result:
         """Exchange and queues, where they are there, are made as the worker needs them."""
-        found = topology.inspect(self._conf, transport.located(self._conf), daemon.queues(self._conf))
+        found = topology.inspect(self._conf, transport.located(self._conf), process.queues(self._conf))
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))
         if found.missing:
@@ -95,7 +96,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def libraries(self) -> Result:
         """What is installed is what the package asks for."""
-        wrong = unfit(metadata.requires(daemon.PROGRAM) or [], metadata.version)
+        wrong = unfit(metadata.requires(process.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
     _upgrade_checks = (
@@ -152,7 +153,7 @@ def run(program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF,
     config.set_defaults()
     try:
         permissions.become(user)
-        return int(upgradecheck.main(conf, daemon.PROGRAM, Checks(conf), list(arguments)))
-    except daemon.FAULTS as exc:
-        print(f'{program}: {daemon.told(exc)} (as user {permissions.own_name()})', file=sys.stderr)  # noqa: T201
+        return int(upgradecheck.main(conf, process.PROGRAM, Checks(conf), list(arguments)))
+    except process.FAULTS as exc:
+        print(f'{program}: {process.told(exc)} (as user {permissions.own_name()})', file=sys.stderr)  # noqa: T201
         return int(Code.FAILURE)

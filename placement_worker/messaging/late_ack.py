@@ -33,7 +33,7 @@ from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.errors import RequestParked
 from placement_worker.events.listener import Traffic, Unheard
-from placement_worker.liveness import Pulse
+from placement_worker.health.liveness import Pulse
 from placement_worker.messaging.parking import RETRIED, Diversion
 from placement_worker.messaging.replies import Replies, ReplyPending, in_message
 

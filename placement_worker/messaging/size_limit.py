@@ -7,9 +7,9 @@ import kombu.compression
 import kombu.serialization
 from kombu.utils import json
 
-from placement_worker import garbage
 from placement_worker.contract import codec
 from placement_worker.formats import duplicate_keys
+from placement_worker.worker import garbage_collection
 
 ENVELOPE = 4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
 AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
@@ -39,7 +39,7 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
         if len(body) > most:
             raise ValueError(f'Expected a message of at most {most} bytes, got {len(body)}')
         if len(body) > LARGE_BYTES:
-            garbage.release_later()
+            garbage_collection.release_later()
         read = json.loads(body)
         message = read.get('oslo.message') if isinstance(read, dict) else None
         if isinstance(message, str) and len(message) <= codec.UNIQUE_KEYS_BYTES:

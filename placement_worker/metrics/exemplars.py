@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Exemplar, Sample
 
-from placement_worker import liveness
+from placement_worker.health import liveness
 
 Labels = Mapping[str, str]
 

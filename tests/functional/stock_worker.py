@@ -8,7 +8,7 @@ threads.choose()
 
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from placement_worker import daemon  # noqa: E402
+from placement_worker.worker import process  # noqa: E402
 
-daemon._server_class = lambda *_: RPCServer
-sys.exit(daemon.run(sys.argv[1:]))
+process._server_class = lambda *_: RPCServer
+sys.exit(process.run(sys.argv[1:]))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker.liveness import PUBLISH_S
+from placement_worker.health.liveness import PUBLISH_S
 from placement_worker.messaging.late_ack import POLL_S
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import slow

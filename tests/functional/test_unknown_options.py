@@ -10,7 +10,9 @@ CLOUD = {'zones': {'a': True}}
 def warnings(worker):
     """Return the log records of the check for unknown options, without their times."""
     lines = worker.log.read_text().splitlines()
-    return [line.partition('strays ')[2] for line in lines if 'WARNING placement_worker.config.strays' in line]
+    return [
+        line.partition('strays ')[2] for line in lines if 'WARNING placement_worker.config.unknown_options' in line
+    ]
 
 
 @pytest.fixture

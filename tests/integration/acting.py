@@ -7,10 +7,11 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker import config, daemon
+from placement_worker import config
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
+from placement_worker.worker import process
 from tests.integration import seeding
 from tests.integration.cloud import Cloud
 
@@ -54,7 +55,7 @@ def endpoints(
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf([], default_config_files=[str(path)])
-    return Endpoints(daemon.clouds(conf), Registry.installed(), driving=driving, clock=clock)
+    return Endpoints(process.clouds(conf), Registry.installed(), driving=driving, clock=clock)
 
 
 def project_of(openstack: Cloud, user: str = 'demo') -> str:

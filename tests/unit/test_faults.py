@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker import daemon
+from placement_worker.worker import process
 from tests.options import Options
 
 
@@ -13,7 +13,7 @@ def start(tmp_path, capsys):
     def run(text):
         file = tmp_path / 'worker.conf'
         file.write_text(text)
-        status = daemon.run(['--config-file', str(file)], Options())
+        status = process.run(['--config-file', str(file)], Options())
         return status, capsys.readouterr().err
 
     return run

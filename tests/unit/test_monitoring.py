@@ -12,7 +12,7 @@ import yaml
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
-from placement_worker.metrics.counting import Metrics
+from placement_worker.metrics.prometheus import Metrics
 from tests.unit.metrics.test_counting import TOLD
 
 CONF = Path(__file__).parents[2] / 'conf'

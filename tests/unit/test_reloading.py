@@ -6,7 +6,8 @@ import pytest
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, daemon
+from placement_worker import config
+from placement_worker.worker import process
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def conf(file):
 def test_options_that_may_change_are_taken_over_from_a_file_that_is_as_it_should_be(conf, file):
     file.write_text('[worker]\nmax_nodes_per_cluster = 9\n')
 
-    daemon.read_again(conf)
+    process.read_again(conf)
 
     assert conf.worker.max_nodes_per_cluster == 9
 
@@ -53,10 +54,10 @@ def test_a_faulty_file_changes_nothing_and_is_told_of_in_one_line(text, told, co
     else:
         file.write_text(text, errors='surrogateescape')
 
-    daemon.read_again(conf)
+    process.read_again(conf)
 
     assert (conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes, conf.debug) == (7, 2048, False)
-    (record,) = [record for record in caplog.records if record.name == daemon.LOG.name]
+    (record,) = [record for record in caplog.records if record.name == process.LOG.name]
     assert record.getMessage().startswith('The configuration stays as it was: ')
     assert told in record.getMessage()
     assert '\n' not in record.getMessage()
@@ -75,7 +76,7 @@ def test_handlers_of_a_logging_configuration_that_is_read_again_escape(conf, fil
     handlers = logging.root.handlers
 
     try:
-        daemon.read_again(conf)
+        process.read_again(conf)
         logging.getLogger('test_reloading').error('a\nb')
         for handler in logging.getLogger('test_reloading').handlers:
             handler.close()

@@ -8,7 +8,7 @@ import pytest
 from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker.cmd import upgrade
-from placement_worker.config import strays
+from placement_worker.config import unknown_options
 
 REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == "test"']
 
@@ -63,7 +63,7 @@ def test_a_broker_that_is_too_old_is_told(version, code, words):
 
 def unread(tmp_path, text):
     (tmp_path / 'w.conf').write_text(text)
-    return strays.found([str(tmp_path / 'w.conf')])
+    return unknown_options.found([str(tmp_path / 'w.conf')])
 
 
 def test_sections_and_options_that_nobody_reads_are_named_with_what_was_meant(tmp_path):

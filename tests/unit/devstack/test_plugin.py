@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from placement_worker import config, daemon
+from placement_worker import config
+from placement_worker.worker import process
 from tests.devstack.host import UNIT, Host, settings_of
 from tests.options import Options
 
@@ -66,7 +67,7 @@ def test_the_worker_can_start_with_what_is_written(tmp_path, backend):
 
     conf(['--config-file', str(host.conf)], project='placement-worker')
     config.validate_options(conf)
-    daemon.clouds(conf)
+    process.clouds(conf)
 
     assert conf.cloud.backend == backend
 

@@ -20,7 +20,7 @@ from oslo_messaging.rpc import server as rpc_server
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import QueueMismatch
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.liveness import Pulse
+from placement_worker.health.liveness import Pulse
 from placement_worker.messaging import late_ack
 from placement_worker.messaging.late_ack import REMEMBERED, LateAckListener, LateAckServer, ListenConnection, pulse
 from placement_worker.messaging.parking import RETRIED, Diversion

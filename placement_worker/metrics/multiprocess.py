@@ -12,12 +12,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from placement_worker import liveness
 from placement_worker.errors import ConfigurationError
 from placement_worker.events.listener import Observer
+from placement_worker.health import liveness
 from placement_worker.metrics import exemplars
-from placement_worker.metrics.counting import Metrics
 from placement_worker.metrics.exemplars import Exemplars, Key
+from placement_worker.metrics.prometheus import Metrics
 
 PARENT = 'parent'
 WRITE_S = 0.5

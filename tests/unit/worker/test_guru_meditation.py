@@ -3,7 +3,7 @@
 import pytest
 from oslo_config import cfg
 
-from placement_worker import report
+from placement_worker.worker import guru_meditation
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from placement_worker import report
     ],
 )
 def test_user_and_password_of_a_url_are_not_shown(text, shown):
-    assert report.SECRET.sub('***@', text) == shown
+    assert guru_meditation.SECRET.sub('***@', text) == shown
 
 
 def test_the_report_has_threads_version_and_options_and_no_secret():
@@ -26,7 +26,7 @@ def test_the_report_has_threads_version_and_options_and_no_secret():
     ]
     conf.register_opts(options)
     try:
-        text = report.Report(report.Version('placement-worker'), None).run()
+        text = guru_meditation.Report(guru_meditation.Version('placement-worker'), None).run()
     finally:
         conf.reset()
         conf.unregister_opts(options)

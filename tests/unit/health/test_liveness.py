@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from placement_worker import liveness
-from placement_worker.liveness import CELLS, Board, Bounds, Process, Pulse, Systemd, Watch
+from placement_worker.health import liveness
+from placement_worker.health.liveness import CELLS, Board, Bounds, Process, Pulse, Systemd, Watch
 
 BOUNDS = Bounds(poll_age_s=30, request_age_s=900, reconnect_age_s=0, disconnected_s=20)
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)

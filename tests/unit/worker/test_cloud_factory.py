@@ -4,9 +4,10 @@ import pytest
 import yaml
 from oslo_config import cfg
 
-from placement_worker import access, config
+from placement_worker import config
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ConfigurationError
+from placement_worker.worker import cloud_factory
 from tests.unit.cloud.fake_services import FakeServices
 
 TRUST = Credentials('trust-a')
@@ -46,7 +47,7 @@ def configured(tmp_path, services):
         conf = cfg.ConfigOpts()
         config.register(conf)
         conf([], default_config_files=[str(file)])
-        made.append(access.clouds(conf))
+        made.append(cloud_factory.clouds(conf))
         return made[-1]
 
     yield configure

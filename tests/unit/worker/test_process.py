@@ -7,7 +7,8 @@ import types
 import pytest
 from oslo_config import cfg
 
-from placement_worker import config, daemon, errors
+from placement_worker import config, errors
+from placement_worker.worker import process
 from tests.options import Options
 
 CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
@@ -17,7 +18,7 @@ CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr('oslo_log.log.setup', lambda *_: None)  # the log and the signals are the tests'
-    monkeypatch.setattr('placement_worker.report.setup', lambda *_: None)
+    monkeypatch.setattr('placement_worker.worker.guru_meditation.setup', lambda *_: None)
     (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
 
 
@@ -30,7 +31,7 @@ def start(tmp_path, capsys):
         if text is not None:
             (tmp_path / 'w.conf').write_text(text)
             arguments = ['--config-file', 'w.conf']
-        return daemon.run(arguments, Options()), capsys.readouterr().err
+        return process.run(arguments, Options()), capsys.readouterr().err
 
     return started
 
@@ -78,12 +79,12 @@ def test_options_of_a_test_in_a_hostile_home_keep_their_values(start, tmp_path, 
     for text, message in ((None, 'auth_type is not set'), (CLOUD, 'transport_url is not set')):
         assert message in start(text)[1]
         arguments = ['--config-file', 'w.conf'] if text else []
-        assert daemon.run(arguments, cfg.ConfigOpts()) == 2
+        assert process.run(arguments, cfg.ConfigOpts()) == 2
         assert 'hostile' in capsys.readouterr().err
 
 
 def test_a_configuration_that_is_not_there_is_told_with_the_option_that_names_it(capsys):
-    assert daemon.run(['--config-file', 'gone.conf'], Options()) == 2
+    assert process.run(['--config-file', 'gone.conf'], Options()) == 2
     assert capsys.readouterr().err == (
         f'placement-worker: {os.path.abspath("gone.conf")}: there is no such file; see what --config-file names\n'
     )
@@ -103,8 +104,8 @@ def test_while_no_broker_answers_the_log_says_so_and_when_it_is_tried_again(monk
     monkeypatch.setattr('placement_worker.messaging.topology.consumers', lambda *_: 0)
     monkeypatch.setattr('tenacity.nap.time.sleep', lambda _: None)
 
-    with caplog.at_level(logging.WARNING, 'placement_worker.daemon'):
-        daemon._declare(conf)
+    with caplog.at_level(logging.WARNING, 'placement_worker.worker.process'):
+        process._declare(conf)
 
     assert caplog.messages == ['No broker answered: 127.0.0.1:1: refused; trying again in 1 s']
 
@@ -113,7 +114,7 @@ def test_options_that_are_read_again_leave_a_line_in_the_log(caplog):
     conf = Options()
     conf([], default_config_files=[])
 
-    with caplog.at_level(logging.INFO, 'placement_worker.daemon'):
-        daemon.Worker.reload(types.SimpleNamespace(_conf=conf))
+    with caplog.at_level(logging.INFO, 'placement_worker.worker.process'):
+        process.Worker.reload(types.SimpleNamespace(_conf=conf))
 
     assert caplog.messages == ['The options that may change are read again']

@@ -22,25 +22,28 @@ from cotyledon.types import WorkerId
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, errors, garbage, liveness, log_lines, metrics, report
+from placement_worker import config, errors
 from placement_worker.client import connection as transport
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.ports import Clouds
-from placement_worker.config import strays
+from placement_worker.config import unknown_options
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.records import DecisionLog, Forgetful, Recorder
 from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.health import liveness
 from placement_worker.messaging import late_ack, parking, publisher, server, size_limit, topology, tracing
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.messaging.publisher import Publisher
 from placement_worker.messaging.replies import Replies
 from placement_worker.messaging.sender import Sender
+from placement_worker.metrics import setup
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
+from placement_worker.worker import garbage_collection, guru_meditation, log_lines
 
 PROGRAM = 'placement-worker'
 BROKER_WAIT_MAX_S = 10
@@ -65,7 +68,7 @@ class Worker(cotyledon.Service):
         registry: Registry,
         recorder: Recorder,
         board: liveness.Board,
-        sharing: metrics.Sharing,
+        sharing: setup.Sharing,
     ) -> None:
         """Connect after the fork: connections cannot be shared between processes."""
         super().__init__(worker_id)
@@ -248,16 +251,16 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     """
     try:
         _configure(conf, arguments)
-        report.setup(conf, PROGRAM)
+        guru_meditation.setup(conf, PROGRAM)
         tracing.prepare(conf)
         over, recorder = clouds(conf), _recorder(conf)
         publisher.check(conf)
         _declare(conf)
-        sharing = metrics.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
+        sharing = setup.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     except FAULTS as exc:
         where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
         return _complain(told(exc) + where)
-    strays.warn(conf)
+    unknown_options.warn(conf)
     size_limit.guard(lambda: conf.worker.max_request_bytes)
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d process%s',
@@ -277,7 +280,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), recorder, board, sharing))
     oslo_config_glue.setup(manager, _Reloading(conf), reload_method='mutate')
     manager.register_hooks(on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number))
-    garbage.settle()
+    garbage_collection.settle()
     watch.start()
     try:
         manager.run()
@@ -386,9 +389,9 @@ def clouds(conf: cfg.ConfigOpts) -> Clouds:
     :raises ConfigurationError: it is not there, or its options do not fit.
     """
     if conf.cloud.backend == 'openstack':
-        from placement_worker import access  # noqa: PLC0415  # the libraries of OpenStack, if they are needed
+        from placement_worker.worker import cloud_factory  # noqa: PLC0415  # the libraries of OpenStack, if they are needed
 
-        return access.clouds(conf)
+        return cloud_factory.clouds(conf)
     if not conf.cloud.inventory_file:
         raise errors.ConfigurationError('[cloud] backend = inventory needs inventory_file, the description of a cloud')
     try:

@@ -6,7 +6,7 @@ import sys
 import pytest
 from prometheus_client import CollectorRegistry
 
-from placement_worker.metrics.counting import EXEMPLAR_MOST, Metrics
+from placement_worker.metrics.prometheus import EXEMPLAR_MOST, Metrics
 
 
 @pytest.fixture
