@@ -10,7 +10,7 @@ import pytest
 from senlin.common import consts
 from senlin.objects import cluster_policy as bindings
 
-from placement_worker.senlin import requests
+from placement_worker.engines.senlin import requests
 from tests.senlin import engine
 from tests.senlin.specs import affinity, deletion, regions, scaling, zones
 

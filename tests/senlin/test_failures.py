@@ -11,7 +11,7 @@ from oslo_config import cfg
 from senlin.common import consts
 from senlin.objects import cluster as clusters
 
-from placement_worker.senlin import requests
+from placement_worker.engines.senlin import requests
 from tests.broker import Broker
 from tests.senlin import engine
 from tests.senlin.specs import deletion, load_balancing, zones

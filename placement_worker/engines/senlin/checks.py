@@ -11,7 +11,7 @@ from senlin.policies import base
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import Binding, CheckReply, Phase
-from placement_worker.senlin import connection, requests, results
+from placement_worker.engines.senlin import requests, worker_client, write_back
 
 LOG = logging.getLogger(__name__)
 REGIONS, ZONES = 'senlin.policy.region_placement', 'senlin.policy.zone_placement'
@@ -85,9 +85,9 @@ def _run_here(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
     placement = action.data.get(PLACEMENT)
     decide = policy.pre_op if target == 'BEFORE' else policy.post_op
     decide(cluster_id, action)
-    merged = results.merge_placement(placement, action.data.get(PLACEMENT))
+    merged = write_back.merge_placement(placement, action.data.get(PLACEMENT))
     if merged != action.data.get(PLACEMENT):
-        results.write_action(action, {**action.data, PLACEMENT: merged})
+        write_back.write_action(action, {**action.data, PLACEMENT: merged})
     if action.data['status'] != base.CHECK_ERROR:
         return True
     _fail(action, [policy.name], action.data['reason'])
@@ -104,8 +104,8 @@ def _ask(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding
     started = time.monotonic()
     request = requests.check_request(action, cluster_id, target, policies)
     try:
-        reply = connection.ask(PolicyClient.policy_check, request, action.context)
-    except connection.FAILURES as exc:
+        reply = worker_client.ask(PolicyClient.policy_check, request, action.context)
+    except worker_client.FAILURES as exc:
         _fail(action, [policy.name for policy in policies], str(exc))
     else:
         _write(action, cluster_id, reply)
@@ -120,9 +120,9 @@ def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
         LOG.warning('%s %s of cluster %s: %s', action.action, action.id, cluster_id, warning)
     entity = action.entity
     of_cluster = isinstance(entity, cluster_mod.Cluster)
-    results.write_nodes(action.context, reply.nodes, entity.nodes if of_cluster else [entity])
-    results.write_cluster(action.context, cluster_id, reply.cluster, entity if of_cluster else None)
-    results.write_action(action, reply.action.data)
+    write_back.write_nodes(action.context, reply.nodes, entity.nodes if of_cluster else [entity])
+    write_back.write_cluster(action.context, cluster_id, reply.cluster, entity if of_cluster else None)
+    write_back.write_action(action, reply.action.data)
     if reply.action.data['status'] == base.CHECK_ERROR:
         failed = [decision.policy_name for decision in reply.decisions if decision.outcome == 'FAILED']
         _fail(action, failed, reply.action.data['reason'])
@@ -130,4 +130,4 @@ def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
 
 def _fail(action: Any, names: Sequence[str | None], reason: str) -> None:
     """End the check."""
-    action.data.update(status=base.CHECK_ERROR, reason=results.failure(names, reason))
+    action.data.update(status=base.CHECK_ERROR, reason=write_back.failure(names, reason))

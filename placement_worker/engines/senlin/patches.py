@@ -11,8 +11,8 @@ from senlin.policies.lb_policy import LoadBalancingPolicy
 from senlin.policies.region_placement import RegionPlacementPolicy
 from senlin.policies.zone_placement import ZonePlacementPolicy
 
-from placement_worker.senlin import attaching, checking, options
-from placement_worker.senlin.connection import is_configured
+from placement_worker.engines.senlin import bindings, checks, options
+from placement_worker.engines.senlin.worker_client import is_configured
 
 LOG = logging.getLogger(__name__)
 POLICIES = (DeletionPolicy, LoadBalancingPolicy, RegionPlacementPolicy, ZonePlacementPolicy)
@@ -28,7 +28,7 @@ def install() -> None:
             policy.attach = _attaching(policy.attach)
             policy.detach = _detaching(policy.detach)
     if is_configured():
-        LOG.info('placement-worker decides for the policies of %s', ', '.join(sorted(checking.OURS)))
+        LOG.info('placement-worker decides for the policies of %s', ', '.join(sorted(checks.OURS)))
     else:
         LOG.warning('[placement_worker] transport_url is not set in senlin.conf: Senlin decides by itself')
 
@@ -37,7 +37,7 @@ def _checking(of_senlin: Any) -> Any:
     @functools.wraps(of_senlin)
     def policy_check(self: Any, cluster_id: str, target: Any) -> Any:
         if is_configured() and target in ('BEFORE', 'AFTER'):
-            return checking.check(self, cluster_id, target)
+            return checks.check(self, cluster_id, target)
         return of_senlin(self, cluster_id, target)
 
     return policy_check
@@ -47,7 +47,7 @@ def _attaching(of_senlin: Any) -> Any:
     @functools.wraps(of_senlin)
     def attach(self: Any, cluster: Any, enabled: bool = True) -> Any:
         if is_configured():
-            return attaching.attach(self, cluster, enabled=enabled)
+            return bindings.attach(self, cluster, enabled=enabled)
         return of_senlin(self, cluster, enabled)
 
     return attach
@@ -57,7 +57,7 @@ def _detaching(of_senlin: Any) -> Any:
     @functools.wraps(of_senlin)
     def detach(self: Any, cluster: Any) -> Any:
         if is_configured():
-            return attaching.detach(self, cluster)
+            return bindings.detach(self, cluster)
         return of_senlin(self, cluster)
 
     return detach

@@ -9,7 +9,7 @@ from senlin.objects import cluster_policy as bindings
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import Binding, BindingPatch, BindReply, BindRequest
-from placement_worker.senlin import connection, requests, results
+from placement_worker.engines.senlin import requests, worker_client, write_back
 
 LOG = logging.getLogger(__name__)
 Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
@@ -23,7 +23,7 @@ def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
     """
     reply = _bind(PolicyClient.policy_attach, requests.sent_binding(policy, enabled=enabled), cluster)
     if reply.status != 'OK':
-        return False, results.failure([policy.name], reply.reason)
+        return False, write_back.failure([policy.name], reply.reason)
     data, name = reply.policy.data, type(policy).__name__
     return True, {**data, name: {**data[name], 'version': policy.VERSION}} if name in data else data
 
@@ -37,7 +37,7 @@ def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
     sent = requests.sent_binding(policy, data=bound.data if bound else None)
     reply = _bind(PolicyClient.policy_detach, sent, cluster)
     if reply.status != 'OK':
-        return False, results.failure([policy.name], reply.reason)
+        return False, write_back.failure([policy.name], reply.reason)
     return True, reply.reason
 
 
@@ -46,13 +46,13 @@ def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
     context = oslo_context.get_current()
     request = requests.bind_request(context, cluster.id, policy)
     try:
-        reply = connection.ask(method, request, context)
-    except connection.FAILURES as exc:
+        reply = worker_client.ask(method, request, context)
+    except worker_client.FAILURES as exc:
         patch = BindingPatch(policy.id, policy.data)
         reply = BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes={})
     for warning in reply.warnings:
         LOG.warning('Policy %s of cluster %s: %s', policy.name, cluster.id, warning)
-    results.write_nodes(context, reply.nodes, cluster.nodes)
-    results.write_cluster(context, cluster.id, reply.cluster, cluster)
+    write_back.write_nodes(context, reply.nodes, cluster.nodes)
+    write_back.write_cluster(context, cluster.id, reply.cluster, cluster)
     LOG.info('Policy %s of cluster %s: %s: %s', policy.name, cluster.id, reply.status, reply.reason)
     return reply

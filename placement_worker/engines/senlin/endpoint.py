@@ -1,5 +1,5 @@
 """The entry point in `senlin.endpoints`: Senlin imports it when it initialises its environment, in every service."""
 
-from placement_worker.senlin import seam
+from placement_worker.engines.senlin import patches
 
-seam.install()
+patches.install()

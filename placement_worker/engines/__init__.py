@@ -1,0 +1,1 @@
+"""Integrations that run inside a cluster engine."""
