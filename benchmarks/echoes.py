@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from placement_worker.cmd import threads
+from placement_worker.cmd import threading_backend
 
-threads.choose()
+threading_backend.choose()
 
 import kombu  # noqa: E402
 import oslo_messaging  # noqa: E402

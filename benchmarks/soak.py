@@ -17,9 +17,9 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from placement_worker.cmd import threads
+from placement_worker.cmd import threading_backend
 
-threads.choose()
+threading_backend.choose()
 
 from placement_worker.errors import Refused  # noqa: E402
 from tests.broker import Broker  # noqa: E402

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import threads
+from placement_worker.cmd import threading_backend
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 
-threads.choose()
+threading_backend.choose()
 
 Check = Callable[..., Any]
 

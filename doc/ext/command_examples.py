@@ -2,7 +2,7 @@
 
 from sphinx.application import Sphinx
 
-from placement_worker.cmd.command import Command
+from placement_worker.cmd.base import Command
 
 shown_by_help = Command.get_epilog
 

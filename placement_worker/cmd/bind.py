@@ -4,10 +4,10 @@ import argparse
 from abc import abstractmethod
 
 from placement_worker import errors
-from placement_worker.cmd import remedies, rendering
-from placement_worker.cmd.colours import Paint
-from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
-from placement_worker.cmd.reading import request_of
+from placement_worker.cmd import hints, output
+from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
+from placement_worker.cmd.colors import Paint
+from placement_worker.cmd.request_files import request_of
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import BindReply, BindRequest
 from placement_worker.formats import documents
@@ -21,7 +21,7 @@ class Bind(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of these commands."""
         parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
-        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Do it for every request of every file; the exit status tells the worst outcome."""
@@ -32,10 +32,10 @@ class Bind(Command):
                     request = request_of(document, BindRequest)
                     reply = self.bind(caller, request)
                 except errors.Refused as exc:
-                    self.complain(f'{path}, document {number}: {remedies.told(exc)}')
+                    self.complain(f'{path}, document {number}: {hints.told(exc)}')
                     worst = INVALID
                 else:
-                    self.say(rendering.bond(reply, request, args.format, Paint.of(self.app.stdout)))
+                    self.say(output.bond(reply, request, args.format, Paint.of(self.app.stdout)))
                     worst = max(worst, OK if reply.status == 'OK' else SOME_ERROR)
         return worst
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from placement_worker import errors
-from placement_worker.cmd import remedies, rendering
-from placement_worker.cmd.colours import Paint
-from placement_worker.cmd.command import INVALID, OK, SOME_ERROR, Command
-from placement_worker.cmd.reading import request_of
+from placement_worker.cmd import hints, output
+from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
+from placement_worker.cmd.colors import Paint
+from placement_worker.cmd.request_files import request_of
 from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import codec, document_kinds, known_inputs
 from placement_worker.contract.caller import Caller
@@ -37,7 +37,7 @@ class Check(Command):
         """Of this command."""
         parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
         parser.add_argument('--lines', action='store_true', help='JSON lines in, one compact JSON reply a line out')
-        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
         parser.add_argument('--explain', choices=['none', 'summary', 'full'], help="instead of the request's own")
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
@@ -53,9 +53,9 @@ class Check(Command):
                     request = decoded(caller, document, args.explain)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
-                    yield self.complain(f'{path}, document {number}: {remedies.told(exc)}')
+                    yield self.complain(f'{path}, document {number}: {hints.told(exc)}')
                 else:
-                    self.say(rendering.reply(reply, request, args.format, Paint.of(self.app.stdout)))
+                    self.say(output.reply(reply, request, args.format, Paint.of(self.app.stdout)))
                     if args.format == 'table':
                         self.mention_cloud(args, path)
                     yield _status(reply)

@@ -9,7 +9,7 @@ from importlib import metadata
 
 from cliff import app, help  # noqa: A004  # cliff's name for it
 
-from placement_worker.cmd import commands
+from placement_worker.cmd import command_manager
 from placement_worker.formats.escaping import escaped
 from placement_worker.worker import log_lines
 
@@ -31,10 +31,10 @@ class PlacementPolicy(app.App):
         super().__init__(
             description='Decide where the nodes of a cluster go, here or by running workers.',
             version=metadata.version('placement-worker'),
-            command_manager=commands.Commands(NAMESPACE),
+            command_manager=command_manager.Commands(NAMESPACE),
             deferred_help=True,
         )
-        self.command_manager.add_command('help', commands.Help)
+        self.command_manager.add_command('help', command_manager.Help)
 
     def configure_logging(self) -> None:
         """As cliff does; what stevedore cannot load comes back to us as an error, so it need not say it as well."""
@@ -51,7 +51,7 @@ class PlacementPolicy(app.App):
     def print_help_if_requested(self) -> None:
         """As cliff does; its own way imports all commands, and looks through all distributions for theirs."""
         if self.options.deferred_help:
-            commands.print_overview(self)
+            command_manager.print_overview(self)
             raise help.HelpExit
 
     def run_subcommand(self, argv: list[str]) -> int:

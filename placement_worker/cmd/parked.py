@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from placement_worker import errors
-from placement_worker.cmd import rendering, threads
-from placement_worker.cmd.command import OK, LocalCommand
+from placement_worker.cmd import output, threading_backend
+from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.decisions import masking
 from placement_worker.formats.escaping import escaped, escaped_lines
 
@@ -30,7 +30,7 @@ class ParkedCommand(LocalCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Look at the queue, and do it."""
-        threads.choose()
+        threading_backend.choose()
         from placement_worker.cmd import remote  # noqa: PLC0415  # it imports the messaging layer
 
         with remote.parked(parsed_args.transport, parsed_args.config_file, MOST) as (connection, waiting):
@@ -51,15 +51,15 @@ class ParkedList(ParkedCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
 
     def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
         """Show a row a request."""
         rows = [_row(one) for one in waiting]
         if args.format != 'table':
-            self.say(rendering.document(rows, args.format))
+            self.say(output.document(rows, args.format))
         else:
-            self.say(rendering.table(rows) if rows else 'No request is parked.')
+            self.say(output.table(rows) if rows else 'No request is parked.')
         return OK
 
 

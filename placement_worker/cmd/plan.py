@@ -5,11 +5,11 @@ import argparse
 import msgspec
 
 from placement_worker import errors
-from placement_worker.cmd import changes, remedies, rendering
+from placement_worker.cmd import hints, output, plan_changes
+from placement_worker.cmd.base import Command
 from placement_worker.cmd.check import decoded
-from placement_worker.cmd.colours import Paint
-from placement_worker.cmd.command import Command
-from placement_worker.cmd.difference import shown
+from placement_worker.cmd.colors import Paint
+from placement_worker.cmd.plan_diff import shown
 from placement_worker.contract.caller import Caller
 from placement_worker.formats import documents
 
@@ -34,7 +34,7 @@ class Plan(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
         parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
-        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Show the changes of every request; an invalid one does not stop the others."""
@@ -48,14 +48,14 @@ class Plan(Command):
     def _plan(self, caller: Caller, document: object, path: str, number: int, args: argparse.Namespace) -> int:
         try:
             request = msgspec.structs.replace(decoded(caller, document, 'full'), dry_run=True)
-            found = changes.of(request, caller.policy_check(request))
+            found = plan_changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:
-            return self.complain(f'{path}, document {number}: {remedies.told(exc)}')
+            return self.complain(f'{path}, document {number}: {hints.told(exc)}')
         if args.format == 'table':
             self.say('\n'.join(shown(found, Paint.of(self.app.stdout))))
             self.mention_cloud(args, path)
         else:
-            self.say(rendering.document(found, args.format))
+            self.say(output.document(found, args.format))
         if found.status != 'OK':
             return FAILED
         return CHANGED if found.any else UNCHANGED

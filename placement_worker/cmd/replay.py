@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from placement_worker.cmd.colours import Paint
-from placement_worker.cmd.command import INVALID, OK, LocalCommand
+from placement_worker.cmd.base import INVALID, OK, LocalCommand
+from placement_worker.cmd.colors import Paint
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
 from placement_worker.formats.escaping import escaped

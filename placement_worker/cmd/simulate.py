@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from placement_worker.cmd import rendering
-from placement_worker.cmd.colours import Paint
-from placement_worker.cmd.command import OK, LocalCommand
+from placement_worker.cmd import output
+from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.cmd.colors import Paint
 from placement_worker.formats.escaping import escaped
 from placement_worker.policies.registry import Registry
 
@@ -159,9 +159,9 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
     yield paint(f'Step {ours.number}: {ours.what}', 'bold') + (escaped(f' ({ours.note})') if ours.note else '')
     for check in ours.checks:
         style = paint(check.status, 'green' if check.status == 'OK' else 'red')
-        yield f'{rendering.INDENT}{escaped(check.action)}: {style}, {escaped(check.reason)}'
+        yield f'{output.INDENT}{escaped(check.action)}: {style}, {escaped(check.reason)}'
     if not ours.as_expected:
-        yield rendering.INDENT + paint('That is not what the scenario expects.', 'red')
+        yield output.INDENT + paint('That is not what the scenario expects.', 'red')
     others = {one.name: one.nodes for one in other.standings} if other else {}
     rows = [
         {
@@ -174,10 +174,10 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
         }
         for one in ours.standings
     ]
-    yield from (rendering.INDENT + line for line in rendering.table(rows).splitlines())
-    yield rendering.INDENT + _stand(ours)
+    yield from (output.INDENT + line for line in output.table(rows).splitlines())
+    yield output.INDENT + _stand(ours)
     if other:
-        yield f'{rendering.INDENT}greedy: {_stand(other)}'
+        yield f'{output.INDENT}greedy: {_stand(other)}'
     yield ''
 
 

@@ -31,9 +31,9 @@ def main() -> int:
     if arguments[0] in PROBES:
         return _probe(*arguments)
     # Only now: a probe of a container runs often, and needs none of this.
-    from placement_worker.cmd import threads  # noqa: PLC0415
+    from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
-    threads.choose()
+    threading_backend.choose()
     from placement_worker.cmd import upgrade  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(prog=PROGRAM, add_help=False, allow_abbrev=False)

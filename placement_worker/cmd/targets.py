@@ -97,9 +97,9 @@ def by(args: argparse.Namespace) -> Iterator[Caller]:
     if args.cloud:
         raise errors.ConfigurationError('--cloud describes an embedded cloud; running workers have one of their own')
     # Only now: the messaging layer takes longer to import than a check takes.
-    from placement_worker.cmd import threads  # noqa: PLC0415
+    from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
-    threads.choose()
+    threading_backend.choose()
     from placement_worker.cmd import remote  # noqa: PLC0415
 
     client = remote.client(args.transport, args.config_file, args.timeout, args.server)

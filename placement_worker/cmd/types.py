@@ -3,8 +3,8 @@
 import argparse
 
 from placement_worker import errors
-from placement_worker.cmd import remedies, rendering
-from placement_worker.cmd.command import OK, Command
+from placement_worker.cmd import hints, output
+from placement_worker.cmd.base import OK, Command
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
@@ -38,10 +38,10 @@ class Validate(Command):
                 try:
                     spec = caller.policy_validate(_spec(document), args.check_resources)
                 except errors.Refused as exc:
-                    told = remedies.told(exc).replace('`$.spec', '`$')  # the file is the spec
+                    told = hints.told(exc).replace('`$.spec', '`$')  # the file is the spec
                     status = self.complain(f'{path}, document {number}: {told}')
                 else:
-                    self.say(rendering.document(spec, args.format))
+                    self.say(output.document(spec, args.format))
                     if args.check_resources:
                         self.mention_cloud(args, path)
         return status
@@ -57,7 +57,7 @@ class TypeList(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('-f', '--format', choices=rendering.FORMATS, default='table', help='default: table')
+        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Ask for them."""
@@ -73,9 +73,9 @@ class TypeList(Command):
                 }
                 for one in types
             ]
-            self.say(rendering.table(rows))
+            self.say(output.table(rows))
         else:
-            self.say(rendering.document(types, args.format))
+            self.say(output.document(types, args.format))
         return OK
 
 
@@ -94,8 +94,8 @@ class TypeShow(Command):
         try:
             shown = caller.policy_type_get(args.type_name)
         except errors.PolicyTypeNotFound as exc:
-            return self.complain(remedies.told(exc).replace(' - at `$.type_name`', ''))  # it is an argument here
-        self.say(rendering.document(shown, args.format))
+            return self.complain(hints.told(exc).replace(' - at `$.type_name`', ''))  # it is an argument here
+        self.say(output.document(shown, args.format))
         return OK
 
 

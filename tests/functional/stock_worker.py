@@ -2,9 +2,9 @@
 
 import sys
 
-from placement_worker.cmd import threads
+from placement_worker.cmd import threading_backend
 
-threads.choose()
+threading_backend.choose()
 
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 

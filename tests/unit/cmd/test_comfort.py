@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from placement_worker import errors
-from placement_worker.cmd import remedies
+from placement_worker.cmd import hints
 from placement_worker.cmd.cli import PlacementPolicy
 from tests.requests import balancing_policy, bind, deletion_policy, nodes, request, zone_policy
 
@@ -100,7 +100,7 @@ def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback
     status, _, err = program(*arguments, **FILES)
 
     what_to_do = [
-        *(remedy for _, remedy in remedies._REMEDIES),
+        *(remedy for _, remedy in hints._REMEDIES),
         'shows how', 'shows those that are', 'name one, or a shipped scenario: ', 'it is left out',
         'correct it there',
         'a scenario is one document',
@@ -118,19 +118,19 @@ def test_every_error_that_a_command_can_meet_has_a_remedy(kind):
     inside_replies = issubclass(kind, errors.Rejected) and not issubclass(kind, errors.CloudUnavailable)
     roots = (errors.PlacementWorkerError,)
 
-    assert ('; ' in remedies.told(kind('It is wrong.'))) is not (inside_replies or kind in roots)
+    assert ('; ' in hints.told(kind('It is wrong.'))) is not (inside_replies or kind in roots)
 
 
 def test_a_service_that_refuses_is_not_to_be_waited_for():
     refused = 'Compute service refused the request: HTTP 403; check that the roles let it list zones'
 
-    assert remedies.told(errors.ServiceRefused(refused)) == f'{refused}; try again when that is set right'
+    assert hints.told(errors.ServiceRefused(refused)) == f'{refused}; try again when that is set right'
 
 
 def test_an_error_that_names_a_command_has_said_what_to_do():
     text = 'No request 7 is parked; placement-policy parked list shows those that are'
 
-    assert remedies.told(errors.InvalidRequest(text)) == text
+    assert hints.told(errors.InvalidRequest(text)) == text
 
 
 def test_who_reads_no_further_gets_no_complaint(tmp_path):

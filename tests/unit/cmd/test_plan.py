@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import changes
-from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange
+from placement_worker.cmd import plan_changes
 from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.cmd.colours import Paint
-from placement_worker.cmd.difference import shown
+from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.plan import Plan
+from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange
+from placement_worker.cmd.plan_diff import shown
 from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
@@ -227,7 +227,7 @@ def test_pools_are_read_from_the_decisions_of_load_balancing_policies():
              'outcome': 'APPLIED', 'reason': 'r', 'elapsed_ms': 1.0, 'details': POOL},
         ],
     }  # fmt: skip
-    found = changes.of(codec.decode(IDLE, CheckRequest), codec.decode(reply, CheckReply))
+    found = plan_changes.of(codec.decode(IDLE, CheckRequest), codec.decode(reply, CheckReply))
 
     assert found.pools == [PoolChange('p', POOL)]
     assert found.any
@@ -242,7 +242,7 @@ def test_what_the_load_balancing_policy_would_do_is_shown_and_octavia_is_only_re
         'CLUSTER_SCALE_OUT', [policy], [*members, connected(3), connected(4)], target='AFTER', data=data, dry_run=True
     )
 
-    lines = shown(changes.of(codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)))
+    lines = shown(plan_changes.of(codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)))
 
     assert lines == [
         'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes',

@@ -12,7 +12,7 @@ from oslo_log import formatters, log
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd.colours import Paint
+from placement_worker.cmd.colors import Paint
 from placement_worker.formats.escaping import escaped, escaped_lines
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.worker import log_lines

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from placement_worker.cmd import rendering
-from placement_worker.cmd.changes import Changes, PlaceChange, PoolChange, Victim
-from placement_worker.cmd.colours import PLAIN, Paint, Style
+from placement_worker.cmd import output
+from placement_worker.cmd.colors import PLAIN, Paint, Style
+from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.formats import plurals
 from placement_worker.formats.escaping import escaped
 
@@ -18,7 +18,7 @@ def shown(changes: Changes, paint: Paint = PLAIN) -> list[str]:
 
 
 def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
-    yield from rendering.warnings(changes.warnings, paint)
+    yield from output.warnings(changes.warnings, paint)
     title = f'{changes.action} of cluster {changes.cluster}, {changes.target}'
     if changes.status != 'OK':
         yield paint(f'{title}: {changes.status}', 'bold')

@@ -13,7 +13,7 @@ from typing import ClassVar, NoReturn
 from cliff import command
 
 from placement_worker import errors
-from placement_worker.cmd import remedies, targets
+from placement_worker.cmd import hints, targets
 from placement_worker.contract.caller import Caller
 from placement_worker.formats import documents
 from placement_worker.formats.escaping import escaped
@@ -55,7 +55,7 @@ class LocalCommand(command.Command):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the rest is written at exit
             raise
         except (errors.PlacementWorkerError, documents.Malformed, OSError) as exc:
-            return self.complain(remedies.told(exc))
+            return self.complain(hints.told(exc))
 
     @abstractmethod
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from importlib import metadata
 
-from placement_worker.cmd import cli, commands
+from placement_worker.cmd import cli, command_manager
 
 
 def test_the_overview_imports_no_command():
@@ -16,7 +16,7 @@ def test_the_overview_imports_no_command():
     )
 
     imported = {line.rpartition('|')[2].strip() for line in told.stderr.splitlines()}
-    assert 'placement_worker.cmd.commands' in imported
+    assert 'placement_worker.cmd.command_manager' in imported
     assert not imported & {'msgspec', 'yaml', 'placement_worker.cmd.check', 'placement_worker.handlers.endpoints'}
 
 
@@ -24,7 +24,7 @@ def test_the_overview_has_each_command_with_the_first_line_of_its_docstring(caps
     program = cli.PlacementPolicy()
     program.stdout = sys.stdout
 
-    commands.print_overview(program)
+    command_manager.print_overview(program)
 
     shown = capsys.readouterr().out.splitlines()
     for found in metadata.entry_points(group=cli.NAMESPACE):

@@ -7,7 +7,7 @@ import msgspec
 import prettytable
 import yaml
 
-from placement_worker.cmd.colours import PLAIN, Paint, Style
+from placement_worker.cmd.colors import PLAIN, Paint, Style
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
 from placement_worker.formats import plurals
 from placement_worker.formats.escaping import escaped, escaped_lines
