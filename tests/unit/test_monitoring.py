@@ -13,7 +13,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
 from placement_worker.metrics.prometheus import Metrics
-from tests.unit.metrics.test_counting import TOLD
+from tests.unit.metrics.test_prometheus import TOLD
 
 CONF = Path(__file__).parents[2] / 'conf'
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'monitoring.rst'

@@ -8,8 +8,8 @@ PROCESSES = 24
 FIRST_AT_ONCE = """
 import sys, threading
 sys.setswitchinterval(1e-6)
-from placement_worker import codec
-from placement_worker.model import CheckRequest
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckRequest
 from tests.requests import node, request, zone_policy
 
 asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], [node(1, 'a')])

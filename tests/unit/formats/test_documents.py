@@ -67,7 +67,7 @@ DEEP = {
 @pytest.mark.parametrize('text', DEEP.values(), ids=DEEP.keys())
 def test_what_is_nested_too_deeply_is_told_with_the_files_name_and_ends_no_process(tmp_path, text):
     (tmp_path / 'f').write_text(text)
-    read = 'from placement_worker import documents as d\ntry: d.read("f")\nexcept d.Malformed as e: print(e)'
+    read = 'from placement_worker.formats import documents as d\ntry: d.read("f")\nexcept d.Malformed as e: print(e)'
 
     done = subprocess.run([sys.executable, '-c', read], cwd=tmp_path, capture_output=True, text=True, check=False)
 

@@ -131,7 +131,7 @@ def test_a_request_id_of_the_greatest_length_that_fits_is_kept(metrics, registry
 
 def test_whoever_wants_no_metrics_does_not_load_their_library():
     code = (
-        'import sys\nfrom placement_worker import daemon, metrics\nmetrics.share(None, "", None).begin(0)\n'
+        'import sys\nfrom placement_worker.metrics import setup\nfrom placement_worker.worker import process\nsetup.share(None, "", None).begin(0)\n'
         'assert "prometheus_client" not in sys.modules'
     )
 

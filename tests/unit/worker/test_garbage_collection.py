@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-SETTLED = 'import gc; from placement_worker import garbage; garbage.settle(); '
+SETTLED = 'import gc; from placement_worker.worker import garbage_collection; garbage_collection.settle(); '
 
 
 def in_a_process(program):

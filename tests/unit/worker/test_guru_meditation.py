@@ -33,7 +33,7 @@ def test_the_report_has_threads_version_and_options_and_no_secret():
 
     for words in (
         'placement-worker',
-        'test_report.py',
+        'test_guru_meditation.py',
         'report_test_url = rabbit://***@host/',
         'report_test_password',
     ):
