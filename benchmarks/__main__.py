@@ -12,24 +12,41 @@ from pathlib import Path
 from benchmarks import results
 from benchmarks.pairing import FULL, QUICK
 
-PARTS = ('planning', 'victims', 'checking', 'messaging', 'slow_octavia', 'memory', 'idle', 'startup')
+PARTS = (
+    'planning',
+    'victims',
+    'checking',
+    'messaging',
+    'slow_octavia',
+    'memory',
+    'idle',
+    'startup',
+)
 
 
 def main() -> int:
     """Run the parts that are asked for; 1 if a bar is missed."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks', description=__doc__)
-    parser.add_argument('parts', nargs='*', metavar='PART', help=f'of {", ".join(PARTS)}; default: all')
+    parser.add_argument(
+        'parts', nargs='*', metavar='PART', help=f'of {", ".join(PARTS)}; default: all'
+    )
     parser.add_argument('--json', type=Path, metavar='FILE', help='write all results there, too')
-    parser.add_argument('--quick', action='store_true', help='fewer rounds and sizes: to see that it runs')
+    parser.add_argument(
+        '--quick', action='store_true', help='fewer rounds and sizes: to see that it runs'
+    )
     args = parser.parse_args()
     unknown = sorted(set(args.parts) - set(PARTS))
     if unknown:
         parser.error(f'there is no part {", ".join(unknown)}; there are: {", ".join(PARTS)}')
-    logging.getLogger('oslo_messaging').setLevel(logging.CRITICAL)  # warns of many callers, and of brokers that end
+    logging.getLogger('oslo_messaging').setLevel(
+        logging.CRITICAL
+    )  # warns of many callers, and of brokers that end
     found: dict[str, results.Result] = {}
     for part in args.parts or PARTS:
         print(f'{part}: load average {os.getloadavg()[0]:.1f}', file=sys.stderr)
-        found[part] = importlib.import_module(f'benchmarks.{part}').run(QUICK if args.quick else FULL)
+        found[part] = importlib.import_module(f'benchmarks.{part}').run(
+            QUICK if args.quick else FULL
+        )
         for table in found[part].tables:
             print(results.text(table), flush=True)
     bars = [bar for result in found.values() for bar in result.bars]

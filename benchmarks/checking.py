@@ -25,14 +25,19 @@ SLICE_NODES = 10_000  # a slice holds as many checks as have so many nodes toget
 def run(effort: Effort) -> Result:
     """Measure; the sizes are compared in turns, so that what disturbs one disturbs the others."""
     garbage_collection.settle()
-    endpoints = Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=time.thread_time)
+    endpoints = Endpoints(
+        Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=time.thread_time
+    )
     contenders = {nodes: _check(endpoints, encoded(shrinking(nodes)), nodes) for nodes in NODES}
     found = interleaved(contenders, effort.rounds)
     whole = {nodes: Spread.of([one['whole'] for one in found[nodes]]) for nodes in NODES}
     rows = [_row(nodes, whole[nodes], found[nodes]) for nodes in NODES]
     small, large = sorted(BARS_MS)
     times = whole[large].mid / whole[small].mid
-    bars = [Bar(f'{nodes} nodes in process', whole[nodes].mid, limit, 'ms') for nodes, limit in BARS_MS.items()]
+    bars = [
+        Bar(f'{nodes} nodes in process', whole[nodes].mid, limit, 'ms')
+        for nodes, limit in BARS_MS.items()
+    ]
     bars.append(Bar(f'{large} nodes, of the time for {small}', times, BAR_TIMES, 'times'))
     note = (
         'CPU time of a CLUSTER_SCALE_IN by a tenth under region placement, zone placement and deletion '
@@ -74,6 +79,15 @@ def _ms(run: Any, count: int) -> float:
 
 
 def _row(nodes: int, whole: Spread, runs: list[dict[str, float]]) -> dict[str, Any]:
-    shares = {f'{stage} %': Spread.of([one[stage] / one['whole'] * 100 for one in runs]).mid for stage in STAGES}
+    shares = {
+        f'{stage} %': Spread.of([one[stage] / one['whole'] * 100 for one in runs]).mid
+        for stage in STAGES
+    }
     rest = 100 - sum(shares.values())
-    return {'nodes': nodes, 'ms': str(whole), 'us a node': whole.mid * 1000 / nodes, **shares, 'rest %': rest}
+    return {
+        'nodes': nodes,
+        'ms': str(whole),
+        'us a node': whole.mid * 1000 / nodes,
+        **shares,
+        'rest %': rest,
+    }

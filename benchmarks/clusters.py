@@ -1,4 +1,6 @@
-"""The requests that are measured: a cluster that shrinks under region placement, zone placement and deletion."""
+"""The requests that are measured: a cluster that shrinks under region placement, zone placement and
+deletion.
+"""
 
 import datetime
 from typing import Any
@@ -17,7 +19,9 @@ SICK_EVERY = 97  # one node in so many is in ERROR
 
 
 def member(number: int) -> dict[str, Any]:
-    """A node as an engine serialises it, some 370 bytes of JSON; ages are spread, places take turns."""
+    """A node as an engine serialises it, some 370 bytes of JSON; ages are spread, places take
+    turns.
+    """
     created = FIRST_DAY + datetime.timedelta(minutes=number * 7919 % 500_000)
     return {
         'id': f'{number:08x}-7c1e-4d5a-9b0f-3e2d1c4b5a69',

@@ -1,9 +1,11 @@
-"""Servers that give a request back as it came, and their clients: what the messaging layer alone costs.
+"""Servers that give a request back as it came, and their clients: what the messaging layer alone
+costs.
 
     python -m benchmarks.echoes stock|json|kombu URL TOPIC...
 
-`stock` is oslo.messaging's own RPC server, `json` the same with the serializer that OpenStack services use, `kombu`
-the library beneath. All have the queue options and the prefetch of a worker, and confirm what they publish.
+`stock` is oslo.messaging's own RPC server, `json` the same with the serializer that OpenStack
+services use, `kombu` the library beneath. All have the queue options and the prefetch of a worker,
+and confirm what they publish.
 """
 
 import collections
@@ -48,10 +50,14 @@ def serve(kind: str, url: str, *topics: str) -> None:
     if kind == 'kombu':
         _serve_kombu(url, *topics)
         return
-    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS))
+    connection = transport.connect(
+        cfg.CONF, transport.address(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS)
+    )
     for topic in topics:
         target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=f'echo-{os.getpid()}')
-        server = oslo_messaging.get_rpc_server(connection, target, [Echo()], serializer=SERIALIZERS[kind]())
+        server = oslo_messaging.get_rpc_server(
+            connection, target, [Echo()], serializer=SERIALIZERS[kind]()
+        )
         server.start(override_pool_size=THREADS)
     print(READY, flush=True)
     server.wait()
@@ -63,12 +69,16 @@ def client(kind: str, url: str, topic: str) -> Call:
         return _kombu_client(url, topic)
     connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, url))
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic)
-    stock = oslo_messaging.get_rpc_client(connection, target, timeout=TIMEOUT_S, serializer=SERIALIZERS[kind]())
+    stock = oslo_messaging.get_rpc_client(
+        connection, target, timeout=TIMEOUT_S, serializer=SERIALIZERS[kind]()
+    )
     return lambda request: stock.call({}, 'echo', request=request)
 
 
 def _connect(url: str) -> kombu.Connection:
-    return kombu.Connection(url.replace('rabbit://', 'amqp://'), transport_options={'confirm_publish': True})
+    return kombu.Connection(
+        url.replace('rabbit://', 'amqp://'), transport_options={'confirm_publish': True}
+    )
 
 
 def _queue(name: str) -> kombu.Queue:
@@ -79,16 +89,24 @@ def _serve_kombu(url: str, topic: str) -> None:
     with _connect(url) as connection:
         producer = connection.Producer()
 
-        # Answered when the callback is over: a producer that waits for one confirm cannot tell it from another.
+        # Answered when the callback is over: a producer that waits for one confirm cannot tell it
+        # from another.
         arrived: collections.deque[Any] = collections.deque()
-        consumer = connection.Consumer(_queue(topic), on_message=arrived.append, prefetch_count=THREADS)
+        consumer = connection.Consumer(
+            _queue(topic), on_message=arrived.append, prefetch_count=THREADS
+        )
         with consumer:
             print(READY, flush=True)
             while True:
                 while arrived:
                     message = arrived.popleft()
-                    to, number = message.properties['reply_to'], message.properties['correlation_id']
-                    producer.publish(message.payload, routing_key=to, correlation_id=number, serializer='json')
+                    to, number = (
+                        message.properties['reply_to'],
+                        message.properties['correlation_id'],
+                    )
+                    producer.publish(
+                        message.payload, routing_key=to, correlation_id=number, serializer='json'
+                    )
                     message.ack()
                 connection.drain_events()
 
@@ -103,13 +121,17 @@ def _kombu_client(url: str, topic: str) -> Call:
         mine.name = f'{topic}-reply-{next(numbers)}'
         mine.producer = mine.connection.Producer()
         mine.replies = []
-        mine.consumer = mine.connection.Consumer(_queue(mine.name), on_message=mine.replies.append, no_ack=True)
+        mine.consumer = mine.connection.Consumer(
+            _queue(mine.name), on_message=mine.replies.append, no_ack=True
+        )
         mine.consumer.consume()
 
     def call(request: Any) -> Any:
         if not hasattr(mine, 'connection'):
             connect()
-        mine.producer.publish(request, routing_key=topic, reply_to=mine.name, correlation_id='1', serializer='json')
+        mine.producer.publish(
+            request, routing_key=topic, reply_to=mine.name, correlation_id='1', serializer='json'
+        )
         while not mine.replies:
             mine.connection.drain_events(timeout=TIMEOUT_S)
         return mine.replies.pop().payload

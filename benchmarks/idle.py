@@ -1,4 +1,6 @@
-"""CPU time of idle servers: a worker with two processes beside as many stock servers of oslo.messaging."""
+"""CPU time of idle servers: a worker with two processes beside as many stock servers of
+oslo.messaging.
+"""
 
 import contextlib
 import time
@@ -30,8 +32,13 @@ def run(effort: Effort) -> Result:
         time.sleep(SETTLE_S)
         began = {what: scheduled_s(pids) for what, pids in servers_of.items()}
         time.sleep(idle_s)
-        used = {what: (scheduled_s(pids) - began[what]) / len(pids) for what, pids in servers_of.items()}
+        used = {
+            what: (scheduled_s(pids) - began[what]) / len(pids) for what, pids in servers_of.items()
+        }
     rows: list[Row] = [{'what': what, 'CPU ms per s': 1000 * used[what] / idle_s} for what in used]
     ratio = used['worker process'] / used['stock server']
     note = f'CPU time per process over {idle_s:g} s without a request; each serves three topics.'
-    return Result([Table('Idle servers', rows, note)], [Bar('idle worker process / idle stock server', ratio, 1.0)])
+    return Result(
+        [Table('Idle servers', rows, note)],
+        [Bar('idle worker process / idle stock server', ratio, 1.0)],
+    )

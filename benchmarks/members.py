@@ -1,10 +1,11 @@
-"""Adding members to a pool of real Octavia: all in one update, and one at a time with a wait for each.
+"""Adding members to a pool of real Octavia: all in one update, and one at a time with a wait for
+each.
 
     python -m benchmarks.members [--sizes 1 10 50] [--rounds 3] [--json FILE]
 
-Starts the services of tests/integration (see CONTRIBUTING.rst). Both ways alternate on the same Octavia, each on a
-pool of its own. One at a time is how Senlin does it, but for its sleep of 10 s before it looks again: here both look
-as often.
+Starts the services of tests/integration (see CONTRIBUTING.rst). Both ways alternate on the same
+Octavia, each on a pool of its own. One at a time is how Senlin does it, but for its sleep of 10 s
+before it looks again: here both look as often.
 """
 
 import argparse
@@ -25,9 +26,13 @@ WAYS = {'together': True, 'one at a time': False}
 
 
 def measure(openstack: Cloud, folder: Path, size: int, *, together: bool) -> tuple[float, int]:
-    """Seconds and updates of the load balancer that it takes to add so many members to a new pool."""
+    """Seconds and updates of the load balancer that it takes to add so many members to a new
+    pool.
+    """
     driving = Driving(batch_members=together, poll_initial_s=0.1, poll_max_s=0.5)
-    cluster = Cluster(openstack, acting.endpoints(openstack, folder, lambda: driving), f'bench-{uuid.uuid4()}', 1)
+    cluster = Cluster(
+        openstack, acting.endpoints(openstack, folder, lambda: driving), f'bench-{uuid.uuid4()}', 1
+    )
     cluster.policy = lb_policy(lb_status_timeout=3600)
     attached = cluster.attach()
     if attached['status'] != 'OK':
@@ -52,7 +57,10 @@ def run(sizes: list[int], rounds: int) -> list[dict[str, Any]]:
             measure(openstack, Path(folder), 1, together=True)  # sessions, endpoints
             for size in sizes:
                 pairs = [
-                    {way: measure(openstack, Path(folder), size, together=flag) for way, flag in WAYS.items()}
+                    {
+                        way: measure(openstack, Path(folder), size, together=flag)
+                        for way, flag in WAYS.items()
+                    }
                     for _ in range(rounds)
                 ]
                 ratios = [pair['one at a time'][0] / pair['together'][0] for pair in pairs]

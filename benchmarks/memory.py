@@ -1,4 +1,6 @@
-"""How much memory a worker process has: at rest, after many checks, during and after a very large one."""
+"""How much memory a worker process has: at rest, after many checks, during and after a very large
+one.
+"""
 
 import contextlib
 import time
@@ -51,7 +53,9 @@ def _look(rows: list[Row], when: str, pid: int) -> float:
     time.sleep(SETTLE_S)
     resident = resident_mib(pid) / MIB_PER_MB
     own, peak = own_mib(pid) / MIB_PER_MB, peak_mib(pid) / MIB_PER_MB
-    rows.append({'when': when, 'resident': resident, 'own': own, 'peak': peak, 'threads': _threads(pid)})
+    rows.append(
+        {'when': when, 'resident': resident, 'own': own, 'peak': peak, 'threads': _threads(pid)}
+    )
     forget_peak(pid)
     return resident
 

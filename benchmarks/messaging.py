@@ -1,4 +1,6 @@
-"""Checks over RabbitMQ beside echoes of the same request: what a decision costs on top of the messaging layer."""
+"""Checks over RabbitMQ beside echoes of the same request: what a decision costs on top of the
+messaging layer.
+"""
 
 import contextlib
 import itertools
@@ -84,7 +86,9 @@ def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
         found = {}
         for name, settings in (('check', servers.QUIET), (NOTIFIED, servers.NOTIFIES)):
             worker = stack.enter_context(servers.worker(url, processes, settings))
-            client = stack.enter_context(contextlib.closing(worker.client(timeout_s=echoes.TIMEOUT_S)))
+            client = stack.enter_context(
+                contextlib.closing(worker.client(timeout_s=echoes.TIMEOUT_S))
+            )
             found[name] = Contender(client.policy_check, worker.children())
         for kind in echoes.KINDS:
             topic = f'echo-{kind}-{processes}-{next(_numbers)}'
@@ -102,7 +106,9 @@ def _by_callers(
         print(f'  {nodes} nodes, {callers} callers', file=sys.stderr)
         few = nodes == NODES[-1] and callers > 1  # a round takes a minute
         rounds = min(effort.rounds, FEW_ROUNDS) if few else effort.rounds
-        found[callers] = _compare(contenders, shrinking(nodes), callers, broker, rounds, effort.seconds)
+        found[callers] = _compare(
+            contenders, shrinking(nodes), callers, broker, rounds, effort.seconds
+        )
     return found
 
 
@@ -119,8 +125,12 @@ def _compare(
         runs = {}
         for name, one in contenders.items():
             pool = stack.enter_context(ThreadPoolExecutor(callers))
-            _everybody(pool, callers, lambda one=one: one.call(asked))  # connect, before the clock runs
-            runs[name] = lambda one=one, pool=pool: _sample(one, asked, pool, callers, broker, seconds)
+            _everybody(
+                pool, callers, lambda one=one: one.call(asked)
+            )  # connect, before the clock runs
+            runs[name] = lambda one=one, pool=pool: _sample(
+                one, asked, pool, callers, broker, seconds
+            )
         return interleaved(runs, rounds)
 
 
@@ -136,7 +146,12 @@ def _everybody(pool: ThreadPoolExecutor, callers: int, call: Callable[[], Any]) 
 
 
 def _sample(
-    one: Contender, asked: Any, pool: ThreadPoolExecutor, callers: int, broker: Sequence[int], seconds: float
+    one: Contender,
+    asked: Any,
+    pool: ThreadPoolExecutor,
+    callers: int,
+    broker: Sequence[int],
+    seconds: float,
 ) -> Sample:
     before = cpu_s(one.pids), cpu_s(broker), time.process_time()
     began = time.perf_counter()

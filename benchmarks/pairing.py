@@ -1,4 +1,6 @@
-"""Compare things on a machine that does other things as well: in turns, within one run, by medians of ratios."""
+"""Compare things on a machine that does other things as well: in turns, within one run, by medians
+of ratios.
+"""
 
 import statistics
 import time
@@ -11,7 +13,9 @@ T = TypeVar('T')
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: rounds of all contenders, and how many seconds each of them has in a round."""
+    """How much is measured: rounds of all contenders, and how many seconds each of them has in a
+    round.
+    """
 
     rounds: int
     seconds: float
@@ -31,7 +35,11 @@ class Spread:
 
     @classmethod
     def of(cls, figures: Sequence[float]) -> 'Spread':
-        low, mid, high = statistics.quantiles(figures, n=4, method='inclusive') if len(figures) > 1 else figures * 3
+        low, mid, high = (
+            statistics.quantiles(figures, n=4, method='inclusive')
+            if len(figures) > 1
+            else figures * 3
+        )
         return cls(low, mid, high)
 
     def __str__(self) -> str:
@@ -69,7 +77,9 @@ def timed(run: Callable[[], object], at_least_s: float = 0.0) -> Took:
     while not count or time.perf_counter() - wall < at_least_s:
         run()
         count += 1
-    return Took((time.perf_counter() - wall) * 1000 / count, (time.thread_time() - cpu) * 1000 / count)
+    return Took(
+        (time.perf_counter() - wall) * 1000 / count, (time.thread_time() - cpu) * 1000 / count
+    )
 
 
 def cpu_ms(runs: Sequence[Took]) -> Spread:

@@ -22,7 +22,9 @@ def run(effort: Effort) -> Result:
         if count == BAR_PLACES:
             for what, figures in (('created', grown), ('deleted', shrunk)):
                 figure = figures[NODES[-1]].mid
-                result.bars.append(Bar(f'a million nodes over {count} places, {what}', figure, BAR_MS, 'ms'))
+                result.bars.append(
+                    Bar(f'a million nodes over {count} places, {what}', figure, BAR_MS, 'ms')
+                )
     result.tables.append(Table('Plans', rows, 'CPU time; half of the nodes are deleted.'))
     return result
 
@@ -47,7 +49,9 @@ def _measured(count: int, effort: Effort) -> tuple[Figures, Figures]:
         held = {row.name: row.final for row in grow(places, {}, nodes).rows}
         runs['grow', nodes] = lambda nodes=nodes: grow(places, {}, nodes)
         groups = _in_groups(held)
-        runs['shrink', nodes] = lambda nodes=nodes, groups=groups: shrink(places, groups, nodes // 2)
+        runs['shrink', nodes] = lambda nodes=nodes, groups=groups: shrink(
+            places, groups, nodes // 2
+        )
     contenders = {name: lambda run=run: timed(run, SLICE_S) for name, run in runs.items()}
     found = interleaved(contenders, effort.rounds)
     grown = {nodes: cpu_ms(found['grow', nodes]) for nodes in NODES}

@@ -32,7 +32,9 @@ def peak_mib(pid: int) -> float:
 def own_mib(pid: int) -> float:
     """As `resident_mib`, of what is shared only this process's part."""
     rollup = Path(f'/proc/{pid}/smaps_rollup').read_text()
-    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith('Pss:')) / MIB
+    return (
+        next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith('Pss:')) / MIB
+    )
 
 
 def forget_peak(pid: int) -> None:
@@ -47,4 +49,7 @@ def _ticks(pid: int) -> int:
 
 def _status(pid: int, key: str) -> float:
     status = Path(f'/proc/{pid}/status').read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(f'{key}:')) / MIB
+    return (
+        next(int(line.split()[1]) for line in status.splitlines() if line.startswith(f'{key}:'))
+        / MIB
+    )

@@ -1,4 +1,6 @@
-"""What a benchmark gives: tables for people, the same rows as JSON, and bars that were met or not."""
+"""What a benchmark gives: tables for people, the same rows as JSON, and bars that were met or
+not.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -44,7 +46,10 @@ def text(table: Table) -> str:
     cells = [columns, *([shown(row.get(column)) for column in columns] for row in table.rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
     rule = '  '.join('=' * width for width in widths)
-    lines = ['  '.join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+    lines = [
+        '  '.join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in cells
+    ]
     parts = [table.title, '-' * len(table.title), *([table.note, ''] if table.note else [''])]
     return '\n'.join([*parts, rule, lines[0], rule, *lines[1:], rule, ''])
 

@@ -41,7 +41,9 @@ def bus() -> Iterator[Bus]:
 
 
 @contextlib.contextmanager
-def worker(url: str, processes: int = 1, settings: str = QUIET, cloud: object = CLOUD) -> Iterator[Worker]:
+def worker(
+    url: str, processes: int = 1, settings: str = QUIET, cloud: object = CLOUD
+) -> Iterator[Worker]:
     """A worker that answers; it ends with the block."""
     with tempfile.TemporaryDirectory() as folder:
         started = Worker(Path(folder), url, cloud, settings, workers=processes)
@@ -56,7 +58,9 @@ def worker(url: str, processes: int = 1, settings: str = QUIET, cloud: object = 
 def echo(kind: str, url: str, topics: Sequence[str], processes: int) -> Iterator[list[int]]:
     """Start processes that serve an echo on each topic, and yield their ids."""
     command = [sys.executable, '-m', 'benchmarks.echoes', kind, url, *topics]
-    served = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    served = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)
+    ]
     try:
         for one in served:
             if one.stdout is None or one.stdout.readline().strip() != echoes.READY:

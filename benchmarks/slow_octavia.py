@@ -33,7 +33,9 @@ def run(effort: Effort) -> Result:
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(servers.bus()).url
         worker = stack.enter_context(servers.worker(url, cloud=CLOUD_WITH_OCTAVIA))
-        client = stack.enter_context(contextlib.closing(worker.client(slow_topic=f'{worker.topic}-slow')))
+        client = stack.enter_context(
+            contextlib.closing(worker.client(slow_topic=f'{worker.topic}-slow'))
+        )
         for nodes in NODES:
             asked = shrinking(nodes)
 
@@ -69,7 +71,9 @@ def _attaching(client: PolicyClient) -> Iterator[None]:
         while not enough.is_set():
             bind = _bind(next(_numbers))
             attached = client.policy_attach(bind)
-            client.policy_detach({**bind, 'policy': {**bind['policy'], 'data': attached.policy.data}})
+            client.policy_detach(
+                {**bind, 'policy': {**bind['policy'], 'data': attached.policy.data}}
+            )
 
     threads = [threading.Thread(target=attach_and_detach) for _ in range(WAITING)]
     for thread in threads:
@@ -86,7 +90,11 @@ def _attaching(client: PolicyClient) -> Iterator[None]:
 
 def _bind(number: int) -> dict[str, Any]:
     place = {'subnet': 'private-subnet'}
-    spec = {'type': 'senlin.policy.loadbalance', 'version': '1.3', 'properties': {'pool': place, 'vip': place}}
+    spec = {
+        'type': 'senlin.policy.loadbalance',
+        'version': '1.3',
+        'properties': {'pool': place, 'vip': place},
+    }
     profile = {'type': 'os.nova.server-1.0'}
     cluster = {'id': f'cluster-{number}', 'project': 'p1', 'profile': profile, 'nodes': []}
     return {'cluster': cluster, 'policy': {'id': f'policy-{number}', 'spec': spec}}
@@ -95,7 +103,10 @@ def _bind(number: int) -> dict[str, Any]:
 def _row(found: dict[str, list[list[float]]], name: str) -> dict[str, Any]:
     latencies = sorted(took for some in found[name] for took in some)
     p50 = {which: [statistics.median(some) for some in rounds] for which, rounds in found.items()}
-    p99 = {which: [sorted(some)[len(some) * 99 // 100] for some in rounds] for which, rounds in found.items()}
+    p99 = {
+        which: [sorted(some)[len(some) * 99 // 100] for some in rounds]
+        for which, rounds in found.items()
+    }
     return {
         'calls': len(latencies),
         'p50 ms': Spread.of(p50[name]).mid * 1000,

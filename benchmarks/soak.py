@@ -2,9 +2,9 @@
 
     python -m benchmarks.soak [--minutes 10]
 
-Starts a private RabbitMQ and a worker of two processes, keeps it busy from sixteen threads with checks of 3, 200 and
-2,000 nodes, with refused requests and with casts, and prints resident memory and open files of each process as time
-goes by.
+Starts a private RabbitMQ and a worker of two processes, keeps it busy from sixteen threads with
+checks of 3, 200 and 2,000 nodes, with refused requests and with casts, and prints resident memory
+and open files of each process as time goes by.
 """
 
 import argparse
@@ -33,7 +33,10 @@ REGIONS = {name: {'zones': {'a': True, 'b': True}} for name in ('R1', 'R2')}
 
 def check(nodes: int) -> dict:
     """A shrinking cluster of so many nodes, with all three policies."""
-    members = [{**node(1 + n % 28, 'ab'[n % 2], f'R{1 + n % 2}'), 'id': f'n{n}', 'index': n} for n in range(nodes)]
+    members = [
+        {**node(1 + n % 28, 'ab'[n % 2], f'R{1 + n % 2}'), 'id': f'n{n}', 'index': n}
+        for n in range(nodes)
+    ]
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy('RANDOM')]
     return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': max(1, nodes // 10)})
 
@@ -50,7 +53,9 @@ def load(worker: Worker, enough: threading.Event, done: collections.Counter) -> 
                 client.cast_check(asked)
             elif kind < 0.1:
                 try:
-                    client.policy_check({**asked, 'policies': [{'id': 'p', 'spec': {'type': 'x', 'version': '1'}}]})
+                    client.policy_check(
+                        {**asked, 'policies': [{'id': 'p', 'spec': {'type': 'x', 'version': '1'}}]}
+                    )
                 except Refused:
                     done['refused'] += 1
             else:
@@ -63,14 +68,18 @@ def sample(worker: Worker) -> list[tuple[int, float, int]]:
     found = []
     for pid in worker.children():
         status = Path(f'/proc/{pid}/status').read_text()
-        resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith('VmRSS'))
+        resident = next(
+            int(line.split()[1]) for line in status.splitlines() if line.startswith('VmRSS')
+        )
         found.append((pid, resident / 1024, len(list(Path(f'/proc/{pid}/fd').iterdir()))))
     return found
 
 
 def main() -> int:
     """Run, and print a line every ten seconds, then what it comes to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument('--minutes', type=float, default=10)
     minutes = parser.parse_args().minutes
     broker = Broker().start()
@@ -87,8 +96,12 @@ def main() -> int:
         while time.monotonic() - began < minutes * 60:
             time.sleep(SAMPLE_S)
             samples.append(sample(worker))
-            shown = ', '.join(f'{pid}: {resident:.1f} MiB, {files} files' for pid, resident, files in samples[-1])
-            print(f'{time.monotonic() - began:6.0f} s  {done["all"]:8d} requests  {shown}', flush=True)
+            shown = ', '.join(
+                f'{pid}: {resident:.1f} MiB, {files} files' for pid, resident, files in samples[-1]
+            )
+            print(
+                f'{time.monotonic() - began:6.0f} s  {done["all"]:8d} requests  {shown}', flush=True
+            )
         took = time.monotonic() - began
     finally:
         enough.set()
@@ -99,7 +112,9 @@ def main() -> int:
     for number, (pid, *_) in enumerate(samples[0]):
         early, late = samples[len(samples) // 5][number], samples[-1][number]
         print(f'{pid}: {early[1]:.1f} -> {late[1]:.1f} MiB, {early[2]} -> {late[2]} files')
-    print(f'{done["all"]} requests ({done["refused"]} refused) in {took:.0f} s: {done["all"] / took:.0f} a second')
+    print(
+        f'{done["all"]} requests ({done["refused"]} refused) in {took:.0f} s: {done["all"] / took:.0f} a second'
+    )
     return 0
 
 

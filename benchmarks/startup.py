@@ -32,14 +32,23 @@ RUNS_A_ROUND = 3
 
 def run(effort: Effort) -> Result:
     """Start each program in turns, and a worker a few times until it answers."""
-    contenders = {name: lambda command=command: _start(command) for name, command in COMMANDS.items()}
+    contenders = {
+        name: lambda command=command: _start(command) for name, command in COMMANDS.items()
+    }
     found = interleaved(contenders, effort.rounds * RUNS_A_ROUND)
     rows = [
-        {'program': name, 'cpu ms': str(cpu_ms(runs)), 'wall ms': str(wall_ms(runs))} for name, runs in found.items()
+        {'program': name, 'cpu ms': str(cpu_ms(runs)), 'wall ms': str(wall_ms(runs))}
+        for name, runs in found.items()
     ]
     with servers.bus() as bus:
         answers = [_worker(bus.url) for _ in range(effort.rounds)]
-    rows.append({'program': 'placement-worker, until it answers', 'cpu ms': '-', 'wall ms': str(wall_ms(answers))})
+    rows.append(
+        {
+            'program': 'placement-worker, until it answers',
+            'cpu ms': '-',
+            'wall ms': str(wall_ms(answers)),
+        }
+    )
     bar = Bar(f'{HELP}, CPU time', cpu_ms(found[HELP]).mid, BAR_MS, 'ms')
     return Result([Table('Start', rows, 'Medians, and quartiles.')], [bar])
 

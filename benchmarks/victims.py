@@ -1,4 +1,6 @@
-"""How long it takes to choose victims: 10 % and 50 % of 100 to 1,000,000 nodes, by every criterion."""
+"""How long it takes to choose victims: 10 % and 50 % of 100 to 1,000,000 nodes, by every
+criterion.
+"""
 
 from typing import get_args
 
@@ -25,13 +27,23 @@ def run(effort: Effort) -> Result:
         rounds = 3 if count > FEWER_ROUNDS else effort.rounds
         for share in SHARES:
             contenders = {
-                criteria: lambda criteria=criteria, share=share, nodes=nodes: _timed(nodes, share, criteria)
+                criteria: lambda criteria=criteria, share=share, nodes=nodes: _timed(
+                    nodes, share, criteria
+                )
                 for criteria in get_args(victims.Criteria)
             }
             found = interleaved(contenders, rounds)
-            figures = {f'{criteria.lower()} ms': cpu_ms(runs).mid for criteria, runs in found.items()}
+            figures = {
+                f'{criteria.lower()} ms': cpu_ms(runs).mid for criteria, runs in found.items()
+            }
             rows.append({'nodes': count, 'victims': f'{share} %', **figures})
-    return Result([Table('Victims', rows, 'CPU time: all nodes put in order, then chosen by region and zone.')])
+    return Result(
+        [
+            Table(
+                'Victims', rows, 'CPU time: all nodes put in order, then chosen by region and zone.'
+            )
+        ]
+    )
 
 
 def _timed(nodes: list[Node], share: int, criteria: victims.Criteria) -> Took:
@@ -40,7 +52,9 @@ def _timed(nodes: list[Node], share: int, criteria: victims.Criteria) -> Took:
     quotas = dict.fromkeys(places, wanted // len(places))
 
     def choose() -> object:
-        return victims.choose(victims.order(nodes, criteria, 'seed'), sum(quotas.values()), quotas, _place)
+        return victims.choose(
+            victims.order(nodes, criteria, 'seed'), sum(quotas.values()), quotas, _place
+        )
 
     return timed(choose, SLICE_S)
 

@@ -1,8 +1,9 @@
 """Every error of placement-worker, one sentence each.
 
-Two families matter to callers. A `Refused` request was not well-formed: it reaches the caller as that
-exception and nothing was done. A `Rejected` check was well-formed but cannot be decided: the chain alone
-turns it into a reply with status ERROR and the exception's text, word for word, as the reason.
+Two families matter to callers. A `Refused` request was not well-formed: it reaches the caller as
+that exception and nothing was done. A `Rejected` check was well-formed but cannot be decided: the
+chain alone turns it into a reply with status ERROR and the exception's text, word for word, as the
+reason.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class PlacementWorkerError(Exception):
-    """The root of every error that this package raises on purpose; its text may quote a request, so it is escaped."""
+    """The root of every error that this package raises on purpose; its text may quote a request, so
+    it is escaped.
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(escaped(str(arg)) for arg in args))
@@ -30,7 +33,9 @@ class InvalidRequest(Refused):
 
 
 class InvalidSpec(Refused):
-    """A policy's properties do not fit the schema of its type, or name what the cloud does not know."""
+    """A policy's properties do not fit the schema of its type, or name what the cloud does not
+    know.
+    """
 
 
 class PolicyTypeNotFound(Refused):
@@ -109,7 +114,9 @@ class ServiceRefused(ServiceFailed):
 
 
 class OutOfTime(ServiceFailed):
-    """The time for look-ups was up before a service gave an answer; with more of it there may be one."""
+    """The time for look-ups was up before a service gave an answer; with more of it there may be
+    one.
+    """
 
 
 class CredentialsRefused(Rejected):
@@ -121,7 +128,9 @@ class ConfigurationError(PlacementWorkerError):
 
 
 class BrokerRefused(PlacementWorkerError):
-    """The broker does not let us in: wrong user, password, virtual host or permissions; or we do not trust it."""
+    """The broker does not let us in: wrong user, password, virtual host or permissions; or we do
+    not trust it.
+    """
 
 
 class QueueMismatch(PlacementWorkerError):
@@ -141,7 +150,9 @@ class BrokerUnreachable(NoWorkerAnswered):
 
 
 class RequestParked(PlacementWorkerError):
-    """Whoever worked on the request died, again and again: it was put aside for an operator to look at."""
+    """Whoever worked on the request died, again and again: it was put aside for an operator to look
+    at.
+    """
 
 
 class WorkerFailed(PlacementWorkerError):
@@ -155,7 +166,9 @@ def told(exc: OSError) -> str:
 
 def fault(exc: Exception) -> str:
     """What a fault says, and in which policy it is, if that was noted."""
-    return ' '.join([f'{type(exc).__name__}: {exc}', *(f'({note})' for note in getattr(exc, '__notes__', ()))])
+    return ' '.join(
+        [f'{type(exc).__name__}: {exc}', *(f'({note})' for note in getattr(exc, '__notes__', ()))]
+    )
 
 
 def error_object(exc: Exception) -> dict[str, dict[str, str]]:
@@ -165,4 +178,9 @@ def error_object(exc: Exception) -> dict[str, dict[str, str]]:
     """
     if isinstance(exc, PlacementWorkerError):
         return {'error': {'type': type(exc).__name__, 'message': str(exc)}}
-    return {'error': {'type': WorkerFailed.__name__, 'message': 'The worker failed; its log has the traceback.'}}
+    return {
+        'error': {
+            'type': WorkerFailed.__name__,
+            'message': 'The worker failed; its log has the traceback.',
+        }
+    }

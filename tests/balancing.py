@@ -62,7 +62,11 @@ class Call:
         return self.name not in ('find', 'show', 'members')
 
     def __str__(self) -> str:
-        return f'{self.name} {self.arguments[0]}' if self.name in ('find', 'show', 'create', 'delete') else self.name
+        return (
+            f'{self.name} {self.arguments[0]}'
+            if self.name in ('find', 'show', 'create', 'delete')
+            else self.name
+        )
 
 
 Around = Callable[[Call], Any]
@@ -76,12 +80,15 @@ class Watched:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._octavia, name)
-        return lambda *args, **options: self._around(Call(name, args, lambda: method(*args, **options)))
+        return lambda *args, **options: self._around(
+            Call(name, args, lambda: method(*args, **options))
+        )
 
 
 @dataclass
 class Lab:
-    """The worker over a cloud whose load balancers can be looked into; also that cloud, as `Clouds` and `Cloud`.
+    """The worker over a cloud whose load balancers can be looked into; also that cloud, as `Clouds`
+    and `Cloud`.
 
     :ivar pending_s: how long changes of load balancers stay pending.
     :ivar around: has every call of Octavia's API made.
@@ -109,7 +116,9 @@ class Lab:
         return self
 
     def octavia(self, region: str | None) -> Any:
-        settings = Settings(pending_s=self.pending_s, flavors=['small'], availability_zones=['lb-az'])
+        settings = Settings(
+            pending_s=self.pending_s, flavors=['small'], availability_zones=['lb-az']
+        )
         subnets = {entry.id: entry.cidr for entry in self.inventory.subnets.values()}
         simulator = Simulator(settings, self.store, subnets, region or REGION, now=self.clock)
         return Watched(simulator, self._watched)
@@ -147,11 +156,15 @@ class Lab:
         """Somebody else's load balancer `front`, with a pool and its members; the ids of both."""
         octavia = Simulator(Settings(), self.store, None, REGION, now=self.clock)
         lb = octavia.create('loadbalancer', {'name': 'front', 'vip_address': '10.0.0.200'})['id']
-        listener = octavia.create('listener', {'loadbalancer_id': lb, 'protocol': 'HTTP', 'protocol_port': 80})
+        listener = octavia.create(
+            'listener', {'loadbalancer_id': lb, 'protocol': 'HTTP', 'protocol_port': 80}
+        )
         pool = octavia.create('pool', {'listener_id': listener['id'], 'protocol': 'HTTP'})['id']
         octavia.create('healthmonitor', {'pool_id': pool, 'type': 'PING'})
         for address in addresses:
-            octavia.create_member(pool, {'address': address, 'protocol_port': port, 'name': 'foreign', 'weight': 7})
+            octavia.create_member(
+                pool, {'address': address, 'protocol_port': port, 'name': 'foreign', 'weight': 7}
+            )
         return lb, pool
 
     def settled(self) -> Json:
@@ -159,7 +172,10 @@ class Lab:
         with self.store.changing() as state:
             machine = StateMachine(copy.deepcopy(state.get(REGION, {})), self.clock() + 10**6, 0)
         objects = {kind: machine.all(kind) for kind in KINDS}
-        return {**objects, 'member': [one for pool in machine.data['members'].values() for one in pool.values()]}
+        return {
+            **objects,
+            'member': [one for pool in machine.data['members'].values() for one in pool.values()],
+        }
 
     def addresses(self) -> list[str]:
         """The addresses of all members of all pools, sorted."""

@@ -1,4 +1,6 @@
-"""A private RabbitMQ for tests: own ports, node name, data folder and epmd, gone with whoever started it."""
+"""A private RabbitMQ for tests: own ports, node name, data folder and epmd, gone with whoever
+started it.
+"""
 
 import contextlib
 import os
@@ -20,7 +22,9 @@ START_TIMEOUT_S = 60
 
 
 def program(name: str) -> str:
-    """The distribution's script of that name; Debian's wrapper in the PATH wants to be another user."""
+    """The distribution's script of that name; Debian's wrapper in the PATH wants to be another
+    user.
+    """
     path = shutil.which(name, path=f'{SCRIPTS}{os.pathsep}{os.environ["PATH"]}')
     if path is None:
         raise RuntimeError(f'{name} is not installed; see the README on running the tests')
@@ -37,7 +41,9 @@ def free_ports(count: int) -> list[int]:
 
 
 class Broker:
-    """One RabbitMQ node on loopback. Data survive `kill` and `start`; `close` removes everything."""
+    """One RabbitMQ node on loopback. Data survive `kill` and `start`; `close` removes
+    everything.
+    """
 
     def __init__(
         self,
@@ -47,8 +53,8 @@ class Broker:
     ) -> None:
         """Prepare the node's folder.
 
-        :param tls: the files `cacertfile`, `certfile` and `keyfile`, and the node listens with TLS alone; None for
-            plain text alone.
+        :param tls: the files `cacertfile`, `certfile` and `keyfile`, and the node listens with TLS
+            alone; None for plain text alone.
         :param epmd_port: the port of an epmd that runs already; None starts a private one.
         :param erlang_arguments: more arguments for the Erlang VM.
         """
@@ -177,7 +183,10 @@ class Broker:
         assert self._guard is not None
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline and self._guard.runs:
-            with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', self.port), 1) as probe:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(('127.0.0.1', self.port), 1) as probe,
+            ):
                 probe.sendall(b'AMQP\0\0\x09\x01')
                 if probe.recv(1):
                     return

@@ -18,7 +18,9 @@ class Cluster:
     """RabbitMQ nodes that form one cluster; each can be killed and started again."""
 
     def __init__(self) -> None:
-        """Prepare the nodes' folders: a cookie, an epmd and a list of peers that all of them share."""
+        """Prepare the nodes' folders: a cookie, an epmd and a list of peers that all of them
+        share.
+        """
         self._folder = Path(tempfile.mkdtemp(prefix='placement-worker-cluster-'))
         (self._epmd_port,) = free_ports(1)
         self._guard: Guard | None = None
@@ -37,7 +39,11 @@ class Cluster:
     @property
     def url(self) -> str:
         """The transport URL that names all nodes."""
-        return 'rabbit://' + ','.join(f'guest:guest@127.0.0.1:{node.port}' for node in self.nodes) + '/'
+        return (
+            'rabbit://'
+            + ','.join(f'guest:guest@127.0.0.1:{node.port}' for node in self.nodes)
+            + '/'
+        )
 
     def start(self) -> Self:
         """Start all nodes; return when they take connections and form one cluster."""

@@ -1,7 +1,7 @@
 """Processes of a test run that end with it, however it ends, even by SIGKILL.
 
-Run as a program it is the guard: it starts the processes, and ends them with all their children when its standard
-input closes, which happens when the test run ends; then it removes their folder.
+Run as a program it is the guard: it starts the processes, and ends them with all their children
+when its standard input closes, which happens when the test run ends; then it removes their folder.
 """
 
 import contextlib
@@ -21,7 +21,9 @@ KEEP_FOLDER = b'keep'  # what the guard is told when the programs will be starte
 
 @dataclass(frozen=True)
 class Program:
-    """What to start: its arguments, the file that its output is added to, and the open files that it inherits."""
+    """What to start: its arguments, the file that its output is added to, and the open files that
+    it inherits.
+    """
 
     arguments: Sequence[str]
     output: str
@@ -44,7 +46,10 @@ class Guard:
     """A guard process and what it guards."""
 
     def __init__(
-        self, folder: Path, programs: Sequence[Program], environment: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        programs: Sequence[Program],
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start the programs.
 
@@ -62,7 +67,9 @@ class Guard:
                 start_new_session=True,
             )
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps([asdict(program) for program in programs]).encode() + b'\n')
+        self._process.stdin.write(
+            json.dumps([asdict(program) for program in programs]).encode() + b'\n'
+        )
         self._process.stdin.flush()
 
     @property

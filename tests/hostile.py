@@ -1,9 +1,19 @@
-"""Requests that hold line breaks, escape sequences and other invisible characters, one field of a request each."""
+"""Requests that hold line breaks, escape sequences and other invisible characters, one field of a
+request each.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.requests import Json, changed, deletion_policy, nodes, region_policy, request, zone_policy
+from tests.requests import (
+    Json,
+    changed,
+    deletion_policy,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
 
 CHARACTERS = {
     'line feed': '\n',
@@ -27,7 +37,10 @@ FORGED = '2026-01-31 12:00:00.000 1 INFO placement_worker.handlers.endpoints [-]
 TEXT = 'evil' + ''.join(CHARACTERS.values()) + f'\n{FORGED}\n'
 
 GOOD = request(
-    'CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy(), region_policy('R1')], nodes(a=2, b=1), inputs={}
+    'CLUSTER_SCALE_IN',
+    [zone_policy('a', 'b'), deletion_policy(), region_policy('R1')],
+    nodes(a=2, b=1),
+    inputs={},
 )
 _PATHS = (
     'target', 'explain', 'dry_run', 'expires_at', 'unknown', TEXT,

@@ -1,6 +1,7 @@
 """Requests that are refused, each with the exception and the exact words that its sender sees.
 
-A row is a name, a change to a good request (or what is sent instead of one), the exception, and its text.
+A row is a name, a change to a good request (or what is sent instead of one), the exception, and its
+text.
 """
 
 from collections.abc import Callable
@@ -19,9 +20,17 @@ class Malformed(NamedTuple):
 
 
 GOOD = request(
-    'CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy(), region_policy('R1')], nodes(a=2, b=1), inputs={}
+    'CLUSTER_SCALE_IN',
+    [zone_policy('a', 'b'), deletion_policy(), region_policy('R1')],
+    nodes(a=2, b=1),
+    inputs={},
 )
-REQUEST, SPEC, TYPE, ACTION = 'InvalidRequest', 'InvalidSpec', 'PolicyTypeNotFound', 'UnsupportedAction'
+REQUEST, SPEC, TYPE, ACTION = (
+    'InvalidRequest',
+    'InvalidSpec',
+    'PolicyTypeNotFound',
+    'UnsupportedAction',
+)
 
 
 def _set(path: str, value: Any) -> Callable[[Any], None]:
@@ -76,10 +85,17 @@ TABLE = [
     Malformed('an empty object', {}, REQUEST, 'Object missing required field `target` - at `$`'),
     Malformed('an empty string', '', REQUEST, 'Expected JSON - at `$`: Input data was truncated'),
     Malformed(
-        'no JSON', 'target: BEFORE', REQUEST, 'Expected JSON - at `$`: JSON is malformed: invalid character (byte 4)'
+        'no JSON',
+        'target: BEFORE',
+        REQUEST,
+        'Expected JSON - at `$`: JSON is malformed: invalid character (byte 4)',
     ),
-    Malformed('cut off', '{"target": "BEF', REQUEST, 'Expected JSON - at `$`: Input data was truncated'),
-    Malformed('something behind', '{} {}', REQUEST, 'Object missing required field `target` - at `$`'),
+    Malformed(
+        'cut off', '{"target": "BEF', REQUEST, 'Expected JSON - at `$`: Input data was truncated'
+    ),
+    Malformed(
+        'something behind', '{} {}', REQUEST, 'Object missing required field `target` - at `$`'
+    ),
     Malformed('a JSON list', '[1]', REQUEST, 'Expected `object`, got `array` - at `$`'),
     Malformed(
         'a number too large',
@@ -96,13 +112,21 @@ TABLE = [
     _typed('target', 'before', 'Expected one of `AFTER`, `BEFORE`, got `before` - at `$.target`'),
     _typed('target', None, 'Expected `str`, got `null` - at `$.target`'),
     _typed('dry_run', 'yes', 'Expected `bool`, got `str` - at `$.dry_run`'),
-    _typed('explain', 'all', 'Expected one of `full`, `none`, `summary`, got `all` - at `$.explain`'),
+    _typed(
+        'explain', 'all', 'Expected one of `full`, `none`, `summary`, got `all` - at `$.explain`'
+    ),
     _typed('credentials', 'trust-1', 'Expected `object`, got `str` - at `$.credentials`'),
-    _typed('credentials', {'trust_id': 5}, 'Expected `str | null`, got `int` - at `$.credentials.trust_id`'),
+    _typed(
+        'credentials',
+        {'trust_id': 5},
+        'Expected `str | null`, got `int` - at `$.credentials.trust_id`',
+    ),
     _typed('expires_at', 'soon', f'{TIME}, got `soon` - at `$.expires_at`'),
     _typed('expires_at', 1700000000, 'Expected `datetime | null`, got `int` - at `$.expires_at`'),
     _typed('reply_to', 'topic', 'Expected `object | null`, got `str` - at `$.reply_to`'),
-    _typed('reply_to', {'topic': 't'}, 'Object missing required field `exchange` - at `$.reply_to`'),
+    _typed(
+        'reply_to', {'topic': 't'}, 'Object missing required field `exchange` - at `$.reply_to`'
+    ),
     # The action.
     _missing('action.id', 'Object missing required field `id` - at `$.action`'),
     _missing('action.action', 'Object missing required field `action` - at `$.action`'),
@@ -139,23 +163,41 @@ TABLE = [
     _missing('cluster.id', 'Object missing required field `id` - at `$.cluster`'),
     _missing('cluster.profile', 'Object missing required field `profile` - at `$.cluster`'),
     _missing('cluster.nodes', 'Object missing required field `nodes` - at `$.cluster`'),
-    _missing('cluster.profile.type', 'Object missing required field `type` - at `$.cluster.profile`'),
+    _missing(
+        'cluster.profile.type', 'Object missing required field `type` - at `$.cluster.profile`'
+    ),
     _typed('cluster.min_size', -1, 'Expected `int` >= 0, got `-1` - at `$.cluster.min_size`'),
     _typed('cluster.max_size', '5', 'Expected `int`, got `str` - at `$.cluster.max_size`'),
     _typed('cluster.nodes', {}, 'Expected `array`, got `object` - at `$.cluster.nodes`'),
     _typed('cluster.nodes.1', 'n2', 'Expected `object`, got `str` - at `$.cluster.nodes[1]`'),
-    _typed('cluster.nodes.2.index', '3', 'Expected `int`, got `str` - at `$.cluster.nodes[2].index`'),
-    _typed('cluster.nodes.0.index', 1.5, 'Expected `int`, got `float` - at `$.cluster.nodes[0].index`'),
-    _typed('cluster.nodes.0.tainted', 0, 'Expected `bool`, got `int` - at `$.cluster.nodes[0].tainted`'),
-    _typed('cluster.nodes.0.created_at', 'last week', f'{TIME}, got `last week` - at `$.cluster.nodes[0].created_at`'),
-    _typed('cluster.nodes.0.data', None, 'Expected `object`, got `null` - at `$.cluster.nodes[0].data`'),
+    _typed(
+        'cluster.nodes.2.index', '3', 'Expected `int`, got `str` - at `$.cluster.nodes[2].index`'
+    ),
+    _typed(
+        'cluster.nodes.0.index', 1.5, 'Expected `int`, got `float` - at `$.cluster.nodes[0].index`'
+    ),
+    _typed(
+        'cluster.nodes.0.tainted', 0, 'Expected `bool`, got `int` - at `$.cluster.nodes[0].tainted`'
+    ),
+    _typed(
+        'cluster.nodes.0.created_at',
+        'last week',
+        f'{TIME}, got `last week` - at `$.cluster.nodes[0].created_at`',
+    ),
+    _typed(
+        'cluster.nodes.0.data', None, 'Expected `object`, got `null` - at `$.cluster.nodes[0].data`'
+    ),
     _typed(
         'cluster.nodes.0.details',
         {'addresses': {'private': [{'addr': '10.0.0.5'}]}},
         'Object missing required field `version` - at `$.cluster.nodes[0].details.addresses.private[0]`',
     ),
     _missing('cluster.nodes.1.id', 'Object missing required field `id` - at `$.cluster.nodes[1]`'),
-    _typed('cluster.nodes.2.id', 'n1', 'Expected each node once, got `n1` again - at `$.cluster.nodes[2].id`'),
+    _typed(
+        'cluster.nodes.2.id',
+        'n1',
+        'Expected each node once, got `n1` again - at `$.cluster.nodes[2].id`',
+    ),
     _typed(
         'cluster.profile.properties',
         {'availability_zone': ['a']},
@@ -165,13 +207,26 @@ TABLE = [
     _typed('policies', {}, 'Expected `array`, got `object` - at `$.policies`'),
     _missing('policies.0.id', 'Object missing required field `id` - at `$.policies[0]`'),
     _missing('policies.1.spec', 'Object missing required field `spec` - at `$.policies[1]`'),
-    _missing('policies.1.spec.version', 'Object missing required field `version` - at `$.policies[1].spec`'),
-    _typed('policies.0.priority', 'high', 'Expected `int | null`, got `str` - at `$.policies[0].priority`'),
+    _missing(
+        'policies.1.spec.version',
+        'Object missing required field `version` - at `$.policies[1].spec`',
+    ),
+    _typed(
+        'policies.0.priority',
+        'high',
+        'Expected `int | null`, got `str` - at `$.policies[0].priority`',
+    ),
     _typed('policies.0.enabled', None, 'Expected `bool`, got `null` - at `$.policies[0].enabled`'),
     _typed(
-        'policies.0.spec.version', None, 'Expected `int | float | str`, got `null` - at `$.policies[0].spec.version`'
+        'policies.0.spec.version',
+        None,
+        'Expected `int | float | str`, got `null` - at `$.policies[0].spec.version`',
     ),
-    _typed('policies.0.spec.properties', [], 'Expected `object`, got `array` - at `$.policies[0].spec.properties`'),
+    _typed(
+        'policies.0.spec.properties',
+        [],
+        'Expected `object`, got `array` - at `$.policies[0].spec.properties`',
+    ),
     _row(
         'a type with a slip',
         _set('policies.0.spec.type', 'senlin.policy.zoneplacement'),
@@ -189,10 +244,23 @@ TABLE = [
     # Their properties.
     _spec(0, 'no zones', {}, f'Object missing required field `zones` - at `{ZONE}`'),
     _spec(
-        0, 'an empty list of zones', {'zones': []}, f'Expected `array` of length >= 1, got `[]` - at `{ZONE}.zones`'
+        0,
+        'an empty list of zones',
+        {'zones': []},
+        f'Expected `array` of length >= 1, got `[]` - at `{ZONE}.zones`',
     ),
-    _spec(0, 'zones as names', {'zones': ['a']}, f'Expected `object`, got `str` - at `{ZONE}.zones[0]`'),
-    _spec(0, 'a zone without a name', {'zones': [{}]}, f'Object missing required field `name` - at `{ZONE}.zones[0]`'),
+    _spec(
+        0,
+        'zones as names',
+        {'zones': ['a']},
+        f'Expected `object`, got `str` - at `{ZONE}.zones[0]`',
+    ),
+    _spec(
+        0,
+        'a zone without a name',
+        {'zones': [{}]},
+        f'Object missing required field `name` - at `{ZONE}.zones[0]`',
+    ),
     _spec(
         0,
         'an empty name',

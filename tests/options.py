@@ -8,8 +8,8 @@ from oslo_config import cfg
 class Options(cfg.ConfigOpts):
     """Options without the files of this machine.
 
-    oslo.config searches the home folder and /etc for default files. It reads a folder `placement-worker.conf.d` there
-    even if `--config-file` is given.
+    oslo.config searches the home folder and /etc for default files. It reads a folder
+    `placement-worker.conf.d` there even if `--config-file` is given.
     """
 
     def __call__(self, args: Any = None, **more: Any) -> None:

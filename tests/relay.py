@@ -60,7 +60,9 @@ class Relay:
 
     @staticmethod
     def _pump(source: socket.socket, sink: socket.socket, half_open: threading.Event) -> None:
-        """Copy one direction to its end; drop what comes, the end too, once the connection is half-open."""
+        """Copy one direction to its end; drop what comes, the end too, once the connection is
+        half-open.
+        """
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 if not half_open.is_set():

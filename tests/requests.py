@@ -9,7 +9,9 @@ Json = dict[str, Any]
 
 def node(number: int, zone: str | None = None, region: str | None = None, **more: Any) -> Json:
     """A sound node, created on the day of its number."""
-    placement = {key: value for key, value in (('zone', zone), ('region_name', region)) if value is not None}
+    placement = {
+        key: value for key, value in (('zone', zone), ('region_name', region)) if value is not None
+    }
     return {
         'id': f'n{number}',
         'index': number,
@@ -35,12 +37,16 @@ def region_policy(*regions: str | tuple[str, int], **more: Any) -> Json:
     return _binding('region_placement', '1.0', {'regions': _weighted(regions)}, **more)
 
 
-def deletion_policy(criteria: str = 'OLDEST_FIRST', *, version: str = '1.1', **properties: Any) -> Json:
+def deletion_policy(
+    criteria: str = 'OLDEST_FIRST', *, version: str = '1.1', **properties: Any
+) -> Json:
     return _binding('deletion', version, {'criteria': criteria, **properties})
 
 
 def balancing_policy(*, version: str = '1.1', data: Json | None = None, **properties: Any) -> Json:
-    """With a load balancer of its own on the subnet of `balancing.Lab`, unless the properties name another one."""
+    """With a load balancer of its own on the subnet of `balancing.Lab`, unless the properties name
+    another one.
+    """
     subnet = {'subnet': 'private-subnet'}
     own = {} if 'loadbalancer' in properties else {'vip': subnet}
     merged = {'pool': subnet, **own, **properties}
@@ -61,9 +67,15 @@ def bind(policy: Json, members: Sequence[Json] = (), **more: Any) -> Json:
     return {'cluster': {**asked['cluster'], **more}, 'policy': policy, **top}
 
 
-def request(action: str, policies: Sequence[Json], members: Sequence[Json] = (), **more: Any) -> Json:
+def request(
+    action: str, policies: Sequence[Json], members: Sequence[Json] = (), **more: Any
+) -> Json:
     """A BEFORE check; `more` goes to the action, but for what belongs to request or cluster."""
-    top = {key: more.pop(key) for key in ('target', 'explain', 'dry_run', 'expires_at', 'reply_to') if key in more}
+    top = {
+        key: more.pop(key)
+        for key in ('target', 'explain', 'dry_run', 'expires_at', 'reply_to')
+        if key in more
+    }
     cluster = {key: more.pop(key) for key in ('min_size', 'max_size', 'profile') if key in more}
     return {
         'target': 'BEFORE',

@@ -1,4 +1,6 @@
-"""Threads that take turns as they are told: one runs at a time, so that what happens can be repeated."""
+"""Threads that take turns as they are told: one runs at a time, so that what happens can be
+repeated.
+"""
 
 import threading
 from collections.abc import Callable, Sequence

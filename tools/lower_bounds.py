@@ -1,6 +1,8 @@
-"""Check that this environment has exactly the minimum versions that setup.cfg names; `tox -e lower-bounds` uses it.
+"""Check that this environment has exactly the minimum versions that setup.cfg names; `tox -e
+lower-bounds` uses it.
 
-Arguments: the extras that are installed. A minimum that other packages rule out cannot be installed.
+Arguments: the extras that are installed. A minimum that other packages rule out cannot be
+installed.
 """
 
 import sys
@@ -19,7 +21,9 @@ def misses(extras: Sequence[str]) -> Iterator[str]:
         marker = requirement.marker
         if marker and not any(marker.evaluate({'extra': extra}) for extra in ('', *extras)):
             continue
-        minimum = next((Version(one.version) for one in requirement.specifier if one.operator == '>='), None)
+        minimum = next(
+            (Version(one.version) for one in requirement.specifier if one.operator == '>='), None
+        )
         installed = Version(metadata.version(requirement.name))
         if installed != minimum:
             yield f'{requirement.name}: setup.cfg names {minimum or "no minimum"}, installed is {installed}'

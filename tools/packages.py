@@ -1,4 +1,5 @@
-"""Make sdist and wheel, look into them, install each in a bare environment and run all its commands there.
+"""Make sdist and wheel, look into them, install each in a bare environment and run all its commands
+there.
 
 Needs the packages `build` and `twine`; `tox -e packages` has them.
 """
@@ -15,7 +16,17 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = 'placement_worker'
-LEFT_OVERS = ('*.egg-info', '.*_cache', '.*venv', '.git', '.hypothesis', '.tox', '__pycache__', 'build', 'dist')
+LEFT_OVERS = (
+    '*.egg-info',
+    '.*_cache',
+    '.*venv',
+    '.git',
+    '.hypothesis',
+    '.tox',
+    '__pycache__',
+    'build',
+    'dist',
+)
 """Of other work in this folder; setuptools packs whatever an earlier egg-info lists."""
 FOR_PACKAGERS = (
     'Containerfile',
@@ -37,7 +48,9 @@ def main() -> None:
     """Do it all; what is wrong is an exception that says so, or the failing command's own words."""
     with tempfile.TemporaryDirectory(prefix='placement-worker-packages-') as folder:
         clean, built = Path(folder) / 'clean', Path(folder) / 'dist'
-        shutil.copytree(REPOSITORY, clean, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OVERS))
+        shutil.copytree(
+            REPOSITORY, clean, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OVERS)
+        )
         run(sys.executable, '-m', 'build', '--outdir', built, clean)
         (sdist,), (wheel,) = built.glob('*.tar.gz'), built.glob('*.whl')
         run(sys.executable, '-m', 'twine', 'check', '--strict', sdist, wheel)
@@ -53,7 +66,11 @@ def check_sdist(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition('/')[2] for name in archive.getnames()}
     refuse(sdist, 'lacks', set(FOR_PACKAGERS) - names)
-    refuse(sdist, 'should not have', {name for name in names if '__pycache__' in name or name.startswith('.git/')})
+    refuse(
+        sdist,
+        'should not have',
+        {name for name in names if '__pycache__' in name or name.startswith('.git/')},
+    )
 
 
 def check_wheel(wheel: Path) -> None:
@@ -68,7 +85,9 @@ def check_wheel(wheel: Path) -> None:
 
 
 def belongs(file: Path) -> bool:
-    """What lies in a package, not in a folder beside its modules, such as an example that is there to be copied."""
+    """What lies in a package, not in a folder beside its modules, such as an example that is there
+    to be copied.
+    """
     return file.is_file() and file.suffix != '.pyc' and (file.parent / '__init__.py').exists()
 
 
@@ -87,7 +106,9 @@ def data() -> set[Path]:
 def commands(wheel: Path) -> list[str]:
     """The console scripts that the wheel declares."""
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith('.dist-info/entry_points.txt'))
+        (name,) = (
+            name for name in archive.namelist() if name.endswith('.dist-info/entry_points.txt')
+        )
         parser = configparser.RawConfigParser(delimiters=('=',))
         parser.read_string(archive.read(name).decode())
     return sorted(parser['console_scripts'])
@@ -98,7 +119,9 @@ def check_installed(package: Path, folder: Path, scripts: list[str]) -> None:
     venv.create(folder, with_pip=True)
     python, there = folder / 'bin' / 'python', folder / 'empty'
     there.mkdir()
-    run(python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', package, cwd=there)
+    run(
+        python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', package, cwd=there
+    )
     run(python, '-m', 'pip', 'check', '--disable-pip-version-check', cwd=there)
     for script in scripts:
         if not run(folder / 'bin' / script, '--help', cwd=there):
@@ -107,7 +130,9 @@ def check_installed(package: Path, folder: Path, scripts: list[str]) -> None:
     for arguments in (('check', example), ('type', 'list')):
         answer = run(folder / 'bin' / 'placement-policy', *arguments, cwd=there)
         if 'senlin.policy.zone_placement' not in answer:
-            raise SystemExit(f'{package.name}: placement-policy {arguments[0]} has no zone placement:\n{answer}')
+            raise SystemExit(
+                f'{package.name}: placement-policy {arguments[0]} has no zone placement:\n{answer}'
+            )
 
 
 def run(*command: object, cwd: Path = REPOSITORY) -> str:
@@ -121,7 +146,9 @@ def run(*command: object, cwd: Path = REPOSITORY) -> str:
         text=True,
     )
     if done.returncode:
-        raise SystemExit(f'{" ".join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}')
+        raise SystemExit(
+            f'{" ".join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}'
+        )
     return done.stdout
 
 

@@ -1,1 +1,3 @@
-"""What a check costs, counted instead of timed: the same on every run, however busy the machine is."""
+"""What a check costs, counted instead of timed: the same on every run, however busy the machine
+is.
+"""

@@ -20,7 +20,9 @@ KINDS = (imports, allocations, cloud_requests, frames, instructions)
 def main() -> int:
     """Count, then compare or write."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks.counts', description=__doc__)
-    parser.add_argument('--write', action='store_true', help='write the counts down as the new bounds')
+    parser.add_argument(
+        '--write', action='store_true', help='write the counts down as the new bounds'
+    )
     write = parser.parse_args().write
     python = '.'.join(platform.python_version_tuple()[:2])
     written = json.loads(BOUNDS.read_text())
@@ -33,7 +35,10 @@ def main() -> int:
     counts = [count for kind in KINDS for count in kind.counted()]
     if write:
         BOUNDS.write_text(
-            json.dumps({'python': python, 'counts': {one.what: one.value for one in counts}}, indent=2) + '\n'
+            json.dumps(
+                {'python': python, 'counts': {one.what: one.value for one in counts}}, indent=2
+            )
+            + '\n'
         )
         return 0
     return _compare(counts, written['counts'])

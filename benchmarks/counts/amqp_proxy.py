@@ -1,4 +1,6 @@
-"""A TCP proxy before a broker that counts AMQP 0-9-1 frames by what they are, in both directions."""
+"""A TCP proxy before a broker that counts AMQP 0-9-1 frames by what they are, in both
+directions.
+"""
 
 import collections
 import contextlib
@@ -24,7 +26,8 @@ QUIET_S = 0.5
 class Proxy:
     """Listens on a free port of loopback and passes everything on.
 
-    It counts frames by name, but not those that depend on time: heartbeats, and the bindings that workers repeat.
+    It counts frames by name, but not those that depend on time: heartbeats, and the bindings that
+    workers repeat.
     """
 
     def __init__(self, port: int) -> None:
@@ -63,7 +66,9 @@ class Proxy:
                 broker = socket.create_connection(('127.0.0.1', self._to))
                 self._sockets += [client, broker]
                 for source, sink, greeting in ((client, broker, GREETING), (broker, client, 0)):
-                    threading.Thread(target=self._pass_on, args=(source, sink, greeting), daemon=True).start()
+                    threading.Thread(
+                        target=self._pass_on, args=(source, sink, greeting), daemon=True
+                    ).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, greeting: int) -> None:
         with contextlib.suppress(OSError), source.makefile('rb') as stream:

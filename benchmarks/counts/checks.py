@@ -1,4 +1,6 @@
-"""A program that decides one request so many times: python -m benchmarks.counts.checks FILE TIMES."""
+"""A program that decides one request so many times: python -m benchmarks.counts.checks FILE
+TIMES.
+"""
 
 import sys
 from pathlib import Path
@@ -11,7 +13,9 @@ from placement_worker.worker import garbage_collection
 
 
 def endpoints() -> Endpoints:
-    """Those of a worker over the embedded cloud, with a clock that stands: so all replies are the same."""
+    """Those of a worker over the embedded cloud, with a clock that stands: so all replies are the
+    same.
+    """
     return Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=lambda: 0.0)
 
 

@@ -1,4 +1,6 @@
-"""HTTP requests to the cloud that checks take, counted by services of loopback, and calls of Octavia's API."""
+"""HTTP requests to the cloud that checks take, counted by services of loopback, and calls of
+Octavia's API.
+"""
 
 import contextlib
 from collections.abc import Iterator
@@ -24,7 +26,9 @@ CLOUD = {
 
 
 def counted() -> list[Count]:
-    """Requests that are sent for the first check of a trust and for later ones, and to look servers up in bulk."""
+    """Requests that are sent for the first check of a trust and for later ones, and to look servers
+    up in bulk.
+    """
     counts = []
     with _services() as services, _clouds(services) as clouds:
         asks = Endpoints(clouds, Registry.installed())
@@ -54,7 +58,11 @@ def _services() -> Iterator[FakeServices]:
 def _clouds(services: FakeServices) -> Iterator[OpenStackClouds]:
     def log_in(trust_id: str | None) -> v3.Password:
         return v3.Password(
-            f'{services.url}/v3', username='u', password='p', user_domain_id='default', trust_id=trust_id
+            f'{services.url}/v3',
+            username='u',
+            password='p',
+            user_domain_id='default',
+            trust_id=trust_id,
         )
 
     clouds = OpenStackClouds(Access(log_in, REGIONS[0], ('public',), {'timeout': 60}))
@@ -65,33 +73,63 @@ def _clouds(services: FakeServices) -> Iterator[OpenStackClouds]:
 
 
 def _shrinking(servers: bool) -> dict[str, Any]:
-    """A check under region placement, zone placement and deletion; with nodes of which only their server is known."""
+    """A check under region placement, zone placement and deletion; with nodes of which only their
+    server is known.
+    """
     members = [node(1, 'az1', REGIONS[0]), node(2, 'az3', REGIONS[1])]
     if servers:
-        members += [node(3 + number, None, REGIONS[0], physical_id=f's{number}') for number in range(SERVERS)]
+        members += [
+            node(3 + number, None, REGIONS[0], physical_id=f's{number}')
+            for number in range(SERVERS)
+        ]
     policies = [region_policy(*REGIONS), zone_policy('az1', 'az3'), deletion_policy()]
     asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2})
-    return {**asked, 'credentials': {'trust_id': 'trust-a'}, 'cluster': {**asked['cluster'], 'project': 'project-a'}}
+    return {
+        **asked,
+        'credentials': {'trust_id': 'trust-a'},
+        'cluster': {**asked['cluster'], 'project': 'project-a'},
+    }
 
 
 def _of_octavia() -> list[Count]:
     """What it takes to add members to a pool of the embedded cloud."""
     asks = Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed())
     place = {'subnet': 'private-subnet'}
-    spec = {'type': 'senlin.policy.loadbalance', 'version': '1.3', 'properties': {'pool': place, 'vip': place}}
+    spec = {
+        'type': 'senlin.policy.loadbalance',
+        'version': '1.3',
+        'properties': {'pool': place, 'vip': place},
+    }
     profile = {'type': 'os.nova.server-1.0'}
-    cluster = {'id': 'c1', 'project': 'p1', 'profile': profile, 'nodes': [_addressed(n) for n in range(1, 1 + ADDED)]}
-    attached = asks.policy_attach({'cluster': {**cluster, 'nodes': []}, 'policy': {'id': 'lb', 'spec': spec}})
+    cluster = {
+        'id': 'c1',
+        'project': 'p1',
+        'profile': profile,
+        'nodes': [_addressed(n) for n in range(1, 1 + ADDED)],
+    }
+    attached = asks.policy_attach(
+        {'cluster': {**cluster, 'nodes': []}, 'policy': {'id': 'lb', 'spec': spec}}
+    )
     binding = {'id': 'lb', 'spec': spec, 'data': attached['policy']['data']}
     created = {'count': ADDED, 'nodes': [one['id'] for one in cluster['nodes']]}
     action = {'id': 'a1', 'action': 'CLUSTER_SCALE_OUT', 'data': {'creation': created}}
-    reply = asks.policy_check({'target': 'AFTER', 'action': action, 'cluster': cluster, 'policies': [binding]})
+    reply = asks.policy_check(
+        {'target': 'AFTER', 'action': action, 'cluster': cluster, 'policies': [binding]}
+    )
     details = reply['decisions'][0]['details']
     assert len(details['added']) == ADDED, reply
-    return [Count(f'{what} of Octavia to add {ADDED} members', details[what]) for what in ('api_calls', 'updates')]
+    return [
+        Count(f'{what} of Octavia to add {ADDED} members', details[what])
+        for what in ('api_calls', 'updates')
+    ]
 
 
 def _addressed(number: int) -> dict[str, Any]:
     """A node whose address the request says."""
     details = {'addresses': {'private': [{'addr': f'10.0.1.{number}', 'version': 4}]}}
-    return {'id': f'n{number}', 'index': number, 'created_at': '2026-01-01T00:00:00Z', 'details': details}
+    return {
+        'id': f'n{number}',
+        'index': number,
+        'created_at': '2026-01-01T00:00:00Z',
+        'details': details,
+    }

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class Count:
     """So much of something; `tolerance` is the part by which it may exceed what is written down.
 
-    It is 0 for what is counted one by one, and more than 0 only for what differs between runs or builds of Python.
+    It is 0 for what is counted one by one, and more than 0 only for what differs between runs or
+    builds of Python.
     """
 
     what: str

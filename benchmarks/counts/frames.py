@@ -19,7 +19,9 @@ def counted() -> list[Count]:
     """Frames a call, by name and side, and bytes on the wire."""
     with contextlib.ExitStack() as stack:
         broker = stack.enter_context(contextlib.closing(Broker())).start()
-        sides = {side: stack.enter_context(contextlib.closing(Proxy(broker.port))) for side in SIDES}
+        sides = {
+            side: stack.enter_context(contextlib.closing(Proxy(broker.port))) for side in SIDES
+        }
         worker = stack.enter_context(servers.worker(sides['worker'].url))
         client = PolicyClient(sides['client'].url, topic=worker.topic)
         stack.enter_context(contextlib.closing(client))
@@ -31,7 +33,11 @@ def counted() -> list[Count]:
             client.policy_check(asked)
         taken = {side: proxy.taken() for side, proxy in sides.items()}
     return [
-        Count(f'{side}: {name} a call, {NODES} nodes', round(number / CALLS, 3), BYTES_TOLERANCE * (name == 'bytes'))
+        Count(
+            f'{side}: {name} a call, {NODES} nodes',
+            round(number / CALLS, 3),
+            BYTES_TOLERANCE * (name == 'bytes'),
+        )
         for side, numbers in taken.items()
         for name, number in sorted(numbers.items())
     ]

@@ -16,7 +16,11 @@ def counted() -> list[Count]:
         text=True,
         check=True,
     )
-    names = [line.rpartition('|')[2].strip() for line in told.stderr.splitlines() if line.startswith('import time:')]
+    names = [
+        line.rpartition('|')[2].strip()
+        for line in told.stderr.splitlines()
+        if line.startswith('import time:')
+    ]
     ours = [name for name in names if name.partition('.')[0] == 'placement_worker']
     return [
         Count('modules that --help imports', len(names), TOLERANCE),

@@ -1,6 +1,8 @@
-"""Instructions of the processor that a check in process takes, in Python and in C, counted by callgrind.
+"""Instructions of the processor that a check in process takes, in Python and in C, counted by
+callgrind.
 
-A program that checks some times is compared with one that checks once: what they have in common is the start.
+A program that checks some times is compared with one that checks once: what they have in common is
+the start.
 """
 
 import os
@@ -24,7 +26,8 @@ TIMEOUT_S = 600
 
 
 def counted() -> list[Count]:
-    """Instructions a node, and how much they grow with the cluster: a quadratic loop anywhere shows.
+    """Instructions a node, and how much they grow with the cluster: a quadratic loop anywhere
+    shows.
 
     :raises RuntimeError: valgrind is not installed.
     """
@@ -35,14 +38,24 @@ def counted() -> list[Count]:
         for nodes, times in TIMES.items():
             request = Path(folder) / f'{nodes}.json'
             request.write_text(encoded(shrinking(nodes)))
-            runs[nodes] = [programs.submit(_instructions, request, checks) for checks in (1, 1 + times)]
+            runs[nodes] = [
+                programs.submit(_instructions, request, checks) for checks in (1, 1 + times)
+            ]
         a_node = {
-            nodes: (more.result() - once.result()) / TIMES[nodes] / nodes for nodes, (once, more) in runs.items()
+            nodes: (more.result() - once.result()) / TIMES[nodes] / nodes
+            for nodes, (once, more) in runs.items()
         }
     small, large = sorted(a_node)
     return [
-        *(Count(f'instructions a node, {nodes} nodes', round(a_node[nodes]), TOLERANCE) for nodes in a_node),
-        Count(f'the same, {large} to {small} nodes', round(a_node[large] / a_node[small], 3), GROWTH_TOLERANCE),
+        *(
+            Count(f'instructions a node, {nodes} nodes', round(a_node[nodes]), TOLERANCE)
+            for nodes in a_node
+        ),
+        Count(
+            f'the same, {large} to {small} nodes',
+            round(a_node[large] / a_node[small], 3),
+            GROWTH_TOLERANCE,
+        ),
     ]
 
 

@@ -1,4 +1,6 @@
-"""Examples of commands as they are typed: cliff has what stands below the arguments parsed as reStructuredText."""
+"""Examples of commands as they are typed: cliff has what stands below the arguments parsed as
+reStructuredText.
+"""
 
 from sphinx.application import Sphinx
 

@@ -1,6 +1,8 @@
-"""A Sphinx directive that lists errors: ``.. error-table:: Refused`` has those that derive from one of `errors`.
+"""A Sphinx directive that lists errors: ``.. error-table:: Refused`` has those that derive from one
+of `errors`.
 
-Without a class that derives from it, an error stands for itself; several names are several families.
+Without a class that derives from it, an error stands for itself; several names are several
+families.
 """
 
 from collections.abc import Iterator
@@ -22,8 +24,14 @@ class ErrorTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """A row a class."""
         families = [getattr(errors, name) for name in self.arguments[0].split()]
-        rows = [(f'``{one.__name__}``', plain(one.__doc__)) for family in families for one in _leaves(family)]
-        return self.parse_text_to_nodes('\n'.join(drawn(('error', 'what it says'), rows, widths='30 70')))
+        rows = [
+            (f'``{one.__name__}``', plain(one.__doc__))
+            for family in families
+            for one in _leaves(family)
+        ]
+        return self.parse_text_to_nodes(
+            '\n'.join(drawn(('error', 'what it says'), rows, widths='30 70'))
+        )
 
 
 def _leaves(family: type[Exception]) -> Iterator[type[Exception]]:

@@ -14,7 +14,10 @@ class InputTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a row per action, and one for all of them."""
         rows = [('all', _listed(known_inputs.OF_ALL))]
-        rows += [(action, 'any' if keys is None else _listed(keys)) for action, keys in known_inputs.OF.items()]
+        rows += [
+            (action, 'any' if keys is None else _listed(keys))
+            for action, keys in known_inputs.OF.items()
+        ]
         return self.parse_text_to_nodes('\n'.join(drawn(('action', 'keys'), rows, widths='35 65')))
 
 

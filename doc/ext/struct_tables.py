@@ -1,10 +1,11 @@
 """Sphinx directives that draw the contract and the policies' properties from the code.
 
-``.. struct:: Node`` draws an object of `placement_worker.contract.model`: a row a key, with type and default. The words come
-from the directive's content, a field list with one entry a key; a key without words, or words without a key, is an
-error.
+``.. struct:: Node`` draws an object of `placement_worker.contract.model`: a row a key, with type
+and default. The words come from the directive's content, a field list with one entry a key; a key
+without words, or words without a key, is an error.
 
-``.. policy-type:: senlin.policy.deletion`` draws what a policy type handles, and the properties of its newest version.
+``.. policy-type:: senlin.policy.deletion`` draws what a policy type handles, and the properties of
+its newest version.
 """
 
 import json
@@ -38,9 +39,16 @@ class Struct(SphinxDirective):
         said, fields = _words(self.content), msgspec.inspect.type_info(struct).fields
         odd = sorted(said.keys() ^ {field.encode_name for field in fields})
         if odd:
-            raise self.error(f'{name}: words are missing, or about a key that there is not: {", ".join(odd)}')
+            raise self.error(
+                f'{name}: words are missing, or about a key that there is not: {", ".join(odd)}'
+            )
         rows = [
-            (f'``{field.encode_name}``', words(field.type), _default(field), said[field.encode_name])
+            (
+                f'``{field.encode_name}``',
+                words(field.type),
+                _default(field),
+                said[field.encode_name],
+            )
             for field in fields
         ]
         lines = [
@@ -60,12 +68,16 @@ class PolicyType(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Two tables."""
         name = self.arguments[0]
-        policy = next((one for one in Registry.installed().types.values() if one.name == name), None)
+        policy = next(
+            (one for one in Registry.installed().types.values() if one.name == name), None
+        )
         if policy is None:
             raise self.error(f'There is no policy type {name}')
         handled = drawn(('', ''), _handled(policy), header=False, widths='30 70')
         properties = drawn(
-            ('property', 'type', 'default', 'what it says'), list(_properties(policy)), widths='24 22 14 40'
+            ('property', 'type', 'default', 'what it says'),
+            list(_properties(policy)),
+            widths='24 22 14 40',
         )
         return self.parse_text_to_nodes('\n'.join([*handled, '', *properties]))
 
@@ -90,18 +102,28 @@ def _supported(policy: type[Policy[Any]]) -> Iterator[str]:
 def _properties(policy: type[Policy[Any]]) -> Iterator[tuple[str, ...]]:
     """A row a property of the newest version, with the version that it came with."""
     versions = sorted(policy.versions)
-    since = {path: version for version in reversed(versions) for path, _, _ in _flat(policy.versions[version])}
+    since = {
+        path: version
+        for version in reversed(versions)
+        for path, _, _ in _flat(policy.versions[version])
+    }
     for path, field, described in _flat(policy.versions[versions[-1]]):
-        said = described if since[path] == versions[0] else f'{described} Since version {since[path]}.'
+        said = (
+            described if since[path] == versions[0] else f'{described} Since version {since[path]}.'
+        )
         yield f'``{path}``', words(field.type), _default(field), said.strip()
 
 
-def _flat(struct: type[msgspec.Struct], before: str = '') -> Iterator[tuple[str, inspect.Field, str]]:
+def _flat(
+    struct: type[msgspec.Struct], before: str = ''
+) -> Iterator[tuple[str, inspect.Field, str]]:
     """Path, field and description of all properties, those of objects inside after the object."""
     for field in msgspec.inspect.type_info(struct).fields:
         kind, described = bare(field.type)
         path = f'{before}{field.encode_name}'
-        inside = next((one for one in alternatives(kind) if isinstance(one, inspect.StructType)), None)
+        inside = next(
+            (one for one in alternatives(kind) if isinstance(one, inspect.StructType)), None
+        )
         item = bare(kind.item_type)[0] if isinstance(kind, inspect.ListType) else None
         yield path, field, described or (plain(inside.cls.__doc__) if inside else '')
         if inside:
@@ -120,7 +142,9 @@ def _default(field: inspect.Field) -> str:
 
 
 def _words(content: Any) -> dict[str, str]:
-    """The field list of a directive: key -> words; a line that begins no field goes on with the one before."""
+    """The field list of a directive: key -> words; a line that begins no field goes on with the one
+    before.
+    """
     said: dict[str, str] = {}
     for line in content:
         key, colon, text = line[1:].partition(': ') if line.startswith(':') else ('', '', '')

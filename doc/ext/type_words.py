@@ -38,12 +38,18 @@ def _list(kind: inspect.ListType) -> str:
 
 
 def _map(kind: inspect.DictType) -> str:
-    return 'free-form map' if isinstance(kind.value_type, inspect.AnyType) else f'id: {words(kind.value_type)}'
+    return (
+        'free-form map'
+        if isinstance(kind.value_type, inspect.AnyType)
+        else f'id: {words(kind.value_type)}'
+    )
 
 
 def _integer(kind: inspect.IntType) -> str:
     bounds = (('at least', kind.ge), ('at most', kind.le))
-    return ', '.join(['integer', *(f'{word} {bound:,}' for word, bound in bounds if bound is not None)])
+    return ', '.join(
+        ['integer', *(f'{word} {bound:,}' for word, bound in bounds if bound is not None)]
+    )
 
 
 WORDS: Mapping[type[inspect.Type], Callable[[Any], str]] = {

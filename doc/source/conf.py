@@ -21,7 +21,9 @@ extensions = [
     'page_links',
 ]
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
-highlight_language = 'none'  # a literal block is a command, a configuration or a reply; those that matter say which
+highlight_language = (
+    'none'  # a literal block is a command, a configuration or a reply; those that matter say which
+)
 nitpicky = True
 smartquotes_action = 'qe'  # two hyphens are an option's, and no dash
 

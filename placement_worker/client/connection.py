@@ -13,13 +13,15 @@ from oslo_config import cfg
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, told
 
 DEFAULTS = {
-    # Queues that survive a restart of the broker; both sides must say the same, or the broker refuses one.
+    # Queues that survive a restart of the broker; both sides must say the same, or the broker
+    # refuses one.
     'rabbit_quorum_queue': 'true',
     'rabbit_transient_quorum_queue': 'true',
-    # The worker puts aside what comes again and again; the broker, which would drop it, has to wait for longer.
+    # The worker puts aside what comes again and again; the broker, which would drop it, has to wait
+    # for longer.
     'rabbit_quorum_delivery_limit': '100',
-    # A silent connection is lost after two of these, in seconds; the driver says 60. RabbitMQ advises 5 to 20:
-    # https://www.rabbitmq.com/docs/heartbeats#heartbeats-timeout
+    # A silent connection is lost after two of these, in seconds; the driver says 60. RabbitMQ
+    # advises 5 to 20: https://www.rabbitmq.com/docs/heartbeats#heartbeats-timeout
     'heartbeat_timeout_threshold': '12',
 }
 CONNECT_TIMEOUT_S = 5
@@ -34,8 +36,8 @@ PASSING = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 def address(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> Any:
     """Where the broker is, as a TransportURL that asks for quorum queues.
 
-    The options go into the URL's query instead of the configuration: there they would also change the queues
-    of the process that uses our client. What the URL says itself stays.
+    The options go into the URL's query instead of the configuration: there they would also change
+    the queues of the process that uses our client. What the URL says itself stays.
 
     :param url: `rabbit://...`; None for `transport_url` of the configuration.
     :param options: of the rabbit driver, for this transport alone.
@@ -46,9 +48,15 @@ def address(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> 
     except oslo_messaging.InvalidTransportURL as exc:
         raise ConfigurationError(f'The transport URL is not valid: {exc}') from exc
     except ValueError:  # its text may hold part of a password
-        raise ConfigurationError('The transport URL is not valid: after host and colon it needs a number') from None
+        raise ConfigurationError(
+            'The transport URL is not valid: after host and colon it needs a number'
+        ) from None
     if target.transport.startswith('rabbit'):
-        target.query = {**DEFAULTS, **{key: str(value) for key, value in options.items()}, **target.query}
+        target.query = {
+            **DEFAULTS,
+            **{key: str(value) for key, value in options.items()},
+            **target.query,
+        }
     return target
 
 
@@ -65,13 +73,16 @@ def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
     :raises ConfigurationError: there is no such driver, or it has no such option.
     """
     with loading():
-        return oslo_messaging.get_rpc_transport(conf, url=target, allowed_remote_exmods=['placement_worker.errors'])
+        return oslo_messaging.get_rpc_transport(
+            conf, url=target, allowed_remote_exmods=['placement_worker.errors']
+        )
 
 
 def located(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
     """As `address`, and the options of its driver are known from here on.
 
-    :raises ConfigurationError: it is no such URL, there is no such driver, or it has no such option.
+    :raises ConfigurationError: it is no such URL, there is no such driver, or it has no such
+        option.
     """
     target = address(conf, url)
     connect(conf, target).cleanup()
@@ -82,7 +93,8 @@ def located(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
 def loading() -> Iterator[None]:
     """Make a transport, or say in words of ours why there is none.
 
-    :raises ConfigurationError: there is no such driver, or it has no such option, or not with such a value.
+    :raises ConfigurationError: there is no such driver, or it has no such option, or not with such
+        a value.
     """
     try:
         yield
@@ -108,8 +120,8 @@ def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connec
     What is published on it is confirmed by the broker.
 
     :param target: as for `probe`.
-    :param more: options of py-amqp's connection, e.g. another `read_timeout`. By default a broker that does not
-        answer within `ANSWER_S` raises TimeoutError.
+    :param more: options of py-amqp's connection, e.g. another `read_timeout`. By default a broker
+        that does not answer within `ANSWER_S` raises TimeoutError.
     :raises BrokerUnreachable: none of the hosts does.
     :raises BrokerRefused: one does, and says no, or has no certificate that we trust.
     :raises ConfigurationError: the URL names no host, or a file that TLS needs cannot be used.
@@ -137,7 +149,9 @@ def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connec
             },
         )
         try:
-            connection.ensure_connection(max_retries=1, interval_start=RETRY_S, reraise_as_library_errors=False)
+            connection.ensure_connection(
+                max_retries=1, interval_start=RETRY_S, reraise_as_library_errors=False
+            )
         except (AccessRefused, NotAllowed) as exc:
             raise BrokerRefused(f'The broker at {place} does not let us in: {exc}') from exc
         except (*connection.connection_errors, *connection.channel_errors) as exc:
@@ -170,9 +184,9 @@ def is_on(option: object) -> bool:
 def _tls(options: Mapping[str, Any], hostname: str) -> dict[str, Any] | bool:
     """The options of the rabbit driver as kombu takes them, and as the driver gives them.
 
-    With `ssl_ca_file` the certificate has to come from that authority and to name the host, whatever
-    `ssl_enforce_hostname_verification` says: the driver has that option and does not look at it. Without it, any
-    authority that the system knows will do, and any name.
+    With `ssl_ca_file` the certificate has to come from that authority and to name the host,
+    whatever `ssl_enforce_hostname_verification` says: the driver has that option and does not look
+    at it. Without it, any authority that the system knows will do, and any name.
 
     :raises ConfigurationError: a file cannot be used.
     """
@@ -186,7 +200,8 @@ def _tls(options: Mapping[str, Any], hostname: str) -> dict[str, Any] | bool:
 
 
 def _check_files(files: Mapping[str, str]) -> None:
-    """See that the files can be read and are what they should be; Python's own errors do not name them.
+    """See that the files can be read and are what they should be; Python's own errors do not name
+    them.
 
     :raises ConfigurationError: one cannot, or is not.
     """
@@ -205,4 +220,6 @@ def _check_files(files: Mapping[str, str]) -> None:
         if name in files:  # an empty password, or it would ask the terminal for one
             context.load_cert_chain(files[name], files.get('keyfile'), password='')
     except ssl.SSLError as exc:
-        raise ConfigurationError(f'{TLS_FILES[name]} = {files[name]} cannot be used: {_told(exc)}') from exc
+        raise ConfigurationError(
+            f'{TLS_FILES[name]} = {files[name]} cannot be used: {_told(exc)}'
+        ) from exc

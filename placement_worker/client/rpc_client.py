@@ -41,12 +41,16 @@ def may_wait(request: object) -> bool:
     """Whether deciding the request may take as long as a load balancer does."""
     if isinstance(request, CheckRequest):
         handled = (request.target, request.action.action) in LoadBalancing.targets
-        return handled and any(one.enabled and one.spec.type == LoadBalancing.name for one in request.policies)
+        return handled and any(
+            one.enabled and one.spec.type == LoadBalancing.name for one in request.policies
+        )
     return isinstance(request, BindRequest)
 
 
 class PolicyClient(Caller):
-    """Calls running workers. It has a transport of its own and leaves the process's configuration alone."""
+    """Calls running workers. It has a transport of its own and leaves the process's configuration
+    alone.
+    """
 
     def __init__(
         self,
@@ -63,16 +67,20 @@ class PolicyClient(Caller):
     ) -> None:
         """Prepare; the broker is looked for on the first call.
 
-        :param url: `rabbit://user:password@host:port/vhost`; None for `transport_url` of the configuration.
+        :param url: `rabbit://user:password@host:port/vhost`; None for `transport_url` of the
+            configuration.
         :param server: the `[worker] host` of the one worker to call; None for any.
         :param timeout_s: how long a call waits for its reply.
         :param slow_timeout_s: the same for a request that may wait for a load balancer.
-        :param version_cap: the highest version of the contract that the workers understand; a request that needs
-            a higher one raises oslo.messaging's RPCVersionCapError.
+        :param version_cap: the highest version of the contract that the workers understand; a
+            request that needs a higher one raises oslo.messaging's RPCVersionCapError.
         :raises ConfigurationError: the URL cannot be used.
         """
         self._conf = conf
-        self._routes = {False: Route(topic, timeout_s, server), True: Route(slow_topic, slow_timeout_s, server)}
+        self._routes = {
+            False: Route(topic, timeout_s, server),
+            True: Route(slow_topic, slow_timeout_s, server),
+        }
         self._address = connection.address(conf, url)
         self._transport = connection.connect(conf, self._address)
         self._reached = False
@@ -92,7 +100,8 @@ class PolicyClient(Caller):
     ) -> None:
         """Have a check decided without waiting: the worker casts its reply to `reply_to`.
 
-        It calls `method(request_id, reply)` there, and on errors gives `{"error": {"type", "message"}}` for the reply.
+        It calls `method(request_id, reply)` there, and on errors gives `{"error": {"type",
+        "message"}}` for the reply.
 
         :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is away.
         """
@@ -126,12 +135,18 @@ class PolicyClient(Caller):
                 f'No worker answered on topic {route.queue} within {route.timeout_s:g} s: is placement-worker running?'
             ) from exc
         except oslo_messaging.RemoteError as exc:
-            raise errors.WorkerFailed(f'{method} failed in the worker: {exc.exc_type}: {exc.value}') from exc
+            raise errors.WorkerFailed(
+                f'{method} failed in the worker: {exc.exc_type}: {exc.value}'
+            ) from exc
         except oslo_messaging.MessagingException:
             raise
-        except Exception as exc:  # a fault in the worker: oslo.messaging makes built-in exceptions anew
+        except (
+            Exception
+        ) as exc:  # a fault in the worker: oslo.messaging makes built-in exceptions anew
             told = str(exc).partition('\n')[0]
-            raise errors.WorkerFailed(f'{method} failed in the worker: {type(exc).__name__}: {told}') from exc
+            raise errors.WorkerFailed(
+                f'{method} failed in the worker: {type(exc).__name__}: {told}'
+            ) from exc
         return answer
 
     def _deliver(self, how: str, method: str, request: object, context: Context) -> Any:
@@ -140,9 +155,15 @@ class PolicyClient(Caller):
         ids = {key: context[key] for key in CONTEXT if key in context}
         prepared = self._client.prepare(topic=route.topic, timeout=route.timeout_s)
         try:
-            return getattr(prepared, how)(ids, method, request=msgspec.json.encode(request).decode())
+            return getattr(prepared, how)(
+                ids, method, request=msgspec.json.encode(request).decode()
+            )
         except oslo_messaging.MessageUndeliverable as exc:
-            who = 'placement-worker' if route.server is None else f'a worker with [worker] host = {route.server}'
+            who = (
+                'placement-worker'
+                if route.server is None
+                else f'a worker with [worker] host = {route.server}'
+            )
             raise errors.NoWorkerAnswered(
                 f'There is no queue for topic {route.queue}: {who} has never run on this broker'
             ) from exc
@@ -150,7 +171,9 @@ class PolicyClient(Caller):
             raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc
 
     def _reach(self) -> None:
-        """See that the broker is there before the first call, which has no other bound on waiting for it."""
+        """See that the broker is there before the first call, which has no other bound on waiting
+        for it.
+        """
         if not self._reached:
             connection.probe(self._conf, self._address)
             self._reached = True

@@ -37,7 +37,9 @@ def left_s(limit_s: float | None) -> float | None: ...
 
 
 def left_s(limit_s: float | None) -> float | None:
-    """What is left until the deadline, in seconds, but no more than a limit; None if neither is set."""
+    """What is left until the deadline, in seconds, but no more than a limit; None if neither is
+    set.
+    """
     ends = moment()
     if ends is None:
         return limit_s

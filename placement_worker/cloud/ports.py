@@ -26,8 +26,8 @@ class Subnet(Wire, frozen=True):
 class Cloud(Protocol):
     """One project's view of a cloud.
 
-    A region of None is the one that the service is configured with. Every method raises `CloudUnavailable` when
-    there is no answer.
+    A region of None is the one that the service is configured with. Every method raises
+    `CloudUnavailable` when there is no answer.
     """
 
     @property
@@ -39,13 +39,19 @@ class Cloud(Protocol):
         """The region that `octavia(None)` works in, where it has a name."""
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """The availability zones that the region's Nova knows: name -> available; {} for an unknown region."""
+        """The availability zones that the region's Nova knows: name -> available; {} for an unknown
+        region.
+        """
 
     def regions(self) -> Collection[str]:
         """The regions that Keystone knows."""
 
-    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
-        """Zone and addresses of servers, by their ids; one that the region's Nova does not know is left out."""
+    def servers(
+        self, region: str | None, server_ids: Collection[str]
+    ) -> Mapping[str, ServerDetails]:
+        """Zone and addresses of servers, by their ids; one that the region's Nova does not know is
+        left out.
+        """
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
         """The subnet of this id or name; None if the region's Neutron knows none.
@@ -73,4 +79,6 @@ class Clouds(Protocol):
         """
 
     def acting_as_service(self) -> Cloud:
-        """The cloud as the service user sees it, to look at what is public: names of zones and regions."""
+        """The cloud as the service user sees it, to look at what is public: names of zones and
+        regions.
+        """

@@ -1,4 +1,5 @@
-"""When to try again, how long to wait before, and when to give up: small named objects for tenacity.
+"""When to try again, how long to wait before, and when to give up: small named objects for
+tenacity.
 
 One rule for all services; what leaves doubt matters to changes alone.
 
@@ -36,7 +37,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class growing(wait_base):  # noqa: N801  # named as tenacity's own
-    """Wait a little longer each time, from `initial` to `most` seconds, with jitter that keeps workers apart."""
+    """Wait a little longer each time, from `initial` to `most` seconds, with jitter that keeps
+    workers apart.
+    """
 
     initial: float
     most: float
@@ -84,22 +87,30 @@ def passes_or_settles(exc: BaseException) -> bool:
 
 
 def has_unknown_outcome(exc: ApiError) -> bool:
-    """Whether there was no answer, or one that does not tell whether the call had an effect, such as a proxy's own."""
+    """Whether there was no answer, or one that does not tell whether the call had an effect, such
+    as a proxy's own.
+    """
     if exc.status is None:
         return True
     return exc.status >= FAULTS and exc.status != NOT_IMPLEMENTED and exc.status not in BUSY
 
 
 def leaves_doubt(exc: ApiError) -> bool:
-    """Whether what was asked for may have happened, by this call or an earlier one: look before trying again."""
+    """Whether what was asked for may have happened, by this call or an earlier one: look before
+    trying again.
+    """
     return has_unknown_outcome(exc) or (exc.status == 409 and not is_immutable(exc))
 
 
 def is_immutable(exc: ApiError) -> bool:
     """Whether the load balancer takes no change now: another one is pending, or it is in ERROR."""
-    return exc.status == 409 and any(words in str(exc).lower() for words in ('immutable', 'invalid state'))
+    return exc.status == 409 and any(
+        words in str(exc).lower() for words in ('immutable', 'invalid state')
+    )
 
 
 def is_unsupported(exc: ApiError) -> bool:
     """Whether provider or API version lack what was asked for."""
-    return exc.status == NOT_IMPLEMENTED or (exc.status == 400 and 'unknown argument' in str(exc).lower())
+    return exc.status == NOT_IMPLEMENTED or (
+        exc.status == 400 and 'unknown argument' in str(exc).lower()
+    )

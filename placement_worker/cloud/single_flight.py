@@ -20,10 +20,14 @@ class Flights:
         self._flying: dict[Hashable, Future[Any]] = {}
         self._kept: dict[Hashable, tuple[float, Any]] = {}
 
-    def share(self, question: Hashable, ask: Callable[[], T], *, wait_s: float, keep_s: float = 0) -> T:
-        """The answer to a question: a kept one, that of whoever is asking already, or one of our own.
+    def share(
+        self, question: Hashable, ask: Callable[[], T], *, wait_s: float, keep_s: float = 0
+    ) -> T:
+        """The answer to a question: a kept one, that of whoever is asking already, or one of our
+        own.
 
-        Whoever is asking may have less time than we have: if it is out of time, the question is asked again.
+        Whoever is asking may have less time than we have: if it is out of time, the question is
+        asked again.
 
         :param wait_s: how long to wait for somebody else's answer.
         :param keep_s: how long the answer is good for others that ask later; errors are not kept.
@@ -49,9 +53,13 @@ class Flights:
             except TimeoutError as exc:
                 if flight.done():
                     raise
-                raise OutOfTime(f'No answer in {wait_s:.0f} s to what another check is asking the cloud') from exc
+                raise OutOfTime(
+                    f'No answer in {wait_s:.0f} s to what another check is asking the cloud'
+                ) from exc
 
-    def _fly(self, question: Hashable, flight: Future[T], ask: Callable[[], T], keep_s: float) -> None:
+    def _fly(
+        self, question: Hashable, flight: Future[T], ask: Callable[[], T], keep_s: float
+    ) -> None:
         try:
             answer = ask()
         except BaseException as exc:  # whoever waits has to hear of it, whatever it is

@@ -1,4 +1,6 @@
-"""What the cloud answered during one check: each question is asked once, and every policy sees the same."""
+"""What the cloud answered during one check: each question is asked once, and every policy sees the
+same.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,7 +19,8 @@ class Snapshot:
     Every policy asks `region_of` and `zone_of`, or the methods that count nodes by the same rules.
     So a node is in the same place for placement, deletion and load balancing.
 
-    Answers are not kept by `functools.cached_property`: until Python 3.12 all checks would wait for one of them.
+    Answers are not kept by `functools.cached_property`: until Python 3.12 all checks would wait for
+    one of them.
     """
 
     def __init__(self, cloud: Cloud, cluster: Cluster) -> None:
@@ -108,7 +111,9 @@ class Snapshot:
             counts[self._default_region] += unnamed
         return counts
 
-    def zones_in_regions(self, nodes: Sequence[Node], regions: Collection[str]) -> Counter[Location]:
+    def zones_in_regions(
+        self, nodes: Sequence[Node], regions: Collection[str]
+    ) -> Counter[Location]:
         """How many nodes each zone of these regions has; as `region_of` and `zone_of`, for many."""
         stated = self._stated_places(nodes)
         default = self._default_region if any(region is None for region, _ in stated) else None
@@ -121,7 +126,8 @@ class Snapshot:
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """How many of the nodes are in each zone; as `zone_of`, for many."""
         return Counter(
-            zone or self.zone_of(node) for node, (_, zone) in zip(nodes, self._stated_places(nodes), strict=True)
+            zone or self.zone_of(node)
+            for node, (_, zone) in zip(nodes, self._stated_places(nodes), strict=True)
         )
 
     @property
@@ -134,10 +140,14 @@ class Snapshot:
 
     @property
     def _stated(self) -> Sequence[Location]:
-        """Region and zone that the request says of each member: more than one policy asks for all of them."""
+        """Region and zone that the request says of each member: more than one policy asks for all
+        of them.
+        """
         if self._places is None:
             known: dict[Location, Location] = {}
-            self._places = [known.setdefault(place, place) for place in map(_stated_place, self._cluster.nodes)]
+            self._places = [
+                known.setdefault(place, place) for place in map(_stated_place, self._cluster.nodes)
+            ]
         return self._places
 
     @property
@@ -149,7 +159,9 @@ class Snapshot:
         return self._servers
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:
-        """Zone and addresses of the servers of nodes, by `physical_id`; asked in bulk, region by region."""
+        """Zone and addresses of the servers of nodes, by `physical_id`; asked in bulk, region by
+        region.
+        """
         ids = defaultdict(list)
         for node in nodes:
             if node.physical_id:

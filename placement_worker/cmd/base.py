@@ -1,4 +1,6 @@
-"""What the commands of placement-policy have in common: who answers, exit status, one-line errors."""
+"""What the commands of placement-policy have in common: who answers, exit status, one-line
+errors.
+"""
 
 import argparse
 import contextlib
@@ -43,8 +45,14 @@ class LocalCommand(command.Command):
         return parser
 
     def get_epilog(self) -> str:
-        """What stands below the arguments; cliff would look through all distributions for the one it is from."""
-        shown = ['Examples:', *(f'  {example}' for example in self.examples), ''] if self.examples else []
+        """What stands below the arguments; cliff would look through all distributions for the one
+        it is from.
+        """
+        shown = (
+            ['Examples:', *(f'  {example}' for example in self.examples), '']
+            if self.examples
+            else []
+        )
         return '\n'.join([*shown, textwrap.fill(self.epilog, HELP_WIDTH)])
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -52,7 +60,9 @@ class LocalCommand(command.Command):
         try:
             return int(super().run(parsed_args))
         except BrokenPipeError:  # whoever reads has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the rest is written at exit
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+            )  # else the rest is written at exit
             raise
         except (errors.PlacementWorkerError, documents.Malformed, OSError) as exc:
             return self.complain(hints.told(exc))
@@ -71,7 +81,9 @@ class LocalCommand(command.Command):
         return self.failed
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
-        """Wrong arguments: one line like for any other fault, and the exit status that the command has for them."""
+        """Wrong arguments: one line like for any other fault, and the exit status that the command
+        has for them.
+        """
         raise SystemExit(self.complain(f'{message}; {prog_name} --help shows how'))
 
 
@@ -102,7 +114,9 @@ class Command(LocalCommand):
     def mention_cloud(self, args: argparse.Namespace, path: str) -> None:
         """Say once which cloud an answer is about, if that is not what the user named."""
         if not self._mentioned and targets.on_shipped_cloud(args, path):
-            self.complain('this is about the shipped cloud of the examples; --cloud FILE names another one')
+            self.complain(
+                'this is about the shipped cloud of the examples; --cloud FILE names another one'
+            )
             self._mentioned = True
 
     @abstractmethod

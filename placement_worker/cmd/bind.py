@@ -20,8 +20,12 @@ class Bind(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of these commands."""
-        parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
-        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
+        parser.add_argument(
+            'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
+        )
+        parser.add_argument(
+            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
+        )
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Do it for every request of every file; the exit status tells the worst outcome."""
@@ -45,7 +49,9 @@ class Bind(Command):
 
 
 class Attach(Bind):
-    """Attach a policy to a cluster; for load balancing that makes the load balancer and adds all nodes."""
+    """Attach a policy to a cluster; for load balancing that makes the load balancer and adds all
+    nodes.
+    """
 
     examples = (
         'placement-policy attach request.yaml    # on an embedded cloud, to try it out',

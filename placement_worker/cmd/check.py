@@ -35,10 +35,18 @@ class Check(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
-        parser.add_argument('--lines', action='store_true', help='JSON lines in, one compact JSON reply a line out')
-        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
-        parser.add_argument('--explain', choices=['none', 'summary', 'full'], help="instead of the request's own")
+        parser.add_argument(
+            'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
+        )
+        parser.add_argument(
+            '--lines', action='store_true', help='JSON lines in, one compact JSON reply a line out'
+        )
+        parser.add_argument(
+            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
+        )
+        parser.add_argument(
+            '--explain', choices=['none', 'summary', 'full'], help="instead of the request's own"
+        )
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Answer every request; the exit status tells the worst outcome."""
@@ -46,7 +54,9 @@ class Check(Command):
         return max(run(caller, args), default=OK)
 
     def _check_documents(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
-        """Show the replies to all documents of all files; an invalid one does not stop the others."""
+        """Show the replies to all documents of all files; an invalid one does not stop the
+        others.
+        """
         for path in args.files:
             for number, document in enumerate(documents.read(path), start=1):
                 try:
@@ -61,9 +71,13 @@ class Check(Command):
                     yield _status(reply)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
-        """Print one JSON reply a line, in order; a bad line gives an error object, and the rest goes on."""
+        """Print one JSON reply a line, in order; a bad line gives an error object, and the rest
+        goes on.
+        """
         for path in args.files:
-            with open(sys.stdin.fileno() if path == '-' else path, 'rb', closefd=path != '-') as lines:
+            with open(
+                sys.stdin.fileno() if path == '-' else path, 'rb', closefd=path != '-'
+            ) as lines:
                 for number, line in enumerate(filter(None, map(bytes.strip, lines))):
                     if not number and line[:1] not in b'{[':
                         self.complain(
@@ -86,7 +100,8 @@ def _check_line(caller: Caller, line: bytes, explain: str | None) -> tuple[int, 
 
 
 def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
-    """A line `{"request": CheckRequest, "cloud": {...}}`: who answers over that cloud, and the request.
+    """A line `{"request": CheckRequest, "cloud": {...}}`: who answers over that cloud, and the
+    request.
 
     :raises InvalidRequest: running workers answer, or the line says more.
     """
@@ -95,7 +110,9 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
         listed = ', '.join(f'`{key[:SHOWN]}`' for key in unknown[: document_kinds.LISTED])
         raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {listed}')
     if not isinstance(caller, Embedded):
-        raise errors.InvalidRequest('Expected a CheckRequest alone: running workers have a cloud of their own')
+        raise errors.InvalidRequest(
+            'Expected a CheckRequest alone: running workers have a cloud of their own'
+        )
     return caller.with_cloud(document.get('cloud', {})), document['request']
 
 

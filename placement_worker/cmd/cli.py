@@ -37,7 +37,9 @@ class PlacementPolicy(app.App):
         self.command_manager.add_command('help', command_manager.Help)
 
     def configure_logging(self) -> None:
-        """As cliff does; what stevedore cannot load comes back to us as an error, so it need not say it as well."""
+        """As cliff does; what stevedore cannot load comes back to us as an error, so it need not
+        say it as well.
+        """
         others = list(logging.getLogger().handlers)
         super().configure_logging()
         for handler in logging.getLogger().handlers:
@@ -46,16 +48,22 @@ class PlacementPolicy(app.App):
         log_lines.guard()
         if not self.options.debug:
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)
-            logging.getLogger('amqp').setLevel(logging.ERROR)  # warns of what comes late on a channel that it closes
+            logging.getLogger('amqp').setLevel(
+                logging.ERROR
+            )  # warns of what comes late on a channel that it closes
 
     def print_help_if_requested(self) -> None:
-        """As cliff does; its own way imports all commands, and looks through all distributions for theirs."""
+        """As cliff does; its own way imports all commands, and looks through all distributions for
+        theirs.
+        """
         if self.options.deferred_help:
             command_manager.print_overview(self)
             raise help.HelpExit
 
     def run_subcommand(self, argv: list[str]) -> int:
-        """As cliff does; its own way tells of a command that there is not in several lines, and on the output."""
+        """As cliff does; its own way tells of a command that there is not in several lines, and on
+        the output.
+        """
         try:
             self.command_manager.find_command(argv)
         except ValueError:
@@ -85,7 +93,9 @@ def main() -> int:
 
 
 def _suit_any_locale() -> None:
-    """Read standard input as UTF-8, and escape characters that the encoding of the standard output lacks."""
+    """Read standard input as UTF-8, and escape characters that the encoding of the standard output
+    lacks.
+    """
     codecs.register_error(JSON_ESCAPES, _escape)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding='utf-8', errors='strict')

@@ -7,7 +7,14 @@ from typing import Literal, TextIO
 from placement_worker.formats.escaping import escaped
 
 Style = Literal['bold', 'dim', 'red', 'green', 'yellow', 'cyan']
-_CODES: Mapping[Style, int] = {'bold': 1, 'dim': 2, 'red': 31, 'green': 32, 'yellow': 33, 'cyan': 36}
+_CODES: Mapping[Style, int] = {
+    'bold': 1,
+    'dim': 2,
+    'red': 31,
+    'green': 32,
+    'yellow': 33,
+    'cyan': 36,
+}
 
 
 class Paint:
@@ -19,7 +26,9 @@ class Paint:
     @classmethod
     def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> 'Paint':
         """For a terminal that has colours, unless the user wants none (https://no-color.org)."""
-        return cls(stream.isatty() and not environ.get('NO_COLOR') and environ.get('TERM') != 'dumb')
+        return cls(
+            stream.isatty() and not environ.get('NO_COLOR') and environ.get('TERM') != 'dumb'
+        )
 
     def __call__(self, text: str, style: Style) -> str:
         """Return the text, escaped, in a style."""

@@ -1,4 +1,6 @@
-"""The commands of placement-policy: found without importing them, as importing all takes longer than a check."""
+"""The commands of placement-policy: found without importing them, as importing all takes longer
+than a check.
+"""
 
 import argparse
 import ast
@@ -44,7 +46,15 @@ def summary(found: Any) -> str:
     """The first line of the docstring of what an entry point names, read from its source."""
     module, _, name = found.value.partition(':')
     spec = util.find_spec(module)
-    source = spec.loader.get_source(module) if spec and isinstance(spec.loader, abc.InspectLoader) else None
-    classes = (node for node in ast.parse(source or '').body if isinstance(node, ast.ClassDef) and node.name == name)
+    source = (
+        spec.loader.get_source(module)
+        if spec and isinstance(spec.loader, abc.InspectLoader)
+        else None
+    )
+    classes = (
+        node
+        for node in ast.parse(source or '').body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    )
     described = next((ast.get_docstring(node) for node in classes), None)
     return (described or '').partition('\n')[0]

@@ -11,7 +11,10 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (errors.Refused, 'correct it there and try again'),
     (errors.InvalidInventory, 'correct the file that --cloud names'),
     (errors.BrokerUnreachable, 'see that RabbitMQ runs there and that the address is right'),
-    (errors.NoWorkerAnswered, 'see that a worker serves this broker, or wait longer with --timeout'),
+    (
+        errors.NoWorkerAnswered,
+        'see that a worker serves this broker, or wait longer with --timeout',
+    ),
     (errors.BrokerRefused, 'see user, password, virtual host, permissions and certificates'),
     (errors.QueueMismatch, 'do with the queue what the message says'),
     (errors.RequestParked, f'{_COMMAND} parked list shows what was put aside'),

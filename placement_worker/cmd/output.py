@@ -8,7 +8,13 @@ import prettytable
 import yaml
 
 from placement_worker.cmd.colors import PLAIN, Paint, Style
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, Decision
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    Decision,
+)
 from placement_worker.formats import plurals
 from placement_worker.formats.escaping import escaped, escaped_lines
 
@@ -44,7 +50,11 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
     ]
     for stored in answer.policy.data.values() if answer.status == 'OK' else ():
         data = stored.get('data') if isinstance(stored, dict) else None
-        lines += [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()] if isinstance(data, dict) else []
+        lines += (
+            [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()]
+            if isinstance(data, dict)
+            else []
+        )
     if answer.nodes:
         lines.append(f'{INDENT}changed data of {plurals.nodes(len(answer.nodes))}')
     return '\n'.join([*lines, ''])
@@ -59,7 +69,9 @@ def document(answer: object, form: str) -> str:
     """An object of the contract as JSON or YAML; YAML begins a document of its own."""
     if form == 'json':
         return escaped_lines(msgspec.json.format(msgspec.json.encode(answer)).decode())
-    return yaml.safe_dump(msgspec.to_builtins(answer), explicit_start=True, sort_keys=False).rstrip('\n')
+    return yaml.safe_dump(msgspec.to_builtins(answer), explicit_start=True, sort_keys=False).rstrip(
+        '\n'
+    )
 
 
 def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
@@ -68,11 +80,16 @@ def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[st
         f'{request.action.action} of cluster {cluster.name or cluster.id} ({plurals.nodes(len(cluster.nodes))}), '
         f'{request.target}: '
     )
-    return [escaped(title) + paint(data['status'], _STYLES[data['status']]), escaped(f'{data["reason"]}')]
+    return [
+        escaped(title) + paint(data['status'], _STYLES[data['status']]),
+        escaped(f'{data["reason"]}'),
+    ]
 
 
 def _plan(answer: CheckReply) -> list[str]:
-    """What the engine will read from the action's data, in words; nothing if the action must not go on."""
+    """What the engine will read from the action's data, in words; nothing if the action must not go
+    on.
+    """
     lines: list[str] = []
     if answer.action.data['status'] != 'OK':
         return lines
@@ -123,7 +140,9 @@ def _counts(counts: Mapping[str, Any]) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows with a column per key; numbers stand right, and the items of a list one below the other."""
+    """Return rows with a column per key; numbers stand right, and the items of a list one below the
+    other.
+    """
     columns = list(dict.fromkeys(column for row in rows for column in row))
     drawn = prettytable.PrettyTable([escaped(column.replace('_', ' ')) for column in columns])
     for title, column in zip(drawn.field_names, columns, strict=True):

@@ -24,7 +24,9 @@ class ParkedCommand(LocalCommand):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The command's own arguments, where the broker is, and of which workers."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('--transport', metavar='URL', help="instead of the configuration's transport_url")
+        parser.add_argument(
+            '--transport', metavar='URL', help="instead of the configuration's transport_url"
+        )
         parser.add_argument('--config-file', metavar='FILE', help="the workers' configuration")
         return parser
 
@@ -33,7 +35,10 @@ class ParkedCommand(LocalCommand):
         threading_backend.choose()
         from placement_worker.cmd import remote  # noqa: PLC0415  # it imports the messaging layer
 
-        with remote.parked(parsed_args.transport, parsed_args.config_file, MOST) as (connection, waiting):
+        with remote.parked(parsed_args.transport, parsed_args.config_file, MOST) as (
+            connection,
+            waiting,
+        ):
             return self.run_with(connection, waiting, parsed_args)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -47,11 +52,15 @@ class ParkedCommand(LocalCommand):
 class ParkedList(ParkedCommand):
     """List the requests that were parked, oldest first."""
 
-    examples = ('placement-policy parked list --config-file /etc/placement-worker/placement-worker.conf',)
+    examples = (
+        'placement-policy parked list --config-file /etc/placement-worker/placement-worker.conf',
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
+        parser.add_argument(
+            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
+        )
 
     def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
         """Show a row a request."""
@@ -87,7 +96,9 @@ class ParkedShow(ParkedCommand):
 class ParkedRetry(ParkedCommand):
     """Send a parked request to the workers again."""
 
-    examples = ('placement-policy parked retry ID --config-file /etc/placement-worker/placement-worker.conf',)
+    examples = (
+        'placement-policy parked retry ID --config-file /etc/placement-worker/placement-worker.conf',
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
@@ -106,7 +117,9 @@ class ParkedRetry(ParkedCommand):
 class ParkedDrop(ParkedCommand):
     """Delete a parked request for good."""
 
-    examples = ('placement-policy parked drop ID --config-file /etc/placement-worker/placement-worker.conf',)
+    examples = (
+        'placement-policy parked drop ID --config-file /etc/placement-worker/placement-worker.conf',
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
@@ -124,7 +137,9 @@ def _find(waiting: Iterator[Any], wanted: str) -> Any:
     for one in waiting:
         if one.id == wanted:
             return one
-    raise errors.InvalidRequest(f'No request {wanted} is parked; placement-policy parked list shows those that are')
+    raise errors.InvalidRequest(
+        f'No request {wanted} is parked; placement-policy parked list shows those that are'
+    )
 
 
 def _row(one: Any) -> dict[str, Any]:
@@ -145,23 +160,32 @@ def _row(one: Any) -> dict[str, Any]:
 
 
 def _value(data: Any, key: str) -> Any:
-    """Return an item of a map, or None; a lone surrogate, which JSON holds and UTF-8 does not, is escaped."""
+    """Return an item of a map, or None; a lone surrogate, which JSON holds and UTF-8 does not, is
+    escaped.
+    """
     value = data.get(key) if isinstance(data, dict) else None
     return value.encode(errors='backslashreplace').decode() if isinstance(value, str) else value
 
 
 def _decoded(body: Any) -> Any:
-    """The message inside the envelope, and the request inside the message, where they can be read."""
+    """The message inside the envelope, and the request inside the message, where they can be
+    read.
+    """
     message = _json(body)
     if isinstance(message, dict) and 'oslo.message' in message:
         message = _json(message['oslo.message'])
     if isinstance(message, dict) and isinstance(message.get('args'), dict):
-        message = {**message, 'args': {name: _json(value) for name, value in message['args'].items()}}
+        message = {
+            **message,
+            'args': {name: _json(value) for name, value in message['args'].items()},
+        }
     return message
 
 
 def _json(value: Any) -> Any:
-    """What a text says; a text that is no JSON is shown as it is, unless there may be secrets in it."""
+    """What a text says; a text that is no JSON is shown as it is, unless there may be secrets in
+    it.
+    """
     text = value.decode(errors='replace') if isinstance(value, bytes) else value
     if not isinstance(text, str):
         return text

@@ -16,10 +16,11 @@ SERVICE_USER = 'placement-worker'
 def become(name: str | None) -> None:
     """Give up the permissions of root for those of the service, for the rest of this process.
 
-    Permissions are then judged by the kernel, ACLs and read-only mounts included. `$HOME` changes as well: default
-    files of the configuration are searched there.
+    Permissions are then judged by the kernel, ACLs and read-only mounts included. `$HOME` changes
+    as well: default files of the configuration are searched there.
 
-    :param name: the user of the service. None: `SERVICE_USER` if root asks and that user exists, else the own user.
+    :param name: the user of the service. None: `SERVICE_USER` if root asks and that user exists,
+        else the own user.
     :raises ConfigurationError: the user does not exist, or a plain user asks for another one.
     """
     try:
@@ -32,7 +33,9 @@ def become(name: str | None) -> None:
     if user.pw_uid == os.geteuid() or (name is None and not is_root):
         return
     if not is_root:
-        raise ConfigurationError(f'--user {name}: only root can check the permissions of another user')
+        raise ConfigurationError(
+            f'--user {name}: only root can check the permissions of another user'
+        )
     os.initgroups(user.pw_name, user.pw_gid)
     os.setgid(user.pw_gid)
     os.setuid(user.pw_uid)
@@ -64,7 +67,8 @@ def check(conf: cfg.ConfigOpts) -> Result:
         return Result(Code.FAILURE, '; '.join(refused))
     if missing:
         return Result(
-            Code.WARNING, f'{"; ".join(missing)}. RuntimeDirectory= and LogsDirectory= of the unit make such folders'
+            Code.WARNING,
+            f'{"; ".join(missing)}. RuntimeDirectory= and LogsDirectory= of the unit make such folders',
         )
     return Result(Code.SUCCESS, f'Permissions are those of user {user}')
 
@@ -80,5 +84,10 @@ def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
     ):
         if path:
             yield option, path
-    if conf.worker.liveness_file:  # replaced by another file each time, so its folder has to be writable
-        yield '[worker] liveness_file', os.path.join(os.path.dirname(conf.worker.liveness_file) or '.', '')
+    if (
+        conf.worker.liveness_file
+    ):  # replaced by another file each time, so its folder has to be writable
+        yield (
+            '[worker] liveness_file',
+            os.path.join(os.path.dirname(conf.worker.liveness_file) or '.', ''),
+        )

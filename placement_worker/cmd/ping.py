@@ -21,8 +21,12 @@ class Ping(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('--server', metavar='HOST', help='the one worker to ask, by its [worker] host')
-        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
+        parser.add_argument(
+            '--server', metavar='HOST', help='the one worker to ask, by its [worker] host'
+        )
+        parser.add_argument(
+            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
+        )
 
     def add_who_answers(self, parser: argparse.ArgumentParser) -> None:
         """Running workers only."""
@@ -52,5 +56,7 @@ class Ping(Command):
             'started_at': answer.started_at.isoformat(timespec='seconds'),
             'elapsed_ms': round(elapsed_ms, 1),
         }
-        self.say(output.table([row]) if args.format == 'table' else output.document(row, args.format))
+        self.say(
+            output.table([row]) if args.format == 'table' else output.document(row, args.format)
+        )
         return OK

@@ -33,8 +33,12 @@ class Plan(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input')
-        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
+        parser.add_argument(
+            'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
+        )
+        parser.add_argument(
+            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
+        )
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Show the changes of every request; an invalid one does not stop the others."""
@@ -45,7 +49,9 @@ class Plan(Command):
         ]
         return max(statuses, key=_GRAVITY.index)
 
-    def _plan(self, caller: Caller, document: object, path: str, number: int, args: argparse.Namespace) -> int:
+    def _plan(
+        self, caller: Caller, document: object, path: str, number: int, args: argparse.Namespace
+    ) -> int:
         try:
             request = msgspec.structs.replace(decoded(caller, document, 'full'), dry_run=True)
             found = plan_changes.of(request, caller.policy_check(request))

@@ -1,4 +1,6 @@
-"""What the policies' decisions would change, read from a reply: what `placement-policy plan` shows."""
+"""What the policies' decisions would change, read from a reply: what `placement-policy plan`
+shows.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +19,9 @@ LOAD_BALANCING = 'senlin.policy.loadbalance-'
 
 
 class PlaceChange(Struct, frozen=True):
-    """The nodes of one zone, one region, or one zone of a region (`RegionOne/az1`) before and after the action."""
+    """The nodes of one zone, one region, or one zone of a region (`RegionOne/az1`) before and after
+    the action.
+    """
 
     name: str
     before: int
@@ -49,7 +53,8 @@ class PoolChange(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """The difference that one action would make.
 
-    `places`: what it counts (`zones`, `regions`, `nodes`) -> a row a place. `patched`: nodes whose data would change.
+    `places`: what it counts (`zones`, `regions`, `nodes`) -> a row a place. `patched`: nodes whose
+    data would change.
     """
 
     action: str
@@ -70,13 +75,16 @@ class Changes(Struct, frozen=True):
     @property
     def any(self) -> bool:
         """Whether anything would change."""
-        return bool(self.created or self.deleted or self.patched or any(pool.touched for pool in self.pools))
+        return bool(
+            self.created or self.deleted or self.patched or any(pool.touched for pool in self.pools)
+        )
 
 
 def of(request: CheckRequest, reply: CheckReply) -> Changes:
     """Compare the cluster of the request with what its reply would lead to.
 
-    :param reply: of the request with `dry_run`; where it explains in full, victims come with reasons.
+    :param reply: of the request with `dry_run`; where it explains in full, victims come with
+        reasons.
     """
     data = reply.action.data
     about = Changes(
@@ -92,7 +100,9 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
     if about.status != 'OK':
         return about
     if request.target == AFTER:  # what was decided before has been done
-        return structs.replace(about, pools=list(_pools(reply.decisions)), patched=sorted(reply.nodes))
+        return structs.replace(
+            about, pools=list(_pools(reply.decisions)), patched=sorted(reply.nodes)
+        )
     victims = list(_victims(request, reply))
     return structs.replace(
         about,
@@ -106,7 +116,9 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
 
 
 def _count(data: Mapping[str, Any], kind: str) -> int:
-    """How many nodes were decided to be created or deleted; who decided it may have left out the count."""
+    """How many nodes were decided to be created or deleted; who decided it may have left out the
+    count.
+    """
     decided = data.get(kind)
     count = decided.get('count', 1) if isinstance(decided, dict) else 0
     return count if isinstance(count, int) else 0
@@ -119,7 +131,12 @@ def _planned(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[PlaceCha
             rows = decision.details.get(key)
             if decision.outcome == 'APPLIED' and isinstance(rows, list):
                 changes = [
-                    PlaceChange(_named(row.get('region_name'), row['name']), row['current'], row['final'], row['note'])
+                    PlaceChange(
+                        _named(row.get('region_name'), row['name']),
+                        row['current'],
+                        row['final'],
+                        row['note'],
+                    )
                     for row in rows
                 ]
                 unplaced = decision.details.get('unplaced', 0)
@@ -131,10 +148,16 @@ def _emptied(cluster: Cluster, victims: Sequence[Victim]) -> dict[str, list[Plac
     if not victims:
         return {}
     stated = Snapshot(Inventory(), cluster)
-    place_of = {node.id: _named(stated.region_of(node), stated.zone_of(node)) for node in cluster.nodes}
+    place_of = {
+        node.id: _named(stated.region_of(node), stated.zone_of(node)) for node in cluster.nodes
+    }
     before = Counter(place_of.values())
     gone = Counter(place_of[victim.id] for victim in victims if victim.id in place_of)
-    return {'nodes': [PlaceChange(name, before[name], before[name] - gone[name]) for name in sorted(before)]}
+    return {
+        'nodes': [
+            PlaceChange(name, before[name], before[name] - gone[name]) for name in sorted(before)
+        ]
+    }
 
 
 def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:

@@ -25,7 +25,11 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
         yield f'{paint("!", "red")} {escaped(changes.reason)}'
         return
     after = changes.size + changes.created - changes.deleted
-    yield paint(f'{title}: {plurals.nodes(changes.size)}' + (f' -> {after}' if after != changes.size else ''), 'bold')
+    yield paint(
+        f'{title}: {plurals.nodes(changes.size)}'
+        + (f' -> {after}' if after != changes.size else ''),
+        'bold',
+    )
     for key, rows in changes.places.items():
         yield ''
         yield from _places(key, rows, paint)
@@ -58,7 +62,9 @@ def _sign(difference: int) -> tuple[str, Style]:
 
 
 def _victims(victims: Sequence[Victim], paint: Paint) -> Iterator[str]:
-    widths = [max(len(text) for text in column) for column in zip(*map(_cells, victims), strict=True)]
+    widths = [
+        max(len(text) for text in column) for column in zip(*map(_cells, victims), strict=True)
+    ]
     for victim in victims:
         cells = (f'{text:<{width}}' for text, width in zip(_cells(victim), widths, strict=True))
         yield f'  {paint(("- " + "  ".join(cells)).rstrip(), "red")}'
@@ -103,7 +109,9 @@ def _summary(changes: Changes, paint: Paint) -> str:
         return paint('Nothing changes: ', 'bold') + escaped(changes.reason)
     counts = [f'{plurals.nodes(changes.created)} to create'] * bool(changes.created)
     counts += [f'{plurals.nodes(changes.deleted)} to delete'] * bool(changes.deleted)
-    counts += [_updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')]
+    counts += [
+        _updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')
+    ]
     counts = counts or [f'the data of {plurals.nodes(len(changes.patched))} to change']
     return paint('Plan: ', 'bold') + escaped(', '.join(counts)) + '. Nothing was done.'
 

@@ -52,7 +52,9 @@ def parked(
         try:
             yield connection, parking.parked(connection, queue, most)
         except NotFound as exc:
-            raise errors.NoWorkerAnswered(f'There is no queue {queue}: no worker has run on this broker') from exc
+            raise errors.NoWorkerAnswered(
+                f'There is no queue {queue}: no worker has run on this broker'
+            ) from exc
 
 
 def _configured(config_file: str | None) -> cfg.ConfigOpts:
@@ -60,7 +62,9 @@ def _configured(config_file: str | None) -> cfg.ConfigOpts:
     config.register(conf)
     config.set_defaults()
     if config_file:
-        with open(config_file, 'rb'):  # Python's error says what is wrong with it, oslo.config's does not
+        with open(
+            config_file, 'rb'
+        ):  # Python's error says what is wrong with it, oslo.config's does not
             pass
     try:
         conf([], default_config_files=[config_file] if config_file else [])

@@ -33,8 +33,12 @@ class Replay(LocalCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('logs', metavar='LOG', nargs='+', help='decision logs; compressed ones end in .gz')
-        parser.add_argument('-f', '--format', choices=('table', 'jsonl'), default='table', help='default: table')
+        parser.add_argument(
+            'logs', metavar='LOG', nargs='+', help='decision logs; compressed ones end in .gz'
+        )
+        parser.add_argument(
+            '-f', '--format', choices=('table', 'jsonl'), default='table', help='default: table'
+        )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Decide all of them; a line that is none does not stop the others."""
@@ -45,14 +49,18 @@ class Replay(LocalCommand):
                 if not isinstance(entry, Entry):
                     status, left_out = INVALID, left_out + 1
                     if left_out <= NAMED:
-                        self.complain(f'{path}, line {number}: {str(entry).rstrip()}; it is left out')
+                        self.complain(
+                            f'{path}, line {number}: {str(entry).rstrip()}; it is left out'
+                        )
                     continue
                 found = replay.differences(entry, registry)
                 replayed, different = replayed + 1, different + bool(found)
                 if found:
                     self._show(f'{path}, line {number}', entry, found, parsed_args.format)
         if left_out > NAMED:
-            self.complain(f'{_more(left_out - NAMED)} left out, too: see that the file is a decision log')
+            self.complain(
+                f'{_more(left_out - NAMED)} left out, too: see that the file is a decision log'
+            )
         if parsed_args.format == 'table':
             self.say(self._summary(replayed, different))
         return INVALID if status == INVALID else DIFFERENT if different else OK
@@ -61,7 +69,9 @@ class Replay(LocalCommand):
         if form == 'jsonl':
             about = {'line': where, 'request_id': entry.request_id, 'version': entry.version}
             for one in found:
-                self.say(escaped(msgspec.json.encode({**about, **msgspec.to_builtins(one)}).decode()))
+                self.say(
+                    escaped(msgspec.json.encode({**about, **msgspec.to_builtins(one)}).decode())
+                )
             return
         paint = Paint.of(self.app.stdout)
         self.say(paint(f'{where}: {_subject(entry)}', 'bold'))

@@ -45,18 +45,28 @@ class Simulate(LocalCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('scenario', metavar='SCENARIO', help='YAML or JSON, or the name of a shipped scenario')
-        parser.add_argument('-f', '--format', choices=('table', 'jsonl'), default='table', help='default: table')
+        parser.add_argument(
+            'scenario', metavar='SCENARIO', help='YAML or JSON, or the name of a shipped scenario'
+        )
+        parser.add_argument(
+            '-f', '--format', choices=('table', 'jsonl'), default='table', help='default: table'
+        )
         parser.add_argument(
             '--every',
             metavar='N',
             type=_positive,
             help=f'show each Nth step; default: 1 up to {SHOWN_UP_TO} steps, else the last one only',
         )
-        parser.add_argument('--compare', choices=('greedy',), help="draw Senlin's greedy rule beside ours")
-        parser.add_argument('--plot', metavar='FILE', help='write a picture, .svg or .png (needs matplotlib)')
         parser.add_argument(
-            '--report', metavar='FILE', help='write an HTML page: charts, and every decision explained'
+            '--compare', choices=('greedy',), help="draw Senlin's greedy rule beside ours"
+        )
+        parser.add_argument(
+            '--plot', metavar='FILE', help='write a picture, .svg or .png (needs matplotlib)'
+        )
+        parser.add_argument(
+            '--report',
+            metavar='FILE',
+            help='write an HTML page: charts, and every decision explained',
         )
         parser.add_argument(
             '--explained',
@@ -90,7 +100,9 @@ class Simulate(LocalCommand):
         return UNEXPECTED if history.ours.unexpected else OK
 
     def _moments(self, scenario: 'Scenario', args: argparse.Namespace) -> Iterator['Moment']:
-        """Both clusters step by step; a progress bar for who waits at a terminal that nothing else is printed on."""
+        """Both clusters step by step; a progress bar for who waits at a terminal that nothing else
+        is printed on.
+        """
         from tqdm import tqdm  # noqa: PLC0415
 
         from placement_worker.simulation import greedy  # noqa: PLC0415
@@ -156,7 +168,9 @@ def _positive(text: str) -> int:
 def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
     """What happened, why, and a row a place."""
     ours, other = moment.ours, moment.other
-    yield paint(f'Step {ours.number}: {ours.what}', 'bold') + (escaped(f' ({ours.note})') if ours.note else '')
+    yield paint(f'Step {ours.number}: {ours.what}', 'bold') + (
+        escaped(f' ({ours.note})') if ours.note else ''
+    )
     for check in ours.checks:
         style = paint(check.status, 'green' if check.status == 'OK' else 'red')
         yield f'{output.INDENT}{escaped(check.action)}: {style}, {escaped(check.reason)}'

@@ -46,12 +46,20 @@ def _probe(name: str, *arguments: str) -> int:
     """Return 0 if the file is fresh and says so; else print one line with the reason."""
     about = f'Check whether the worker is {PROBES[name]}.'
     parser = argparse.ArgumentParser(prog=f'{PROGRAM} {name}', description=about)
-    parser.add_argument('--file', metavar='FILE', required=True, help='what [worker] liveness_file names')
     parser.add_argument(
-        '--max-age', metavar='SECONDS', type=_seconds, default=60, help='how old the file may be; default: 60'
+        '--file', metavar='FILE', required=True, help='what [worker] liveness_file names'
+    )
+    parser.add_argument(
+        '--max-age',
+        metavar='SECONDS',
+        type=_seconds,
+        default=60,
+        help='how old the file may be; default: 60',
     )
     args = parser.parse_args(arguments)
-    wrong = liveness.complaint(args.file, args.max_age, liveness.utcnow(), ready=name == 'readiness')
+    wrong = liveness.complaint(
+        args.file, args.max_age, liveness.utcnow(), ready=name == 'readiness'
+    )
     if wrong is None:
         return 0
     print(f'{PROGRAM} {name}: {wrong}', file=sys.stderr)  # noqa: T201

@@ -1,4 +1,6 @@
-"""Who answers a command: the worker inside this process, over the embedded cloud, or running workers."""
+"""Who answers a command: the worker inside this process, over the embedded cloud, or running
+workers.
+"""
 
 import argparse
 import contextlib
@@ -42,14 +44,18 @@ class Embedded(Caller):
             raise
         except Exception as exc:
             LOG.debug('%s failed', method, exc_info=True)
-            raise errors.WorkerFailed(f'{method} failed: {errors.fault(exc)} (-vv shows where)') from exc
+            raise errors.WorkerFailed(
+                f'{method} failed: {errors.fault(exc)} (-vv shows where)'
+            ) from exc
         return answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments by which a command chooses."""
     parser.add_argument(
-        '--cloud', metavar='FILE', help='the embedded cloud (default: the shipped examples/cloud.yaml)'
+        '--cloud',
+        metavar='FILE',
+        help='the embedded cloud (default: the shipped examples/cloud.yaml)',
     )
     add_remote_arguments(parser)
 
@@ -57,8 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that choose among running workers."""
     parser.set_defaults(cloud=None, server=None)
-    parser.add_argument('--transport', metavar='URL', help='ask running workers, e.g. rabbit://user:password@host/')
-    parser.add_argument('--config-file', metavar='FILE', help='ask running workers; their transport_url and topics')
+    parser.add_argument(
+        '--transport', metavar='URL', help='ask running workers, e.g. rabbit://user:password@host/'
+    )
+    parser.add_argument(
+        '--config-file', metavar='FILE', help='ask running workers; their transport_url and topics'
+    )
     parser.add_argument(
         '--timeout',
         metavar='SECONDS',
@@ -70,12 +80,16 @@ def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds < MAX_TIMEOUT_S:
-        raise argparse.ArgumentTypeError(f'expected more than 0 and less than {MAX_TIMEOUT_S} seconds, got {text}')
+        raise argparse.ArgumentTypeError(
+            f'expected more than 0 and less than {MAX_TIMEOUT_S} seconds, got {text}'
+        )
     return seconds
 
 
 def on_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
-    """Whether a file of the user's own is answered over the cloud of the examples, as no other was named."""
+    """Whether a file of the user's own is answered over the cloud of the examples, as no other was
+    named.
+    """
     if args.cloud or args.transport is not None or args.config_file is not None:
         return False
     with resources.as_file(resources.files('placement_worker') / 'examples') as examples:
@@ -91,11 +105,15 @@ def by(args: argparse.Namespace) -> Iterator[Caller]:
     :raises ConfigurationError: the arguments, or what the configuration file says, do not fit.
     """
     if args.transport is None and args.config_file is None:
-        with resources.as_file(resources.files('placement_worker') / 'examples' / 'cloud.yaml') as shipped:
+        with resources.as_file(
+            resources.files('placement_worker') / 'examples' / 'cloud.yaml'
+        ) as shipped:
             yield Embedded(Inventory.load(args.cloud or str(shipped)), Registry.installed())
         return
     if args.cloud:
-        raise errors.ConfigurationError('--cloud describes an embedded cloud; running workers have one of their own')
+        raise errors.ConfigurationError(
+            '--cloud describes an embedded cloud; running workers have one of their own'
+        )
     # Only now: the messaging layer takes longer to import than a check takes.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 

@@ -23,11 +23,18 @@ class Validate(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
         parser.add_argument(
-            'files', metavar='SPEC', nargs='+', help='policy specs, YAML or JSON; - for standard input'
+            'files',
+            metavar='SPEC',
+            nargs='+',
+            help='policy specs, YAML or JSON; - for standard input',
         )
-        parser.add_argument('-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml')
         parser.add_argument(
-            '--check-resources', action='store_true', help='see as well that the cloud has what the spec names'
+            '-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml'
+        )
+        parser.add_argument(
+            '--check-resources',
+            action='store_true',
+            help='see as well that the cloud has what the spec names',
         )
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
@@ -57,7 +64,9 @@ class TypeList(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
-        parser.add_argument('-f', '--format', choices=output.FORMATS, default='table', help='default: table')
+        parser.add_argument(
+            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
+        )
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Ask for them."""
@@ -87,14 +96,18 @@ class TypeShow(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Of this command."""
         parser.add_argument('type_name', metavar='NAME', help='e.g. senlin.policy.deletion-1.1')
-        parser.add_argument('-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml')
+        parser.add_argument(
+            '-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml'
+        )
 
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         """Ask for it."""
         try:
             shown = caller.policy_type_get(args.type_name)
         except errors.PolicyTypeNotFound as exc:
-            return self.complain(hints.told(exc).replace(' - at `$.type_name`', ''))  # it is an argument here
+            return self.complain(
+                hints.told(exc).replace(' - at `$.type_name`', '')
+            )  # it is an argument here
         self.say(output.document(shown, args.format))
         return OK
 

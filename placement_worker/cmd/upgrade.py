@@ -39,7 +39,9 @@ def failing(check: Check) -> Check:
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """Whether a worker of this version can start with this configuration; nothing is made or changed."""
+    """Whether a worker of this version can start with this configuration; nothing is made or
+    changed.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
@@ -56,7 +58,11 @@ class Checks(upgradecheck.UpgradeCommands):
     def strays(self) -> Result:
         """Nothing stands in the files that nobody reads."""
         found = unknown_options.found(unknown_options.files(self._conf))
-        return Result(Code.WARNING, f'Nobody reads {", ".join(found)}') if found else Result(Code.SUCCESS)
+        return (
+            Result(Code.WARNING, f'Nobody reads {", ".join(found)}')
+            if found
+            else Result(Code.SUCCESS)
+        )
 
     @failing
     def permissions(self) -> Result:
@@ -86,11 +92,15 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def queues(self) -> Result:
         """Exchange and queues, where they are there, are made as the worker needs them."""
-        found = topology.inspect(self._conf, transport.located(self._conf), process.queues(self._conf))
+        found = topology.inspect(
+            self._conf, transport.located(self._conf), process.queues(self._conf)
+        )
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))
         if found.missing:
-            return Result(Code.SUCCESS, f'Not there yet, a worker makes them: {", ".join(found.missing)}')
+            return Result(
+                Code.SUCCESS, f'Not there yet, a worker makes them: {", ".join(found.missing)}'
+            )
         return Result(Code.SUCCESS)
 
     @failing
@@ -114,10 +124,13 @@ def broker_version(version: str) -> Result:
     """Whether RabbitMQ of this version will do; one that does not tell its version may."""
     if not version[:1].isdigit():
         return Result(
-            Code.WARNING, f'The broker does not tell its version; RabbitMQ {OLDEST_BROKER} or newer is needed.'
+            Code.WARNING,
+            f'The broker does not tell its version; RabbitMQ {OLDEST_BROKER} or newer is needed.',
         )
     if Version(version.partition('-')[0].partition('+')[0]) < Version(OLDEST_BROKER):
-        return Result(Code.FAILURE, f'The broker is RabbitMQ {version}; {OLDEST_BROKER} or newer is needed.')
+        return Result(
+            Code.FAILURE, f'The broker is RabbitMQ {version}; {OLDEST_BROKER} or newer is needed.'
+        )
     return Result(Code.SUCCESS, f'RabbitMQ {version}')
 
 
@@ -137,16 +150,21 @@ def unfit(requirements: Sequence[str], installed: Callable[[str], str]) -> list[
             found.append(f'{requirement.name} is not installed, needed is {requirement.specifier}')
             continue
         if not requirement.specifier.contains(version, prereleases=True):
-            found.append(f'{requirement.name} {version} is installed, needed is {requirement.specifier}')
+            found.append(
+                f'{requirement.name} {version} is installed, needed is {requirement.specifier}'
+            )
     return found
 
 
-def run(program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF, user: str | None = None) -> int:
+def run(
+    program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF, user: str | None = None
+) -> int:
     """Check what a configuration leads to, and print a table or JSON.
 
     :param arguments: of the command line, e.g. `--config-file FILE upgrade check`.
     :param user: whose permissions count; see `permissions.become`.
-    :returns: the codes of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check breaks.
+    :returns: the codes of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
+        breaks.
     """
     config.register(conf)
     log.register_options(conf)

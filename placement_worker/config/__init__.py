@@ -30,7 +30,9 @@ def register(conf: cfg.ConfigOpts) -> None:
 def set_defaults() -> None:
     """Where our defaults differ from those of the libraries."""
     oslo_messaging.set_transport_defaults(topics.EXCHANGE)
-    cfg.set_defaults(oslo_config_glue.service_opts, graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT_S)
+    cfg.set_defaults(
+        oslo_config_glue.service_opts, graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT_S
+    )
 
 
 def validate(conf: cfg.ConfigOpts) -> None:
@@ -55,7 +57,9 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
     if topic == slow_topic:
         raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {topic}')
     if slow_topic in (topic + parking.SUSPECTS, topic + parking.PARKED):
-        raise ConfigurationError(f'[worker] slow_topic = {slow_topic} is a queue for what is put aside')
+        raise ConfigurationError(
+            f'[worker] slow_topic = {slow_topic} is a queue for what is put aside'
+        )
 
 
 def validate_files(conf: cfg.ConfigOpts) -> None:
@@ -78,18 +82,23 @@ def told(exc: Exception) -> str:
     if isinstance(exc, cfg.ConfigFilesNotFoundError):
         return f'{", ".join(exc.config_files)}: there is no such file; see what --config-file names'
     if isinstance(exc, cfg.ConfigFilesPermissionDeniedError):
-        return f'{", ".join(exc.config_files)}: permission denied; see who may read the configuration'
+        return (
+            f'{", ".join(exc.config_files)}: permission denied; see who may read the configuration'
+        )
     return re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
 
 
 def sources(conf: cfg.ConfigOpts) -> str:
     """Which files a configuration was read from, in words."""
     read = ', '.join(conf.config_file)
-    return f'read: {read}' if read else 'no configuration file was read; --config-file FILE names one'
+    return (
+        f'read: {read}' if read else 'no configuration file was read; --config-file FILE names one'
+    )
 
 
 def validate_timeouts(conf: cfg.ConfigOpts) -> None:
-    """Who waits for something has to wait longer than it takes, or the work is done twice or for nothing.
+    """Who waits for something has to wait longer than it takes, or the work is done twice or for
+    nothing.
 
     :raises ConfigurationError: somebody does not.
     """

@@ -7,7 +7,10 @@ OPTIONS = [
         'backend',
         default='openstack',
         choices=[
-            ('openstack', 'Keystone, Nova, Neutron and Octavia, acting for the owner of each cluster.'),
+            (
+                'openstack',
+                'Keystone, Nova, Neutron and Octavia, acting for the owner of each cluster.',
+            ),
             ('inventory', 'The embedded cloud that inventory_file describes.'),
         ],
         help='The cloud that is asked.',

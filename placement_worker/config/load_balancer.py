@@ -16,7 +16,10 @@ OPTIONS = [
         help='Seconds between the first looks at a load balancer that changes.',
     ),
     cfg.FloatOpt(
-        'poll_max_s', default=5, min=0.05, help='Seconds between looks at most; the waits grow to that, with jitter.'
+        'poll_max_s',
+        default=5,
+        min=0.05,
+        help='Seconds between looks at most; the waits grow to that, with jitter.',
     ),
     cfg.IntOpt(
         'max_attempts',

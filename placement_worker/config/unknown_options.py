@@ -17,7 +17,9 @@ from placement_worker.config.service_auth import GROUP
 LISTED = 'oslo.config.opts'
 """The entry points by which libraries list their options."""
 UNLISTED = 'oslo_'
-"""What sections of libraries begin with that read more than they list: oslo_messaging_tracing is one."""
+"""What sections of libraries begin with that read more than they list: oslo_messaging_tracing is
+one.
+"""
 
 WARN_TIMEOUT_S = 10
 """How long a start waits for the warnings; listing all known options takes about 0.2 s."""
@@ -25,7 +27,9 @@ LOG = logging.getLogger(__name__)
 
 
 def files(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the files that a configuration was read from: those of --config-file and of --config-dir."""
+    """Return the files that a configuration was read from: those of --config-file and of
+    --config-dir.
+    """
     folders = (glob.glob(os.path.join(folder, '*.conf')) for folder in conf.config_dir)
     return [*conf.config_file, *(file for folder in folders for file in sorted(folder))]
 
@@ -33,10 +37,12 @@ def files(conf: cfg.ConfigOpts) -> list[str]:
 def warn(conf: cfg.ConfigOpts) -> None:
     """Log a warning for each unknown option; nothing that goes wrong here is raised.
 
-    A child process does it: listing the known options imports modules of all installed packages that have options.
-    They take 13 MB, and a broken one may hang or end the process.
+    A child process does it: listing the known options imports modules of all installed packages
+    that have options. They take 13 MB, and a broken one may hang or end the process.
     """
-    child = multiprocessing.get_context('fork').Process(target=_warn, args=(files(conf),), daemon=True)
+    child = multiprocessing.get_context('fork').Process(
+        target=_warn, args=(files(conf),), daemon=True
+    )
     try:
         child.start()
     except OSError as exc:
@@ -57,16 +63,23 @@ def warn(conf: cfg.ConfigOpts) -> None:
 def _warn(read: Sequence[str]) -> None:
     """In the child process."""
     for unknown in found(read):
-        LOG.warning('Unknown option in the configuration: %s. No installed package reads it', unknown)
+        LOG.warning(
+            'Unknown option in the configuration: %s. No installed package reads it', unknown
+        )
 
 
 def found(files: Iterable[str]) -> list[str]:
-    """What stands in configuration files and no installed library lists, with the nearest that one does.
+    """What stands in configuration files and no installed library lists, with the nearest that one
+    does.
 
-    Options of an auth plugin are listed by none, so [service_auth], and what its auth_section names, is not looked at.
+    Options of an auth plugin are listed by none, so [service_auth], and what its auth_section
+    names, is not looked at.
     """
     known, parsed = _known(), [_parsed(file) for file in files]
-    free = {GROUP, *(name for sections in parsed for name in sections.get(GROUP, {}).get('auth_section', ()))}
+    free = {
+        GROUP,
+        *(name for sections in parsed for name in sections.get(GROUP, {}).get('auth_section', ())),
+    }
     return [told for sections in parsed for told in _strays(sections, known, free)]
 
 
@@ -109,7 +122,9 @@ def _known() -> dict[str, set[str]]:
             section = str(getattr(group, 'name', group) or 'DEFAULT')
             for option in options:
                 for where, name in _names(section, option):
-                    known[where if where == 'DEFAULT' else where.lower()].add(name.replace('-', '_'))
+                    known[where if where == 'DEFAULT' else where.lower()].add(
+                        name.replace('-', '_')
+                    )
     return known
 
 

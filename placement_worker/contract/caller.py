@@ -28,26 +28,39 @@ Context = Mapping[str, Any]
 
 
 class Caller(ABC):
-    """The methods of the contract. Each may raise `Refused`, and `NoWorkerAnswered` if the worker is elsewhere.
+    """The methods of the contract. Each may raise `Refused`, and `NoWorkerAnswered` if the worker
+    is elsewhere.
 
-    Requests may be objects of `model` or plain data; of plain data, keys that the contract does not list are left
-    out before anything is sent. `context` is the caller's, as a dict; only ids are sent of it.
+    Requests may be objects of `model` or plain data; of plain data, keys that the contract does not
+    list are left out before anything is sent. `context` is the caller's, as a dict; only ids are
+    sent of it.
     """
 
-    def policy_check(self, request: CheckRequest | Mapping[str, Any], context: Context | None = None) -> CheckReply:
+    def policy_check(
+        self, request: CheckRequest | Mapping[str, Any], context: Context | None = None
+    ) -> CheckReply:
         """Have one check decided."""
-        return self._call('policy_check', self._prepared(request, CheckRequest), CheckReply, context)
+        return self._call(
+            'policy_check', self._prepared(request, CheckRequest), CheckReply, context
+        )
 
-    def policy_attach(self, request: BindRequest | Mapping[str, Any], context: Context | None = None) -> BindReply:
+    def policy_attach(
+        self, request: BindRequest | Mapping[str, Any], context: Context | None = None
+    ) -> BindReply:
         """Have a policy attached to a cluster."""
         return self._call('policy_attach', self._prepared(request, BindRequest), BindReply, context)
 
-    def policy_detach(self, request: BindRequest | Mapping[str, Any], context: Context | None = None) -> BindReply:
+    def policy_detach(
+        self, request: BindRequest | Mapping[str, Any], context: Context | None = None
+    ) -> BindReply:
         """Have a policy detached from a cluster."""
         return self._call('policy_detach', self._prepared(request, BindRequest), BindReply, context)
 
     def policy_validate(
-        self, spec: Spec | Mapping[str, Any], check_resources: bool = False, context: Context | None = None
+        self,
+        spec: Spec | Mapping[str, Any],
+        check_resources: bool = False,
+        context: Context | None = None,
     ) -> Spec:
         """Have a policy's spec checked, and its defaults filled in."""
         asked = ValidateRequest(codec.decode(spec, Spec), check_resources)

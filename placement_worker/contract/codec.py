@@ -1,7 +1,7 @@
 """Decode once, at the edge, with errors that name path, expectation and finding; encode the reply.
 
-Errors that say more than msgspec's, and the search for duplicate keys, need a second decoding. They are limited to
-requests of up to `SECOND_DECODE_BYTES` and `UNIQUE_KEYS_BYTES`.
+Errors that say more than msgspec's, and the search for duplicate keys, need a second decoding. They
+are limited to requests of up to `SECOND_DECODE_BYTES` and `UNIQUE_KEYS_BYTES`.
 """
 
 import difflib
@@ -26,7 +26,9 @@ _SHOWN = 80  # characters of a refused value that an error repeats
 _MESSAGE = 300  # characters of msgspec's message, which repeats the whole of an unknown key
 SECOND_DECODE_BYTES = 2**20
 UNIQUE_KEYS_BYTES = 64 * 2**10
-"""The largest request on the bus that is searched for duplicate keys, which takes as long as decoding it."""
+"""The largest request on the bus that is searched for duplicate keys, which takes as long as
+decoding it.
+"""
 
 
 def decode(
@@ -43,7 +45,8 @@ def decode(
     :param max_bytes: the largest size, as JSON, that is accepted.
     :param at: the path of `raw` in the whole request, for errors.
     :param error: what to raise.
-    :raises Refused: as `error`, e.g. ``Expected `int`, got `str` - at `$.cluster.nodes[3].index` ``.
+    :raises Refused: as `error`, e.g. ``Expected `int`, got `str` - at `$.cluster.nodes[3].index`
+        ``.
     """
     try:
         encoded = msgspec.json.encode(raw)
@@ -56,7 +59,8 @@ def decode_json(encoded: bytes | str, kind: type[T], *, max_bytes: int | None = 
     """Build an object of the contract from JSON.
 
     :param max_bytes: the largest size that is accepted.
-    :raises InvalidRequest: as `decode`; or a key stands in an object twice, which is seen up to `UNIQUE_KEYS_BYTES`.
+    :raises InvalidRequest: as `decode`; or a key stands in an object twice, which is seen up to
+        `UNIQUE_KEYS_BYTES`.
     """
     try:  # ASCII, which is as long in bytes as in characters, need not be copied
         data = encoded.encode() if isinstance(encoded, str) and not encoded.isascii() else encoded
@@ -68,7 +72,9 @@ def decode_json(encoded: bytes | str, kind: type[T], *, max_bytes: int | None = 
     return made
 
 
-def _decoded(data: bytes | str, kind: type[T], max_bytes: int | None, at: str, error: type[errors.Refused]) -> T:
+def _decoded(
+    data: bytes | str, kind: type[T], max_bytes: int | None, at: str, error: type[errors.Refused]
+) -> T:
     if max_bytes is not None and len(data) > max_bytes:
         raise error(f'Expected at most {max_bytes} bytes, got {len(data)} - at `{at}`')
     try:
@@ -102,12 +108,18 @@ def _see_keys_once(encoded: bytes | str, *decoded: Any) -> None:
 
 
 def encode(reply: object, like: object) -> Any:
-    """Give the reply the form that the request had: one JSON string for a string, else plain data."""
-    return msgspec.json.encode(reply).decode() if isinstance(like, str) else msgspec.to_builtins(reply)
+    """Give the reply the form that the request had: one JSON string for a string, else plain
+    data.
+    """
+    return (
+        msgspec.json.encode(reply).decode() if isinstance(like, str) else msgspec.to_builtins(reply)
+    )
 
 
 class UnknownKey(NamedTuple):
-    """A key that the contract does not list: the path of its object, and the keys that are listed there."""
+    """A key that the contract does not list: the path of its object, and the keys that are listed
+    there.
+    """
 
     path: str
     key: object
@@ -129,7 +141,11 @@ def unknown_keys(raw: object, kind: type, path: str = '$') -> Iterator[UnknownKe
 
 def _unknown(raw: object, kind: inspect.Type, path: str) -> Iterator[UnknownKey]:
     kind = _bare(kind)
-    if isinstance(kind, inspect.StructType) and isinstance(raw, dict) and not issubclass(kind.cls, Excerpt):
+    if (
+        isinstance(kind, inspect.StructType)
+        and isinstance(raw, dict)
+        and not issubclass(kind.cls, Excerpt)
+    ):
         known = {f.encode_name: f.type for f in kind.fields}
         for key, value in raw.items():
             if key not in known:
@@ -153,7 +169,9 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
             return f'{what} - at `{at}{_with_keys(decoded, what, path, kind).removeprefix("$")}`'
         if ', got ' in what:
             return brief
-        told = _completed(_cut(what, _MESSAGE), decoded, _type_at(inspect.type_info(kind), path), path)
+        told = _completed(
+            _cut(what, _MESSAGE), decoded, _type_at(inspect.type_info(kind), path), path
+        )
     except (msgspec.DecodeError, LookupError, TypeError, StopIteration, ValueError, RecursionError):
         return brief  # no path, or the rest is not JSON, or has a number that Python's float cannot hold
     return f'{told} - at `{at}{path.removeprefix("$")}`'
@@ -162,17 +180,27 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
 def _parted(message: str) -> tuple[str, str]:
     """Part what msgspec says from where; it leaves out the path of the whole."""
     what, _, path = message.rpartition(' - at `')
-    return (what, path[:-1]) if what and path.endswith('`') and path.startswith('$') else (message, '$')
+    return (
+        (what, path[:-1])
+        if what and path.endswith('`') and path.startswith('$')
+        else (message, '$')
+    )
 
 
 def _with_keys(value: Any, what: str, path: str, kind: Any) -> str:
-    """Return a path with the keys that msgspec leaves out: of each map the first whose value has the same error."""
+    """Return a path with the keys that msgspec leaves out: of each map the first whose value has
+    the same error.
+    """
     first, *rest = path.split(_INSIDE_MAP)
     value, kind, named = _value_at(value, first), _hint_at(kind, first), first
     for i, part in enumerate(rest):
         inside, kind = '$' + _INSIDE_MAP.join(rest[i:]), get_args(_arm(kind, dict))[1]
         key, found = next(pair for pair in value.items() if _error(pair[1], kind) == (what, inside))
-        value, kind, named = _value_at(found, part), _hint_at(kind, part), f'{named}.{_shown(key)}{part}'
+        value, kind, named = (
+            _value_at(found, part),
+            _hint_at(kind, part),
+            f'{named}.{_shown(key)}{part}',
+        )
     return named
 
 
@@ -192,7 +220,9 @@ def _hint_at(kind: Any, path: str) -> Any:
             kind = get_args(_arm(kind, (list, tuple)))[0]
         else:
             struct = _arm(kind, msgspec.Struct)
-            names = dict(zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True))
+            names = dict(
+                zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True)
+            )
             kind = get_type_hints(struct)[names[step['key']]]
     return kind
 

@@ -1,7 +1,8 @@
 """Decoders of JSON, made by one thread at a time.
 
-msgspec 0.22 looks at a type when it first decodes it, and lets other threads use what it has found before it has found
-all: two first requests at once ended a worker by a segmentation fault. A type that was looked at once is safe.
+msgspec 0.22 looks at a type when it first decodes it, and lets other threads use what it has found
+before it has found all: two first requests at once ended a worker by a segmentation fault. A type
+that was looked at once is safe.
 """
 
 import threading

@@ -1,4 +1,6 @@
-"""Read numbers and nodes out of an action's free-form maps, with errors that name path and finding."""
+"""Read numbers and nodes out of an action's free-form maps, with errors that name path and
+finding.
+"""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +13,8 @@ LARGEST = 2**63 - 1
 
 
 def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
-    """The nodes that the action names, in order: of a map (old id -> new id) its keys; None: none named.
+    """The nodes that the action names, in order: of a map (old id -> new id) its keys; None: none
+    named.
 
     :raises InvalidInput: not a list of ids, or an id stands there twice.
     """
@@ -19,7 +22,9 @@ def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
     if named is None:
         return None
     if not isinstance(named, (list, dict)):
-        raise InvalidInput(f'Expected `array` or `object`, got {shown(named)} - at `{INPUTS}.candidates`')
+        raise InvalidInput(
+            f'Expected `array` or `object`, got {shown(named)} - at `{INPUTS}.candidates`'
+        )
     return ids(list(named), f'{INPUTS}.candidates')
 
 
@@ -30,7 +35,9 @@ def replacements(inputs: Mapping[str, Any]) -> dict[str, str]:
     """
     named, path = inputs.get('candidates'), f'{INPUTS}.candidates'
     if not isinstance(named, dict):
-        raise InvalidInput(f'Expected `object`, got {shown(named)} - at `{path}` (old node id: new node id)')
+        raise InvalidInput(
+            f'Expected `object`, got {shown(named)} - at `{path}` (old node id: new node id)'
+        )
     ids(list(named.values()), path)
     return named
 
@@ -47,7 +54,9 @@ def ids(value: object, path: str) -> list[str]:
         if not isinstance(node_id, str):
             raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{path}[{i}]`')
         if node_id in seen:
-            raise InvalidInput(f'Expected each node once, got `{node_id[:80]}` again - at `{path}[{i}]`')
+            raise InvalidInput(
+                f'Expected each node once, got `{node_id[:80]}` again - at `{path}[{i}]`'
+            )
         seen.add(node_id)
     return value
 

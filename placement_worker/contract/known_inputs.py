@@ -56,7 +56,9 @@ def unknown(action: Action, declared: Collection[str] = ()) -> list[str]:
     own = OF.get(action.action)
     if own is None:
         return []
-    return [key for key in action.inputs if key not in own and key not in OF_ALL and key not in declared]
+    return [
+        key for key in action.inputs if key not in own and key not in OF_ALL and key not in declared
+    ]
 
 
 def described(action: Action, keys: Collection[str]) -> str:

@@ -1,8 +1,8 @@
 """The objects of the wire contract, frozen: what a request may say and what a reply looks like.
 
-Decoding builds the whole tree at once (see `codec`); nothing behind it looks at JSON again. Keys that are
-not listed are dropped, with one purpose more than convenience: of a profile's properties only the two that
-placement needs survive, so that passwords and user data travel nowhere.
+Decoding builds the whole tree at once (see `codec`); nothing behind it looks at JSON again. Keys
+that are not listed are dropped, with one purpose more than convenience: of a profile's properties
+only the two that placement needs survive, so that passwords and user data travel nowhere.
 
 `gc=False`: the objects are trees of plain data, so the garbage collector need not walk them.
 """
@@ -24,11 +24,15 @@ def in_utc(moment: datetime.datetime) -> datetime.datetime:
 
 
 class Wire(Struct, frozen=True, gc=False):
-    """What all objects of the contract have in common: frozen, and nothing for the collector to do."""
+    """What all objects of the contract have in common: frozen, and nothing for the collector to
+    do.
+    """
 
 
 class Excerpt(Wire, frozen=True):
-    """The part that we need of an object that others define; what else they put there is left out silently."""
+    """The part that we need of an object that others define; what else they put there is left out
+    silently.
+    """
 
 
 class ProfileContext(Excerpt, frozen=True):
@@ -158,7 +162,9 @@ class Credentials(Wire, frozen=True):
 
 
 BusName = Annotated[str, Meta(pattern=r'^[A-Za-z0-9_.:-]*\Z', max_length=255)]
-"""A name on the bus: the characters that AMQP 0-9-1 allows in names of exchanges and queues, and no wildcards."""
+"""A name on the bus: the characters that AMQP 0-9-1 allows in names of exchanges and queues, and no
+wildcards.
+"""
 MethodName = Annotated[str, Meta(pattern=r'^[A-Za-z_][A-Za-z0-9_]*\Z', max_length=255)]
 
 
@@ -289,7 +295,9 @@ class SupportStatus(Wire, frozen=True):
 
 
 class PolicyType(Wire, frozen=True, omit_defaults=True):
-    """A policy type; without `profile_types` it works with any, and `schema` is that of its properties."""
+    """A policy type; without `profile_types` it works with any, and `schema` is that of its
+    properties.
+    """
 
     name: str
     priority: int

@@ -11,10 +11,11 @@ MODE = 0o640
 
 
 class LogFile:
-    """Lines at the end of a file: one write each, so that those of other processes and threads stay whole.
+    """Lines at the end of a file: one write each, so that those of other processes and threads stay
+    whole.
 
-    That holds on local file systems, not on NFS. Nothing is synchronised: what the machine had not yet written
-    when it lost power is lost.
+    That holds on local file systems, not on NFS. Nothing is synchronised: what the machine had not
+    yet written when it lost power is lost.
     """
 
     def __init__(self, path: str) -> None:
@@ -61,4 +62,6 @@ class LogFile:
         written = os.write(self._descriptor, line)
         if written < len(line):
             os.write(self._descriptor, b'\n')  # the next line is not to stand behind the torn one
-            raise OSError(f'{self._path}: only {written} of {len(line)} bytes of a line were written')
+            raise OSError(
+                f'{self._path}: only {written} of {len(line)} bytes of a line were written'
+            )

@@ -1,8 +1,9 @@
 """Mask secrets in free-form data, for decision logs and for parked requests.
 
-A text or a number is secret if its name, or the name of a map or list around it, is that of a secret. In other texts,
-passwords of addresses, credentials of `Authorization` and `Cookie` headers, private keys, and values of settings and
-arguments with such a name are masked. Some values are masked needlessly (`secretary: Bob`): exact rules are complex.
+A text or a number is secret if its name, or the name of a map or list around it, is that of a
+secret. In other texts, passwords of addresses, credentials of `Authorization` and `Cookie` headers,
+private keys, and values of settings and arguments with such a name are masked. Some values are
+masked needlessly (`secretary: Bob`): exact rules are complex.
 """
 
 import base64
@@ -28,12 +29,15 @@ _ALONE = re.compile(
     rb'(?<![A-Za-z])(?:(?:[Pp]ass|[Pp]w)(?![a-z])|(?:PASS|PW)(?![A-Za-z]))|(?<=[a-z])(?:Pass|Pw)(?![a-z])'
     rb'|(?:(?<![A-Za-z])(?:[Aa]uth|AUTH)|(?<=[a-z])Auth)(?i:orization)?(?![\w-])'
 )
-"""`pass` and `pw` as words of their own, e.g. db_pass, dbPass and OS_PASS, but not bypass or passive; `auth` and
-`authorization` only at the end of a name, so that auth_url and auth_type are shown."""
+"""`pass` and `pw` as words of their own, e.g. db_pass, dbPass and OS_PASS, but not bypass or
+passive; `auth` and `authorization` only at the end of a name, so that auth_url and auth_type are
+shown."""
 _USER_OF_URL = re.compile(r'(?<=://)(?:[^/?#\s:@[]{0,256}:(?!\d+[/?#])\S{1,256}|[^/?#\s]+)(?=@)')
 """Up to the last `@`, since a password may hold any character; a port and a path are not one."""
 _PARAMETER_OF_URL = re.compile(r'(?<=[?&;#])([^=?&;#\s]+)=[^&;#\s]+')
-_PRIVATE_KEY = re.compile(r'(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----).*?(?=-----END|\Z)', re.DOTALL)
+_PRIVATE_KEY = re.compile(
+    r'(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----).*?(?=-----END|\Z)', re.DOTALL
+)
 _COOKIE = re.compile(r'(\bcookie[ \t]{0,8}:[ \t]{0,8})[^"\'\r\n]+', re.IGNORECASE)
 _AUTHORIZATION = re.compile(
     r"""(\bauthorization[\\"']{0,8}[ \t]{0,8}[:=][ \t]{0,8}[\\"']{0,8}"""
@@ -59,9 +63,9 @@ _SETTING = re.compile(
     rf"""({_ESCAPED}|{_QUOTED}|[^\s"',;&]+)""",
     re.IGNORECASE | re.DOTALL,
 )
-"""`NAME=VALUE`, `NAME: VALUE`, `--NAME VALUE`. A value may be quoted, in JSON inside a text (`_ESCAPED`), or indented
-on the next line, unless that line is a setting itself. Lengths are bounded to keep the time for hostile texts linear.
-A quote that is not closed ends with the text.
+"""`NAME=VALUE`, `NAME: VALUE`, `--NAME VALUE`. A value may be quoted, in JSON inside a text
+(`_ESCAPED`), or indented on the next line, unless that line is a setting itself. Lengths are
+bounded to keep the time for hostile texts linear. A quote that is not closed ends with the text.
 """
 _SEPARATOR = re.compile(r'[\s=:]')
 _NAME_KEYS, _VALUE_KEYS = ('name', 'key', 'Name', 'Key', 'NAME', 'KEY'), ('value', 'Value', 'VALUE')
@@ -79,7 +83,8 @@ def masked(encoded: bytes) -> bytes:
 def may_hold_secrets(text: bytes) -> bool:
     """Return whether the text contains a URL or a word that indicates a secret."""
     bare = _bare(text)
-    # The words of `_KEYS` are searched only where their common part stands: each search costs 5 % of a clean line.
+    # The words of `_KEYS` are searched only where their common part stands: each search costs 5 %
+    # of a clean line.
     keys = _KEYS if b'key' in bare else ()
     return any(mark in bare for mark in (*_MARKS, *keys)) or _holds_password(bare, text)
 
@@ -87,8 +92,12 @@ def may_hold_secrets(text: bytes) -> bool:
 def without_secrets(data: Any) -> Any:
     """Mask secrets in plain data, in place: by the names of texts and numbers, and in texts."""
     whole = [data]
-    known: dict[str, bool] = {}  # whether a key is the name of a secret; few keys, each in many maps
-    left: list[tuple[Any, bool]] = [(whole, False)]  # no recursion: data may be as deep as JSON was read
+    known: dict[
+        str, bool
+    ] = {}  # whether a key is the name of a secret; few keys, each in many maps
+    left: list[tuple[Any, bool]] = [
+        (whole, False)
+    ]  # no recursion: data may be as deep as JSON was read
     while left:
         container, inside = left.pop()
         if isinstance(container, dict):
@@ -150,7 +159,9 @@ def _parameter(found: re.Match[str]) -> str:
 def _basic(found: re.Match[str]) -> str:
     """Mask a user and a password in base64, but not a word of a sentence."""
     try:
-        decoded = base64.b64decode(found[2] + '==', altchars=b'-_' if set(found[2]) & set('-_') else None)
+        decoded = base64.b64decode(
+            found[2] + '==', altchars=b'-_' if set(found[2]) & set('-_') else None
+        )
     except ValueError:
         return found[0]
     return found[1] + MASK if b':' in decoded else found[0]

@@ -1,4 +1,6 @@
-"""Decisions as they go into a log: the request, what the cloud answered, the version and the reply."""
+"""Decisions as they go into a log: the request, what the cloud answered, the version and the
+reply.
+"""
 
 import datetime
 import logging
@@ -26,10 +28,10 @@ LEFT_OUT = frozenset({'credentials', 'reply_to'})
 class Entry(Wire, frozen=True):
     """One line of the log.
 
-    `at`: the time. `version`: of the worker. `max_nodes`: of a cluster, as was configured. `driving`: how load
-    balancers were driven. `request`: as JSON. `cloud`: in the order of asking. `clock`: what a clock said each time
-    that something waited for a load balancer. `left_s`: how long the caller still waited, each time that it
-    mattered. `reply`: as was sent.
+    `at`: the time. `version`: of the worker. `max_nodes`: of a cluster, as was configured.
+    `driving`: how load balancers were driven. `request`: as JSON. `cloud`: in the order of asking.
+    `clock`: what a clock said each time that something waited for a load balancer. `left_s`: how
+    long the caller still waited, each time that it mattered. `reply`: as was sent.
     """
 
     at: datetime.datetime
@@ -69,14 +71,18 @@ class Record(Protocol):
 class Recorder(Protocol):
     """Who keeps decisions."""
 
-    def begin(self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving) -> Record:
+    def begin(
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+    ) -> Record:
         """A decision is about to be made."""
 
 
 class Forgetful:
     """As `Recorder`: keeps nothing."""
 
-    def begin(self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving) -> Record:
+    def begin(
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+    ) -> Record:
         """As `Recorder.begin`."""
         return _Nothing(max_nodes, driving)
 
@@ -109,7 +115,9 @@ class DecisionLog:
         self._append = append
         self._version = metadata.version('placement-worker')
 
-    def begin(self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving) -> Record:
+    def begin(
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+    ) -> Record:
         """As `Recorder.begin`."""
         about = {'at': at, 'version': self._version, 'request_id': request_id}
         return _Line(self._append, about, max_nodes, driving)
@@ -119,7 +127,11 @@ class _Line:
     """As `Record`."""
 
     def __init__(
-        self, append: Callable[[bytes], None], about: Mapping[str, Any], max_nodes: int, driving: Driving
+        self,
+        append: Callable[[bytes], None],
+        about: Mapping[str, Any],
+        max_nodes: int,
+        driving: Driving,
     ) -> None:
         self._append = append
         self._about = about
@@ -140,7 +152,9 @@ class _Line:
         try:
             line = self._line(method, request, reply)
         except Exception as exc:  # the cloud has been changed: whoever asked has to hear of it
-            LOG.error('The decision of request %s cannot be logged: %s', self._about['request_id'], exc)
+            LOG.error(
+                'The decision of request %s cannot be logged: %s', self._about['request_id'], exc
+            )
         else:
             self._append(line + b'\n')
 
@@ -173,4 +187,6 @@ def _noting(ask: Callable[[], float], noted: list[float]) -> Callable[[], float]
 
 def _kept(request: Request) -> dict[str, Any]:
     """The fields of a request that a replay needs; the others have defaults."""
-    return {name: getattr(request, name) for name in request.__struct_fields__ if name not in LEFT_OUT}
+    return {
+        name: getattr(request, name) for name in request.__struct_fields__ if name not in LEFT_OUT
+    }

@@ -44,7 +44,9 @@ def entries(path: str) -> Iterator[tuple[int, Entry | errors.InvalidRequest]]:
     open_log: Callable[..., Any] = gzip.open if path.endswith('.gz') else open
     with open_log(path, 'rb') as lines:
         try:
-            yield from ((number, _entry(line)) for number, line in enumerate(lines, start=1) if line.strip())
+            yield from (
+                (number, _entry(line)) for number, line in enumerate(lines, start=1) if line.strip()
+            )
         except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
             raise documents.Malformed(f'{path} cannot be decompressed: {exc}') from exc
 
@@ -57,15 +59,21 @@ def _entry(line: bytes) -> Entry | errors.InvalidRequest:
 
 
 class _Then:
-    """As `Recorder` and `Record`: the circumstances of an entry. No time passes but that which passed then."""
+    """As `Recorder` and `Record`: the circumstances of an entry. No time passes but that which
+    passed then.
+    """
 
     def __init__(self, entry: Entry) -> None:
         self._cloud = ReplayedCloud(entry.cloud)
         self._left = iter(entry.left_s)
         self.max_nodes = entry.max_nodes
-        self.driving = Driving(**entry.driving, sleep=lambda _: None, clock=_readings('clock', iter(entry.clock)))
+        self.driving = Driving(
+            **entry.driving, sleep=lambda _: None, clock=_readings('clock', iter(entry.clock))
+        )
 
-    def begin(self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving) -> Record:
+    def begin(
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+    ) -> Record:
         return self
 
     def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
@@ -91,20 +99,29 @@ def _readings(what: str, recorded: Iterator[float]) -> Callable[[], float]:
 
 
 def differences(entry: Entry, registry: Registry) -> list[Difference]:
-    """Decide it again, over the cloud's answers of then and by the clock of then; nothing is written anywhere.
+    """Decide it again, over the cloud's answers of then and by the clock of then; nothing is
+    written anywhere.
 
     What was measured (`elapsed_ms`) is left out; of all the rest any byte counts.
 
     :returns: nothing if the replies are the same.
     """
     then = _Then(entry)
-    endpoints = Endpoints(Inventory(), registry, recorder=then, limits=lambda: Limits(request_bytes=ANY_SIZE))
+    endpoints = Endpoints(
+        Inventory(), registry, recorder=then, limits=lambda: Limits(request_bytes=ANY_SIZE)
+    )
     try:
         answer = getattr(endpoints, entry.method)(bytes(entry.request).decode(), entry.request_id)
     except errors.PlacementWorkerError as exc:
         return [Difference('$', entry.reply, errors.error_object(exc))]
     except msgspec.ValidationError as exc:  # an answer of the cloud, masked by a name in it
-        return [Difference('$', entry.reply, errors.error_object(NotRecorded(f'An answer was not kept whole: {exc}')))]
+        return [
+            Difference(
+                '$',
+                entry.reply,
+                errors.error_object(NotRecorded(f'An answer was not kept whole: {exc}')),
+            )
+        ]
     # Both, for the log may be of a version that masked less.
     was, now = (
         _unmeasured(msgspec.json.decode(masked(encoded)))
@@ -120,7 +137,10 @@ def differences(entry: Entry, registry: Registry) -> list[Difference]:
 def _unmeasured(reply: dict[str, Any]) -> dict[str, Any]:
     if 'decisions' not in reply:
         return reply
-    return {**reply, 'decisions': [{**decision, 'elapsed_ms': 0} for decision in reply['decisions']]}
+    return {
+        **reply,
+        'decisions': [{**decision, 'elapsed_ms': 0} for decision in reply['decisions']],
+    }
 
 
 def _compared(was: Any, now: Any, at: str) -> Iterator[Difference]:

@@ -1,4 +1,5 @@
-"""What a worker tells of its work to whoever counts it; nobody, unless an operator asks for metrics.
+"""What a worker tells of its work to whoever counts it; nobody, unless an operator asks for
+metrics.
 
 An observer takes no time to speak of and does not raise. All durations are in seconds.
 """
@@ -28,7 +29,9 @@ class Observer(Protocol):
     def traffic(self, topic: str) -> Traffic:
         """Who hears of the requests of a topic."""
 
-    def check_ended(self, phase: str, action: str, outcome: str, elapsed_s: float, request_id: str | None) -> None:
+    def check_ended(
+        self, phase: str, action: str, outcome: str, elapsed_s: float, request_id: str | None
+    ) -> None:
         """A check was answered.
 
         :param outcome: OK or ERROR, as its reply says.
@@ -70,7 +73,9 @@ class Observer(Protocol):
         """What did not go well with a load balancer is tried once more."""
 
     def load_balancer_conflicted(self, waited_s: float) -> None:
-        """A load balancer that refused a change, as another one was pending (409), was waited for."""
+        """A load balancer that refused a change, as another one was pending (409), was waited
+        for.
+        """
 
 
 class Unheard:
@@ -96,7 +101,9 @@ class Nobody:
         """As `Observer.traffic`."""
         return Unheard()
 
-    def check_ended(self, phase: str, action: str, outcome: str, elapsed_s: float, request_id: str | None) -> None:
+    def check_ended(
+        self, phase: str, action: str, outcome: str, elapsed_s: float, request_id: str | None
+    ) -> None:
         """As `Observer.check_ended`."""
 
     def policy_consulted(self, policy_type: str, outcome: str, elapsed_s: float) -> None:

@@ -12,8 +12,9 @@ from placement_worker.formats import duplicate_keys
 
 DEEPEST = 1000  # levels of YAML, about as many as are read of JSON; beyond 10,000 libyaml's reader ends the process
 MOST_ADDED = 32 * 2**20
-"""How much the aliases of a YAML document may add to it: the characters of what they stand for, and `NODE` for each of
-its values, lists and maps. That is enough for 10,000 nodes which share a profile."""
+"""How much the aliases of a YAML document may add to it: the characters of what they stand for, and
+`NODE` for each of its values, lists and maps. That is enough for 10,000 nodes which share a
+profile."""
 NODE = 16
 _BASE: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
@@ -30,7 +31,9 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
     """Plain data only: times stay strings, as in JSON, and a key may not stand in a map twice."""
 
     yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != 'tag:yaml.org,2002:timestamp']
+        first: [
+            (tag, pattern) for tag, pattern in resolvers if tag != 'tag:yaml.org,2002:timestamp'
+        ]
         for first, resolvers in _BASE.yaml_implicit_resolvers.items()
     }
 
@@ -53,7 +56,9 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
         super().ascend_resolver()
 
     def construct_document(self, node: Any) -> Any:
-        """Called when the tree of a document is complete; an alias is one more reference to a part of it."""
+        """Called when the tree of a document is complete; an alias is one more reference to a part
+        of it.
+        """
         if self._may_have_aliases:
             _bound(node)
         return super().construct_document(node)
@@ -64,11 +69,17 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
                 raise yaml.constructor.ConstructorError(
-                    'while reading a map', node.start_mark, 'found a key that is no scalar', key_node.start_mark
+                    'while reading a map',
+                    node.start_mark,
+                    'found a key that is no scalar',
+                    key_node.start_mark,
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    'while reading a map', node.start_mark, f'found the key {key!r} twice', key_node.start_mark
+                    'while reading a map',
+                    node.start_mark,
+                    f'found the key {key!r} twice',
+                    key_node.start_mark,
                 )
             seen.add(key)
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
@@ -155,7 +166,8 @@ def read(path: str) -> list[Any]:
 def parse(text: str) -> list[Any]:
     """All documents of a text; empty ones are left out.
 
-    JSON is tried first: it is the faster to read, and not quite a subset of the YAML that PyYAML reads.
+    JSON is tried first: it is the faster to read, and not quite a subset of the YAML that PyYAML
+    reads.
 
     :raises Malformed: it is no YAML or JSON.
     """
@@ -173,8 +185,12 @@ def parse(text: str) -> list[Any]:
 
 def _parse_yaml(text: str) -> list[Any]:
     try:
-        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+        return [
+            document for document in yaml.load_all(text, Loader=_Loader) if document is not None
+        ]
     except RecursionError:
         raise TooDeep('nested too deeply') from None
     except (yaml.YAMLError, ValueError) as exc:
-        raise Malformed(' '.join(str(exc).split()).replace('in "<unicode string>", ', 'at ')) from exc
+        raise Malformed(
+            ' '.join(str(exc).split()).replace('in "<unicode string>", ', 'at ')
+        ) from exc

@@ -1,4 +1,6 @@
-"""Find keys that stand in a JSON object twice: JSON readers differ in which one of them they silently keep."""
+"""Find keys that stand in a JSON object twice: JSON readers differ in which one of them they
+silently keep.
+"""
 
 import json
 from collections import Counter
@@ -15,10 +17,12 @@ class _Twice:
 
 
 def found(text: bytes | str, *decoded: object) -> str | None:
-    """Return the first such key and where it stands, e.g. `` `id` twice - at `$.nodes[3]` ``, or None.
+    """Return the first such key and where it stands, e.g. `` `id` twice - at `$.nodes[3]` ``, or
+    None.
 
-    Decoding drops what stands twice, so the text then has more colons than what was decoded has when it is encoded
-    again. That is exact unless the text spells colons as escapes, and takes a fourth of the time of decoding.
+    Decoding drops what stands twice, so the text then has more colons than what was decoded has
+    when it is encoded again. That is exact unless the text spells colons as escapes, and takes a
+    fourth of the time of decoding.
 
     :param decoded: what msgspec decodes the text to, if the caller has it.
     :raises RecursionError: the text is nested too deeply.
@@ -26,7 +30,9 @@ def found(text: bytes | str, *decoded: object) -> str | None:
     data = text.encode() if isinstance(text, str) else text
     try:
         again = msgspec.json.encode(decoded[0] if decoded else msgspec.json.decode(data))
-    except msgspec.DecodeError:  # a number that msgspec does not read, where decoding to a type passes over it
+    except (
+        msgspec.DecodeError
+    ):  # a number that msgspec does not read, where decoding to a type passes over it
         return _searched(data)
     plainly = b'\\' not in data or b'\\u003' not in data  # a single byte is found many times faster
     return None if plainly and data.count(b':') == again.count(b':') else _searched(data)

@@ -33,7 +33,9 @@ def failed(request: BindRequest, exc: Rejected) -> BindReply:
     return BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes=nodes)
 
 
-def _answered(policy: Policy[Any], request: BindRequest, act: Callable[[], Bond], done: str) -> BindReply:
+def _answered(
+    policy: Policy[Any], request: BindRequest, act: Callable[[], Bond], done: str
+) -> BindReply:
     try:
         bond = act()
     except Rejected as exc:

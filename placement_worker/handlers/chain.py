@@ -1,4 +1,6 @@
-"""Run the policies of a check in order of priority: skip, apply, or stop at the first that fails."""
+"""Run the policies of a check in order of priority: skip, apply, or stop at the first that
+fails.
+"""
 
 import heapq
 import logging
@@ -32,7 +34,9 @@ class Bound:
         return self.policy.priority if self.binding.priority is None else self.binding.priority
 
     def passes_over(self, request: CheckRequest) -> str | None:
-        """Why the policy has nothing to do here, by what it is for alone; None if it is to be asked."""
+        """Why the policy has nothing to do here, by what it is for alone; None if it is to be
+        asked.
+        """
         action, profile_type = request.action.action, request.cluster.profile.type
         if (request.target, action) not in self.policy.targets:
             return f'{self.policy.name} does not handle {action} {request.target}.'
@@ -44,21 +48,29 @@ class Bound:
 
 
 def run(
-    bound: Sequence[Bound], request: CheckRequest, state: State, clock: Callable[[], float] = time.perf_counter
+    bound: Sequence[Bound],
+    request: CheckRequest,
+    state: State,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> CheckReply:
     """Ask one policy after the other; each sees what the ones before it left.
 
     :param bound: in the order of the request, which breaks ties of priority.
     :param clock: seconds, for `elapsed_ms`.
-    :returns: status OK, or ERROR with the reason of the policy that failed; what it half-decided is not kept.
+    :returns: status OK, or ERROR with the reason of the policy that failed; what it half-decided is
+        not kept.
     """
-    state = replace(state, data={k: v for k, v in state.data.items() if k not in ('status', 'reason')})
+    state = replace(
+        state, data={k: v for k, v in state.data.items() if k not in ('status', 'reason')}
+    )
     ordered = _in_order(bound)
     rivals = _rivals(ordered, request)
     return _refused(rivals, request, state) if rivals else _ask_all(ordered, request, state, clock)
 
 
-def _ask_all(bound: Sequence[Bound], request: CheckRequest, state: State, clock: Callable[[], float]) -> CheckReply:
+def _ask_all(
+    bound: Sequence[Bound], request: CheckRequest, state: State, clock: Callable[[], float]
+) -> CheckReply:
     """Ask the policies in their order, up to the first one that fails."""
     decisions: list[Decision] = []
     warnings: list[str] = []
@@ -71,14 +83,20 @@ def _ask_all(bound: Sequence[Bound], request: CheckRequest, state: State, clock:
             status, reason = 'ERROR', str(exc)
             LOG.debug('%s failed: %s', one.policy.name, exc)
             state = replace(state, nodes={**state.nodes, **exc.nodes})
-            decisions.append(_decision(one, request, 'FAILED', reason, clock() - started, exc.details))
+            decisions.append(
+                _decision(one, request, 'FAILED', reason, clock() - started, exc.details)
+            )
             break
         except Exception as exc:
             exc.add_note(f'in {one.binding.spec.type_name}{origin(one.policy)}')
             raise
         state = _after(state, outcome)
         warnings += outcome.warnings
-        decisions.append(_decision(one, request, outcome.outcome, outcome.reason, clock() - started, outcome.details))
+        decisions.append(
+            _decision(
+                one, request, outcome.outcome, outcome.reason, clock() - started, outcome.details
+            )
+        )
     else:
         reason = state.data.get('reason', COMPLETED)
         if request.target == BEFORE and any(one.passes_over(request) is None for one in bound):
@@ -95,7 +113,9 @@ def _reply(
     warnings: Sequence[str] = (),
 ) -> CheckReply:
     return CheckReply(
-        action=ActionPatch(id=request.action.id, data={**state.data, 'status': status, 'reason': reason}),
+        action=ActionPatch(
+            id=request.action.id, data={**state.data, 'status': status, 'reason': reason}
+        ),
         cluster=state.cluster,
         nodes=dict(sorted(state.nodes.items())),
         warnings=list(dict.fromkeys(warnings)),
@@ -112,8 +132,9 @@ def origin(policy: Policy[Any]) -> str:
 def _in_order(bound: Sequence[Bound]) -> list[Bound]:
     """Sort by ascending priority where the dependencies of the types (`Policy.after`) allow it.
 
-    Of the policies whose dependencies have run, the one with the lowest priority runs next;
-    equal ones run in the order of the request. The registry accepts no types that depend on each other in a cycle.
+    Of the policies whose dependencies have run, the one with the lowest priority runs next; equal
+    ones run in the order of the request. The registry accepts no types that depend on each other in
+    a cycle.
     """
     positions: dict[str, list[int]] = {}
     for position, one in enumerate(bound):

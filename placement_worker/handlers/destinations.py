@@ -1,4 +1,6 @@
-"""Where `reply_to` may send replies: they are published with the permissions of the worker, not of the caller."""
+"""Where `reply_to` may send replies: they are published with the permissions of the worker, not of
+the caller.
+"""
 
 import fnmatch
 from collections.abc import Collection, Sequence
@@ -24,7 +26,8 @@ class Destinations:
     ) -> None:
         """Prepare.
 
-        :param allowed: patterns `exchange` or `exchange/topic`; empty allows all that is not forbidden.
+        :param allowed: patterns `exchange` or `exchange/topic`; empty allows all that is not
+            forbidden.
         :param exchange: the worker's own.
         :param queues: the worker's isolation queue and parking lot.
         :param notification_topics: without the priorities that oslo.messaging appends to them.
@@ -55,9 +58,13 @@ class Destinations:
         return None
 
     def _is_listed(self, to: ReplyTo) -> bool:
-        return any(fnmatch.fnmatchcase(f'{to.exchange}/{to.topic}', pattern) for pattern in self._allowed)
+        return any(
+            fnmatch.fnmatchcase(f'{to.exchange}/{to.topic}', pattern) for pattern in self._allowed
+        )
 
 
 def _is_below(topic: str, names: Collection[str]) -> bool:
-    """Return whether a topic is one of the names, or one with a suffix such as a priority or a host."""
+    """Return whether a topic is one of the names, or one with a suffix such as a priority or a
+    host.
+    """
     return any(topic == name or topic.startswith(f'{name}.') for name in names)

@@ -1,4 +1,6 @@
-"""The methods of the contract: decode, one call, encode. Nothing of the messaging layer is needed here."""
+"""The methods of the contract: decode, one call, encode. Nothing of the messaging layer is needed
+here.
+"""
 
 import contextlib
 import datetime
@@ -63,7 +65,8 @@ NO_CLOUD = Inventory()
 class Limits:
     """What a request may ask for.
 
-    `nodes_per_cluster`: what a creation may lead to at most. `request_bytes`: the largest request, as JSON.
+    `nodes_per_cluster`: what a creation may lead to at most. `request_bytes`: the largest request,
+    as JSON.
     """
 
     nodes_per_cluster: int = 1000
@@ -71,7 +74,9 @@ class Limits:
 
 
 class _Addressed(msgspec.Struct, frozen=True):
-    """Of a request who wants the reply; the rest is not looked at, for it may be what nobody could finish."""
+    """Of a request who wants the reply; the rest is not looked at, for it may be what nobody could
+    finish.
+    """
 
     reply_to: ReplyTo | None = None
     expires_at: datetime.datetime | None = None
@@ -82,7 +87,9 @@ def _now() -> datetime.datetime:
 
 
 class Endpoints:
-    """The worker's methods. Each takes a request as plain data or as one JSON string, and answers alike."""
+    """The worker's methods. Each takes a request as plain data or as one JSON string, and answers
+    alike.
+    """
 
     def __init__(
         self,
@@ -103,7 +110,8 @@ class Endpoints:
         :param outbox: what is sent besides the reply to a call; None for nothing.
         :param observer: hears of what is decided; None for nobody.
         :param recorder: who keeps what is decided; None for nobody.
-        :param destinations: what `reply_to` may name; None for all but the worker's own exchange and queues.
+        :param destinations: what `reply_to` may name; None for all but the worker's own exchange
+            and queues.
         :param limits: those in force; asked at each request.
         :param driving: how load balancers are driven; asked at each request.
         :param now: the time of day, which requests expire by.
@@ -141,7 +149,9 @@ class Endpoints:
             return answer
 
     def told_elsewhere(self, request: object, request_id: str | None, exc: Exception) -> None:
-        """Send an error in place of the reply to a check that nobody decides, to where `reply_to` says."""
+        """Send an error in place of the reply to a check that nobody decides, to where `reply_to`
+        says.
+        """
         try:
             asked = self._decode(request, _Addressed)
             if asked.reply_to:
@@ -162,7 +172,9 @@ class Endpoints:
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind('policy_detach', bindings.detach, self._registry.detachable, request, request_id)
+        return self._bind(
+            'policy_detach', bindings.detach, self._registry.detachable, request, request_id
+        )
 
     def policy_validate(self, request: object) -> Any:
         """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
@@ -174,13 +186,17 @@ class Endpoints:
         policy = self._registry.policy(asked.spec, '$.spec')
         if asked.check_resources:
             policy.check_resources(self._clouds.acting_as_service())
-        filled = msgspec.structs.replace(asked.spec, properties=msgspec.to_builtins(policy.properties))
+        filled = msgspec.structs.replace(
+            asked.spec, properties=msgspec.to_builtins(policy.properties)
+        )
         return codec.encode(ValidateReply(filled), like=request)
 
     def policy_type_list(self, request: object) -> Any:
         """The policy types that this worker has, by name."""
         self._decode(request, dict[str, Any])
-        return codec.encode([self._registry.describe(name) for name in sorted(self._registry.types)], like=request)
+        return codec.encode(
+            [self._registry.describe(name) for name in sorted(self._registry.types)], like=request
+        )
 
     def policy_type_get(self, request: object) -> Any:
         """One policy type, with the JSON Schema of its properties.
@@ -203,7 +219,9 @@ class Endpoints:
         )
         return codec.encode(capabilities, like=request)
 
-    def _cast_reply(self, request: CheckRequest | _Addressed, request_id: str | None, reply: Any) -> None:
+    def _cast_reply(
+        self, request: CheckRequest | _Addressed, request_id: str | None, reply: Any
+    ) -> None:
         if request.reply_to:
             self._outbox.reply(request.reply_to, request_id, reply, self._left_s(request))
 
@@ -225,7 +243,9 @@ class Endpoints:
             return codec.decode_json(request, kind, max_bytes=max_bytes)
         return codec.decode(request, kind, max_bytes=max_bytes)
 
-    def _decide(self, request: CheckRequest, bound: list[chain.Bound], request_id: str | None) -> CheckReply:
+    def _decide(
+        self, request: CheckRequest, bound: list[chain.Bound], request_id: str | None
+    ) -> CheckReply:
         started = self._clock()
         record = self._begin(request_id)
         try:
@@ -233,15 +253,21 @@ class Endpoints:
             state = self._state(request, request.action.data, record, needs_cloud=is_asked)
         except Rejected as exc:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
-            reply = CheckReply(action=ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[])
+            reply = CheckReply(
+                action=ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[]
+            )
         else:
-            reply = self._with_input_warning(request.action, chain.run(bound, request, state, self._clock))
+            reply = self._with_input_warning(
+                request.action, chain.run(bound, request, state, self._clock)
+            )
         record.end('policy_check', request, reply)
         phase, action, status = request.target, request.action.action, reply.action.data['status']
         elapsed_s = self._log(f'{phase} {action}', request.cluster, status, reply.warnings, started)
         self._observer.check_ended(phase, action, status, elapsed_s, request_id)
         for decision in reply.decisions:
-            self._observer.policy_consulted(decision.policy_type, decision.outcome, decision.elapsed_ms / 1000)
+            self._observer.policy_consulted(
+                decision.policy_type, decision.outcome, decision.elapsed_ms / 1000
+            )
         return reply
 
     def _with_input_warning(self, action: Action, reply: CheckReply) -> CheckReply:
@@ -249,7 +275,9 @@ class Endpoints:
         unknown = known_inputs.unknown(action, self._registry.inputs)
         if not unknown:
             return reply
-        return msgspec.structs.replace(reply, warnings=[*reply.warnings, known_inputs.described(action, unknown)])
+        return msgspec.structs.replace(
+            reply, warnings=[*reply.warnings, known_inputs.described(action, unknown)]
+        )
 
     def _bind(
         self,
@@ -274,7 +302,9 @@ class Endpoints:
             what = f'{method} of {policy.name}'
             elapsed_s = self._log(what, asked.cluster, reply.status, reply.warnings, started)
             asked_for = asked.policy.spec.type_name
-            type_name = asked_for if asked_for in self._registry.types else policy.name  # a label of a metric
+            type_name = (
+                asked_for if asked_for in self._registry.types else policy.name
+            )  # a label of a metric
             self._observer.binding_ended(method, type_name, reply.status, elapsed_s, request_id)
             self._outbox.ended(method, asked, reply, request_id)
             return codec.encode(reply, like=request)
@@ -284,11 +314,17 @@ class Endpoints:
         return self._registry.policy(bound.spec, at)
 
     def _state(
-        self, request: CheckRequest | BindRequest, data: Data, record: Record, *, needs_cloud: bool = True
+        self,
+        request: CheckRequest | BindRequest,
+        data: Data,
+        record: Record,
+        *,
+        needs_cloud: bool = True,
     ) -> State:
         """What policies start from.
 
-        :param needs_cloud: whether a policy is asked; else nobody looks at the credentials, and the cloud is empty.
+        :param needs_cloud: whether a policy is asked; else nobody looks at the credentials, and the
+            cloud is empty.
         :raises Rejected: the request has expired, its credentials do not let us act, or the cloud
             of a check cannot be reached.
         """
@@ -308,18 +344,30 @@ class Endpoints:
             if isinstance(request, CheckRequest):
                 raise
             cloud = cast('Cloud', Unreachable(exc))
-        return State(data, Snapshot(cloud, request.cluster), record.max_nodes, driving=record.driving, left_s=left_s)
+        return State(
+            data,
+            Snapshot(cloud, request.cluster),
+            record.max_nodes,
+            driving=record.driving,
+            left_s=left_s,
+        )
 
     def _begin(self, request_id: str | None) -> Record:
         """Note under which circumstances something is decided."""
-        return self._recorder.begin(request_id, self._now(), self._limits().nodes_per_cluster, self._driving())
+        return self._recorder.begin(
+            request_id, self._now(), self._limits().nodes_per_cluster, self._driving()
+        )
 
     def _left_s(self, request: CheckRequest | BindRequest | _Addressed) -> float:
         """How many seconds the caller still waits."""
         expires_at = request.expires_at
-        return math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
+        return (
+            math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
+        )
 
-    def _log(self, what: str, cluster: Cluster, status: str, warnings: Sequence[str], started: float) -> float:
+    def _log(
+        self, what: str, cluster: Cluster, status: str, warnings: Sequence[str], started: float
+    ) -> float:
         """Log the outcome and each warning; return how long it took, in seconds."""
         elapsed_s = self._clock() - started
         LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster.id[:80], status, elapsed_s * 1000)
@@ -352,7 +400,9 @@ def _validate(request: CheckRequest) -> None:
     if name not in actions.ALL:
         near = difflib.get_close_matches(name[:80], sorted(actions.ALL), n=1)
         hint = f' (did you mean `{near[0]}`?)' if near else ''
-        raise UnsupportedAction(f'Expected an action of Senlin, got `{name[:80]}` - at `$.action.action`{hint}')
+        raise UnsupportedAction(
+            f'Expected an action of Senlin, got `{name[:80]}` - at `$.action.action`{hint}'
+        )
     if name in actions.OF_A_NODE and request.action.node is None:
         raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')
     _validate_nodes(request.cluster)
@@ -368,5 +418,7 @@ def _validate_nodes(cluster: Cluster) -> None:
     seen: set[str] = set()
     for i, node in enumerate(cluster.nodes):
         if node.id in seen:
-            raise InvalidRequest(f'Expected each node once, got `{node.id[:80]}` again - at `$.cluster.nodes[{i}].id`')
+            raise InvalidRequest(
+                f'Expected each node once, got `{node.id[:80]}` again - at `$.cluster.nodes[{i}].id`'
+            )
         seen.add(node.id)

@@ -1,11 +1,19 @@
-"""What a worker sends besides the reply to a call: notifications, and replies to where a cast wants them."""
+"""What a worker sends besides the reply to a call: notifications, and replies to where a cast wants
+them.
+"""
 
 import contextlib
 from typing import Any, Protocol
 
 import msgspec
 
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, ReplyTo
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    ReplyTo,
+)
 
 Request = CheckRequest | BindRequest
 Reply = CheckReply | BindReply
@@ -14,7 +22,9 @@ Reply = CheckReply | BindReply
 class Outbox(Protocol):
     """Where endpoints put what they send; the request id is that of the caller's context."""
 
-    def errors_of(self, method: str, request_id: str | None) -> contextlib.AbstractContextManager[None]:
+    def errors_of(
+        self, method: str, request_id: str | None
+    ) -> contextlib.AbstractContextManager[None]:
         """Tell of the exception that ends the block, if one does; it goes on."""
 
     def started(self, method: str, request: Request, request_id: str | None) -> None:
@@ -33,7 +43,9 @@ class Outbox(Protocol):
 class Silent:
     """Sends nothing: the worker inside a command."""
 
-    def errors_of(self, method: str, request_id: str | None) -> contextlib.AbstractContextManager[None]:
+    def errors_of(
+        self, method: str, request_id: str | None
+    ) -> contextlib.AbstractContextManager[None]:
         """As `Outbox.errors_of`."""
         return contextlib.nullcontext()
 
@@ -52,13 +64,18 @@ def started_payload(request: Request, request_id: str | None) -> dict[str, Any]:
     about = {'request_id': request_id, 'cluster': {'id': request.cluster.id}}
     if isinstance(request, BindRequest):
         policy = request.policy
-        return {**about, 'policy': {'id': policy.id, 'name': policy.name, 'type': policy.spec.type_name}}
+        return {
+            **about,
+            'policy': {'id': policy.id, 'name': policy.name, 'type': policy.spec.type_name},
+        }
     action = {'id': request.action.id, 'action': request.action.action}
     return {**about, 'target': request.target, 'action': action}
 
 
 def ended_payload(request: Request, reply: Reply, request_id: str | None) -> dict[str, Any]:
-    """What `.end` says: the reply, and of which request and cluster, and at which phase of an action."""
+    """What `.end` says: the reply, and of which request and cluster, and at which phase of an
+    action.
+    """
     answer = msgspec.to_builtins(reply)
     phase = {'target': request.target} if isinstance(request, CheckRequest) else {}
     cluster = {'id': request.cluster.id, **(answer['cluster'] or {})}

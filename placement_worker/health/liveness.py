@@ -1,8 +1,9 @@
 """Whether the processes are alive, and who is told: systemd, and a file for probes of containers.
 
-Each process writes down when its servers last polled, and since when their oldest request is in work, on a board in
-memory that it shares with its parent. The parent judges the board. Neither waits behind work or asks the broker
-anything: a worker that is busy, or whose broker is away, is alive.
+Each process writes down when its servers last polled, and since when their oldest request is in
+work, on a board in memory that it shares with its parent. The parent judges the board. Neither
+waits behind work or asks the broker anything: a worker that is busy, or whose broker is away, is
+alive.
 
 A probe imports this to read the file, so it imports nothing that takes long.
 """
@@ -24,15 +25,18 @@ JUDGE_S = 5
 JUDGE_LEAST_S = 0.1
 TELL_TIMEOUT_S = 1
 CELLS = 5
-"""Numbers per process: its id, last poll, oldest request, whether it serves, loss of its connection."""
+"""Numbers per process: its id, last poll, oldest request, whether it serves, loss of its
+connection.
+"""
 LOG = logging.getLogger(__name__)
 
 
 class Pulse(NamedTuple):
     """The state of one server, on the monotonic clock.
 
-    `polled_at`: its last poll. `begun_at`: the start of its oldest request in progress; None without one.
-    `disconnected_at`: the loss of its connection to the broker; None while it is connected.
+    `polled_at`: its last poll. `begun_at`: the start of its oldest request in progress; None
+    without one. `disconnected_at`: the loss of its connection to the broker; None while it is
+    connected.
     """
 
     polled_at: float
@@ -43,7 +47,8 @@ class Pulse(NamedTuple):
 class Process(NamedTuple):
     """The state of one process, as the board has it.
 
-    Ages in seconds: `request_age_s` is None without a request in progress, `disconnected_s` while it is connected.
+    Ages in seconds: `request_age_s` is None without a request in progress, `disconnected_s` while
+    it is connected.
     """
 
     pid: int
@@ -56,8 +61,9 @@ class Process(NamedTuple):
 class Bounds(NamedTuple):
     """The greatest ages of a worker that is alive and ready, in seconds.
 
-    `poll_age_s`: of the last poll while connected. `request_age_s`: of the oldest request in progress.
-    `reconnect_age_s`: of the last poll while disconnected; 0: any. `disconnected_s`: of the loss of the connection.
+    `poll_age_s`: of the last poll while connected. `request_age_s`: of the oldest request in
+    progress. `reconnect_age_s`: of the last poll while disconnected; 0: any. `disconnected_s`: of
+    the loss of the connection.
     """
 
     poll_age_s: float
@@ -67,7 +73,8 @@ class Bounds(NamedTuple):
 
 
 class Board:
-    """What the processes write and their parent reads, one number at a time: no lock that a dying one could keep.
+    """What the processes write and their parent reads, one number at a time: no lock that a dying
+    one could keep.
 
     All times are of the monotonic clock, which the processes of a machine have in common.
     """
@@ -75,7 +82,8 @@ class Board:
     def __init__(self, cells: MutableSequence[float], now: float) -> None:
         """Begin as if all had just polled, so that they have time to start.
 
-        :param cells: `CELLS` numbers a process, e.g. a multiprocessing.RawArray made before the fork.
+        :param cells: `CELLS` numbers a process, e.g. a multiprocessing.RawArray made before the
+            fork.
         """
         self._cells = cells
         for start in range(0, len(cells), CELLS):
@@ -84,7 +92,8 @@ class Board:
     def begin(self, number: int, pid: int) -> None:
         """A process starts, maybe in the place of one that died.
 
-        The last poll stays that of the dead one: processes that die as soon as they start are not alive.
+        The last poll stays that of the dead one: processes that die as soon as they start are not
+        alive.
         """
         start = number * CELLS
         self._cells[start] = pid
@@ -112,7 +121,9 @@ class Board:
             return max(0, now - at) if at else None
 
         return [
-            Process(int(pid), bool(serves), max(0, now - polled_at), age(begun_at), age(disconnected_at))
+            Process(
+                int(pid), bool(serves), max(0, now - polled_at), age(begun_at), age(disconnected_at)
+            )
             for pid, polled_at, begun_at, serves, disconnected_at in rows
         ]
 
@@ -125,9 +136,15 @@ def faults(processes: Sequence[Process], bounds: Bounds, stopping: bool = False)
     found = []
     for process in processes:
         who = _named(process)
-        poll_age_s = bounds.poll_age_s if process.disconnected_s is None else bounds.reconnect_age_s or math.inf
+        poll_age_s = (
+            bounds.poll_age_s
+            if process.disconnected_s is None
+            else bounds.reconnect_age_s or math.inf
+        )
         if not stopping and process.poll_age_s > poll_age_s:
-            found.append(f'{who} last polled {process.poll_age_s:.1f} s ago, allowed are {poll_age_s:g} s')
+            found.append(
+                f'{who} last polled {process.poll_age_s:.1f} s ago, allowed are {poll_age_s:g} s'
+            )
         if process.request_age_s is not None and process.request_age_s > bounds.request_age_s:
             found.append(
                 f'{who} has a request in work for {process.request_age_s:.1f} s, allowed are '
@@ -166,8 +183,13 @@ class Systemd:
 
     @classmethod
     def of(cls, environment: MutableMapping[str, str]) -> Self:
-        """The one that the environment names; taken out of it, or cotyledon would say READY before anybody serves."""
-        address, microseconds = environment.pop('NOTIFY_SOCKET', None), environment.get('WATCHDOG_USEC', '')
+        """The one that the environment names; taken out of it, or cotyledon would say READY before
+        anybody serves.
+        """
+        address, microseconds = (
+            environment.pop('NOTIFY_SOCKET', None),
+            environment.get('WATCHDOG_USEC', ''),
+        )
         return cls(address, int(microseconds) / 1e6 if microseconds.isdecimal() else None)
 
     def tell(self, *words: str) -> None:
@@ -189,7 +211,9 @@ def utcnow() -> datetime.datetime:
 
 
 class Watch:
-    """The parent's judgement, every few seconds in a thread: logged, sent to systemd, and written to a file."""
+    """The parent's judgement, every few seconds in a thread: logged, sent to systemd, and written
+    to a file.
+    """
 
     def __init__(
         self,
@@ -209,7 +233,9 @@ class Watch:
 
     @property
     def every_s(self) -> float:
-        """How often to judge: several times before a bound is passed, or systemd's patience is over."""
+        """How often to judge: several times before a bound is passed, or systemd's patience is
+        over.
+        """
         patience = [self._bounds.poll_age_s / 2, (self._systemd.watchdog_s or JUDGE_S * 2) / 2]
         return max(JUDGE_LEAST_S, min(JUDGE_S, *patience))
 
@@ -247,12 +273,16 @@ class Watch:
                 os.unlink(self._file)
 
     def _note_readiness(self, missing: Sequence[str], processes: int) -> None:
-        """Report that the worker has become ready or unready; systemd waits for READY=1 only once."""
+        """Report that the worker has become ready or unready; systemd waits for READY=1 only
+        once.
+        """
         if missing and self._was_ready and not self._is_stopping:
             LOG.warning('The worker is not ready: %s', '; '.join(missing))
             self._systemd.tell(f'STATUS=Not ready: {missing[0]}')
         elif not missing and not self._has_served:
-            LOG.info('%s', 'The process serves' if processes == 1 else f'All {processes} processes serve')
+            LOG.info(
+                '%s', 'The process serves' if processes == 1 else f'All {processes} processes serve'
+            )
             self._systemd.tell('READY=1')
             self._has_served = True
         elif not missing and not self._was_ready:
@@ -260,7 +290,9 @@ class Watch:
             self._systemd.tell('STATUS=Ready')
         self._was_ready = not missing
 
-    def _write(self, processes: Sequence[Process], found: Sequence[str], missing: Sequence[str]) -> None:
+    def _write(
+        self, processes: Sequence[Process], found: Sequence[str], missing: Sequence[str]
+    ) -> None:
         if not self._file:
             return
         state = {
@@ -305,10 +337,13 @@ def write(file: str, said: Any) -> None:
     os.replace(beside, file)
 
 
-def complaint(file: str, max_age_s: float, now: datetime.datetime, *, ready: bool = False) -> str | None:
+def complaint(
+    file: str, max_age_s: float, now: datetime.datetime, *, ready: bool = False
+) -> str | None:
     """Return why the worker that writes this file is not alive, or not ready; None if it is.
 
-    :param max_age_s: the greatest age of the file, in seconds. So far in the future is no better: the clock was set.
+    :param max_age_s: the greatest age of the file, in seconds. So far in the future is no better:
+        the clock was set.
     :param ready: whether it has to be ready as well.
     """
     try:
@@ -332,7 +367,9 @@ def complaint(file: str, max_age_s: float, now: datetime.datetime, *, ready: boo
 
 
 def repeat(what: Callable[[], object], every_s: float) -> Callable[[], None]:
-    """Do something again and again in a thread of its own, until the function that comes back is called."""
+    """Do something again and again in a thread of its own, until the function that comes back is
+    called.
+    """
     enough = threading.Event()
 
     def run() -> None:

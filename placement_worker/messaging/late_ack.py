@@ -1,16 +1,20 @@
-"""An RPC server that acknowledges a request after its reply, so that none is lost when a worker dies.
+"""An RPC server that acknowledges a request after its reply, so that none is lost when a worker
+dies.
 
-The stock server of oslo.messaging acknowledges before it begins: what a killed worker had in hand is gone. This one
-leaves a request with the broker until the reply is out; if the worker dies before, another one gets it. So a
-request may be handled twice, never not at all. `get_rpc_server` takes the class as `server_cls`.
+The stock server of oslo.messaging acknowledges before it begins: what a killed worker had in hand
+is gone. This one leaves a request with the broker until the reply is out; if the worker dies
+before, another one gets it. So a request may be handled twice, never not at all. `get_rpc_server`
+takes the class as `server_cls`.
 
-All of oslo.messaging's private names that this project uses are used here, and `tests/unit/rpc/test_late_ack.py` fails
-when a release changes them. What they are for: a connection that listens, with consumers for the topic and for the
-topic of this server alone; the message objects that know how to reply; the adapter whose thread polls.
+All of oslo.messaging's private names that this project uses are used here, and
+`tests/unit/rpc/test_late_ack.py` fails when a release changes them. What they are for: a connection
+that listens, with consumers for the topic and for the topic of this server alone; the message
+objects that know how to reply; the adapter whose thread polls.
 
-Only that thread touches the connection, as kombu demands: acknowledging and giving back are put into a
-queue, and the thread is woken to empty it. It also reconnects: oslo.messaging's own reconnection in
-`consume` gives up when the timeout of `consume` has passed, before it has tried every host.
+Only that thread touches the connection, as kombu demands: acknowledging and giving back are put
+into a queue, and the thread is woken to empty it. It also reconnects: oslo.messaging's own
+reconnection in `consume` gives up when the timeout of `consume` has passed, before it has tried
+every host.
 """
 
 import collections
@@ -38,10 +42,14 @@ from placement_worker.messaging.parking import RETRIED, Diversion
 from placement_worker.messaging.replies import Replies, ReplyPending, in_message
 
 LOG = logging.getLogger(__name__)
-POLL_S = 3.0  # the longest wait of the polling thread, a quarter of the heartbeat; operations and deliveries wake it
+# the longest wait of the polling thread, a quarter of the heartbeat; operations and deliveries wake
+# it
+POLL_S = 3.0
 DRAIN_S = 0.02  # the longest wait for the rest of a frame that has begun to arrive
 STOPPING_PAUSE_S = 0.02  # between two looks for the end of requests in flight, without a connection
-RECONNECT_PAUSE_S = 0.5  # between two attempts; doubled at random, so that workers do not return all at once
+RECONNECT_PAUSE_S = (
+    0.5  # between two attempts; doubled at random, so that workers do not return all at once
+)
 ANSWER_S = 10  # the longest wait for a byte of the broker while queues are declared
 WARN_DISCONNECTED_S = 30  # the period of warnings while no host of the broker answers
 GOODBYE_S = 2  # the longest wait for the answer of the broker when the connection is closed
@@ -49,7 +57,8 @@ BIND_S = 7  # the period of binding the queues again, in case the exchange was d
 MOVE_AGAIN_S = 300  # the pause after a request could not be moved to another queue
 ACKNOWLEDGED_S = 5  # how long to wait until the broker was told that a request was put aside
 REPLY_QUEUES = 'reply_'  # how oslo.messaging names all reply queues
-REMEMBERED = 4096  # requests that were finished here, in case one comes again because its acknowledgement was lost
+# requests that were finished here, in case one comes again because its acknowledgement was lost
+REMEMBERED = 4096
 
 
 class LateAckServer(rpc_server.RPCServer):
@@ -73,9 +82,11 @@ class LateAckServer(rpc_server.RPCServer):
         :param diversion: where requests go that come again and again; None: nowhere.
         :param forward: publishes a message to a queue, confirmed.
         :param traffic: hears of the requests; None: nobody does.
-        :param putting_aside: shared by the servers of a process, and held until a request that was put aside is
-            acknowledged: if the process met it again before that, and died of it, it would be put aside twice.
-        :param tell_parked: tells who else waits, with message and context of a request that is parked; None: nobody.
+        :param putting_aside: shared by the servers of a process, and held until a request that was
+            put aside is acknowledged: if the process met it again before that, and died of it, it
+            would be put aside twice.
+        :param tell_parked: tells who else waits, with message and context of a request that is
+            parked; None: nobody.
         :param replies: sends the replies to calls; None: the driver does, without a bound.
         """
         super().__init__(transport, target, dispatcher, executor)
@@ -119,7 +130,9 @@ class LateAckServer(rpc_server.RPCServer):
         try:
             self._handle(request)
         except ReplyPending as exc:
-            LOG.warning('Request %s is given back, since its reply did not go out: %s', request.key, exc)
+            LOG.warning(
+                'Request %s is given back, since its reply did not go out: %s', request.key, exc
+            )
             settle = request.leave
         finally:
             settle()
@@ -131,23 +144,33 @@ class LateAckServer(rpc_server.RPCServer):
         """
         try:
             if not self._is_served(request.message):
-                request.client_timeout = None  # the dispatcher would send heartbeats for it for ever
+                request.client_timeout = (
+                    None  # the dispatcher would send heartbeats for it for ever
+                )
             super()._process_incoming([request])
         except ReplyPending:
             raise
-        except BaseException:  # SystemExit from an endpoint, say: it would come back, and end the next worker too
+        except (
+            BaseException
+        ):  # SystemExit from an endpoint, say: it would come back, and end the next worker too
             LOG.exception('A request ended its handler; the caller is told')
             request.reply(failure=sys.exc_info())
 
-    def _put_aside(self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]) -> None:
-        """Move a request that was delivered too often to another queue; if it is parked there, report that.
+    def _put_aside(
+        self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]
+    ) -> None:
+        """Move a request that was delivered too often to another queue; if it is parked there,
+        report that.
 
-        After a failure the request is given back, but not at once: the broker counts that as a delivery, and drops
-        a request whose count exceeds the delivery limit of the queue.
+        After a failure the request is given back, but not at once: the broker counts that as a
+        delivery, and drops a request whose count exceeds the delivery limit of the queue.
         """
         message, context = request.message, request.ctxt
         LOG.warning(
-            'Request %s was redelivered %d times; moving it to %s', request.key, request.deliveries, diversion.queue
+            'Request %s was redelivered %d times; moving it to %s',
+            request.key,
+            request.deliveries,
+            diversion.queue,
         )
         try:
             with self._putting_aside:
@@ -157,11 +180,15 @@ class LateAckServer(rpc_server.RPCServer):
             request.listener.pause(MOVE_AGAIN_S)
             request.leave()
             return
-        if parked and self._tell_parked:  # not before: a request that kills the process must not be parked twice
+        if (
+            parked and self._tell_parked
+        ):  # not before: a request that kills the process must not be parked twice
             try:
                 self._tell_parked(message, context, parked)
             except (Exception, ReplyPending):
-                LOG.exception('Failed to report to its reply_to that request %s is parked', request.key)
+                LOG.exception(
+                    'Failed to report to its reply_to that request %s is parked', request.key
+                )
 
     def _move(
         self, request: 'LateAckRequest', diversion: Diversion, forward: Callable[[Any, str], None]
@@ -180,12 +207,16 @@ class LateAckServer(rpc_server.RPCServer):
             try:
                 request.reply(failure=(RequestParked, parked, None))
             except (Exception, ReplyPending):  # it is parked: given back, it would be parked twice
-                LOG.exception('Failed to report to its caller that request %s is parked', request.key)
+                LOG.exception(
+                    'Failed to report to its caller that request %s is parked', request.key
+                )
         request.finish().wait(ACKNOWLEDGED_S)
         return parked
 
     def _is_served(self, message: dict[str, Any]) -> bool:
-        """Whether the dispatcher will find a method for it; it will not where looking for one raises."""
+        """Whether the dispatcher will find a method for it; it will not where looking for one
+        raises.
+        """
         find, method = self.dispatcher, message.get('method')
         if not isinstance(method, str):
             return False
@@ -236,7 +267,9 @@ class InWork:
         self._traffic.ended()
 
     def oldest(self) -> float | None:
-        """When the one that is in work for longest was begun; the clock is monotonic, so it is the first."""
+        """When the one that is in work for longest was begun; the clock is monotonic, so it is the
+        first.
+        """
         with self._lock:
             return next(iter(self._begun.values()), None)
 
@@ -247,7 +280,9 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     `delivery` is the message as the broker last delivered it, which is the one to settle.
     """
 
-    def __init__(self, listener: 'LateAckListener', delivery: Any, key: object, context: Any) -> None:
+    def __init__(
+        self, listener: 'LateAckListener', delivery: Any, key: object, context: Any
+    ) -> None:
         super().__init__(
             listener,
             context.to_dict(),
@@ -288,15 +323,25 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
             )
 
     def heartbeat(self) -> None:
-        """Tell the caller that the call is in progress; the dispatcher logs what this raises, and goes on."""
+        """Tell the caller that the call is in progress; the dispatcher logs what this raises, and
+        goes on.
+        """
         if self.listener.replies is None:
             super().heartbeat()
         elif self._has_reply_queue():
-            self.listener.replies.try_once(self._reply_message(None, None, ending=False), '', self.reply_q)
+            self.listener.replies.try_once(
+                self._reply_message(None, None, ending=False), '', self.reply_q
+            )
 
     def _has_reply_queue(self) -> bool:
-        """Return whether a caller waits at a reply queue; no other queue may get a reply from the worker."""
-        return bool(self.msg_id) and isinstance(self.reply_q, str) and self.reply_q.startswith(REPLY_QUEUES)
+        """Return whether a caller waits at a reply queue; no other queue may get a reply from the
+        worker.
+        """
+        return (
+            bool(self.msg_id)
+            and isinstance(self.reply_q, str)
+            and self.reply_q.startswith(REPLY_QUEUES)
+        )
 
     def _reply_message(self, reply: Any, failure: Any, *, ending: bool) -> Any:
         serialized = driver_common.serialize_remote_exception(failure) if failure else None
@@ -339,7 +384,9 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         self.listener.do(lambda: self.listener.give_back(self))
 
     def forget(self) -> None:
-        """Let go of the message: the threads that had it remember it until the next one comes, and it may be large."""
+        """Let go of the message: the threads that had it remember it until the next one comes, and
+        it may be large.
+        """
         self.delivery = None
         self.message: dict[str, Any] = {}
 
@@ -350,12 +397,13 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
 
 class ListenConnection:
-    """A connection of the driver that consumes, and that reconnects to one host of the broker at a time.
+    """A connection of the driver that consumes, and that reconnects to one host of the broker at a
+    time.
 
-    It replaces `consume` of the driver's connection. That cannot be woken, and its way of reconnecting
-    cannot be bounded: within a short timeout it never leaves a dead host, and within a long one it neither
-    stops nor reports. Any error of the connection or of its channel loses the connection: the broker then
-    requeues what was not acknowledged.
+    It replaces `consume` of the driver's connection. That cannot be woken, and its way of
+    reconnecting cannot be bounded: within a short timeout it never leaves a dead host, and within a
+    long one it neither stops nor reports. Any error of the connection or of its channel loses the
+    connection: the broker then requeues what was not acknowledged.
 
     :param context: of the driver, for listening.
     """
@@ -364,7 +412,9 @@ class ListenConnection:
         self._context = context
         self._connection = context.connection
         self._connection.max_retries = 0  # one attempt per `reconnect`
-        self._amqp.transport_options['read_timeout'] = ANSWER_S  # the driver sets its own only after declaring
+        self._amqp.transport_options['read_timeout'] = (
+            ANSWER_S  # the driver sets its own only after declaring
+        )
         self._monotonic = monotonic
         self._consumes = False
         self._bound_at = monotonic()
@@ -390,7 +440,9 @@ class ListenConnection:
 
     def add_consumer(self, exchange: str, topic: str, callback: Callable[[Any], None]) -> None:
         """Declare exchange and queue of a topic; the next `wait` begins to consume it."""
-        self._connection.declare_topic_consumer(exchange_name=exchange, topic=topic, callback=callback)
+        self._connection.declare_topic_consumer(
+            exchange_name=exchange, topic=topic, callback=callback
+        )
 
     def wake(self) -> None:
         """End the `wait` of the other thread, or its next one."""
@@ -400,7 +452,8 @@ class ListenConnection:
                     os.write(self._waker, b'.')
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until woken or until something arrives; deliveries reach the callback of their consumer.
+        """Wait until woken or until something arrives; deliveries reach the callback of their
+        consumer.
 
         :raises Exception: of kombu, py-amqp or the socket: the connection is lost.
         """
@@ -422,7 +475,8 @@ class ListenConnection:
 
         :raises Exception: of kombu, py-amqp or the socket: the host does not serve.
         """
-        self._lose()  # an acknowledgement that could not be written closes the connection outside of `wait`
+        # an acknowledgement that could not be written closes the connection outside of `wait`
+        self._lose()
         try:
             self._connection.ensure_connection()
             self._consume()
@@ -462,10 +516,11 @@ class ListenConnection:
         self._consumes, self._bound_at = True, self._monotonic()
 
     def _bind(self) -> None:
-        """Bind the queues again: a deleted exchange takes the bindings along, and consumers get no notice of that.
+        """Bind the queues again: a deleted exchange takes the bindings along, and consumers get no
+        notice of that.
 
-        Nothing is waited for. If the exchange is missing, the broker closes the channel, and the connection is lost;
-        reconnecting declares everything.
+        Nothing is waited for. If the exchange is missing, the broker closes the channel, and the
+        connection is lost; reconnecting declares everything.
         """
         for consumer in self._connection._consumers:
             consumer.queue.queue_bind(nowait=True)
@@ -473,7 +528,9 @@ class ListenConnection:
 
     def _has_input(self, timeout_s: float) -> bool:
         """Wait for input of the broker, unless woken before."""
-        pending = getattr(self._amqp.connection.sock, 'pending', None)  # TLS may hold decrypted input back
+        pending = getattr(
+            self._amqp.connection.sock, 'pending', None
+        )  # TLS may hold decrypted input back
         if pending is not None and pending():
             return True
         found = [file for file, _ in self._ready.poll(timeout_s * 1000)]
@@ -496,7 +553,8 @@ class ListenConnection:
 class LateAckListener(base.PollStyleListener):
     """Takes deliveries of one connection and settles them when told.
 
-    All but `do` and `in_work` belongs to the polling thread; others may read `polled_at` and `disconnected_at`.
+    All but `do` and `in_work` belongs to the polling thread; others may read `polled_at` and
+    `disconnected_at`.
     """
 
     def __init__(
@@ -576,7 +634,9 @@ class LateAckListener(base.PollStyleListener):
         self._connection.wake()
 
     def acknowledge(self, request: LateAckRequest) -> None:
-        """Tell the broker that a request is done, and remember that: if it does not hear, it comes again."""
+        """Tell the broker that a request is done, and remember that: if it does not hear, it comes
+        again.
+        """
         self._finished[request.key] = None
         if len(self._finished) > REMEMBERED:
             del self._finished[next(iter(self._finished))]
@@ -591,11 +651,15 @@ class LateAckListener(base.PollStyleListener):
         try:
             how()
         except Exception as exc:  # whatever a lost connection raises
-            LOG.warning('Request %s could not be settled and will be delivered again: %s', request.key, exc)
+            LOG.warning(
+                'Request %s could not be settled and will be delivered again: %s', request.key, exc
+            )
         request.forget()
 
     def _is_known(self, unique_id: str, delivery: Any) -> bool:
-        """Whether it is here already: in hand, then the new delivery is the one to settle, or finished."""
+        """Whether it is here already: in hand, then the new delivery is the one to settle, or
+        finished.
+        """
         request = self._in_hand.get(unique_id)
         if request is not None and not _on_same_channel(request.delivery, delivery):
             request.delivery = delivery
@@ -612,9 +676,13 @@ class LateAckListener(base.PollStyleListener):
             try:
                 self._connection.wait(POLL_S)
             except Exception as exc:
-                LOG.warning('Lost the connection to the broker at %s: %s', self._connection.host, exc)
+                LOG.warning(
+                    'Lost the connection to the broker at %s: %s', self._connection.host, exc
+                )
                 self.disconnected_at = self._warned_at = self._monotonic()
-        elif self._stopping.is_set():  # the broker has requeued everything; a new connection could settle nothing
+        elif (
+            self._stopping.is_set()
+        ):  # the broker has requeued everything; a new connection could settle nothing
             time.sleep(STOPPING_PAUSE_S)
         else:
             self._reconnect()
@@ -631,7 +699,9 @@ class LateAckListener(base.PollStyleListener):
                 self._warned_at = now
             self._stopping.wait(RECONNECT_PAUSE_S * random.uniform(1, 2))  # noqa: S311  # no secret
         else:
-            LOG.info('Reconnected to the broker at %s after %.1f s', host, self._monotonic() - lost_at)
+            LOG.info(
+                'Reconnected to the broker at %s after %.1f s', host, self._monotonic() - lost_at
+            )
             self.disconnected_at = None
 
     def _operate(self) -> None:
@@ -658,5 +728,7 @@ def _deliveries(delivery: Any) -> int:
 
 
 def _on_same_channel(one: Any, other: Any) -> bool:
-    """Two deliveries on one channel are two messages; on another channel it is the same one again."""
+    """Two deliveries on one channel are two messages; on another channel it is the same one
+    again.
+    """
     return one._raw_message.channel is other._raw_message.channel

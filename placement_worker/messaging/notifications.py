@@ -10,7 +10,9 @@ import oslo_messaging
 
 LOG = logging.getLogger(__name__)
 WAIT_S = 1
-"""Limit for waiting until a notification is confirmed; after that notifications are sent in the background."""
+"""Limit for waiting until a notification is confirmed; after that notifications are sent in the
+background.
+"""
 KEPT = 64
 """Notifications that wait in memory; each may be as large as a reply."""
 
@@ -29,9 +31,9 @@ class Notifications:
     """Sends notifications in order, from a thread of its own.
 
     The driver of oslo.messaging 18.3.1 retries a notification until its destination takes it
-    (`[oslo_messaging_notifications] retry`). As long as notifications are confirmed in time, `send` waits for the
-    confirmation: a request is acknowledged after its notifications are safe. Once one is late, `send` waits no
-    longer until all of them are out, and drops what exceeds `KEPT`.
+    (`[oslo_messaging_notifications] retry`). As long as notifications are confirmed in time, `send`
+    waits for the confirmation: a request is acknowledged after its notifications are safe. Once one
+    is late, `send` waits no longer until all of them are out, and drops what exceeds `KEPT`.
     """
 
     def __init__(self, notifier: oslo_messaging.Notifier) -> None:
@@ -54,7 +56,11 @@ class Notifications:
         try:
             self._queue.put_nowait(notification)
         except queue.Full:
-            LOG.error('Dropped %s: %d others wait, since their destination rejects or blocks them', notification, KEPT)
+            LOG.error(
+                'Dropped %s: %d others wait, since their destination rejects or blocks them',
+                notification,
+                KEPT,
+            )
             return
         if not self._is_late and not notification.sent.wait(WAIT_S):
             self._is_late = True
@@ -87,7 +93,9 @@ class Notifications:
                 self._is_late = False
             self._current = notification = self._queue.get()
             try:
-                getattr(self._notifier, notification.priority)({}, notification.event, notification.payload)
+                getattr(self._notifier, notification.priority)(
+                    {}, notification.event, notification.payload
+                )
             except Exception:
                 LOG.exception('Could not send %s', notification)
             self._current = None

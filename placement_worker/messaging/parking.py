@@ -1,8 +1,9 @@
 """Requests that kill who works on them: handled alone first, then put aside.
 
-The broker counts how often it delivered a request that was not acknowledged. Above a bound the request goes to the
-queue of suspects, where each process takes one at a time, so that its neighbours are not counted along any further;
-if it comes back from there too, it goes to the queue of parked ones, until an operator retries or drops it.
+The broker counts how often it delivered a request that was not acknowledged. Above a bound the
+request goes to the queue of suspects, where each process takes one at a time, so that its
+neighbours are not counted along any further; if it comes back from there too, it goes to the queue
+of parked ones, until an operator retries or drops it.
 """
 
 import datetime
@@ -15,15 +16,20 @@ from kombu.connection import Connection
 
 SUSPECTS, PARKED = '-suspects', '-parked'
 """What the names of the two queues add to that of the topic."""
-SUSPECT_DELIVERIES = 1  # a suspect may come back once: a stop or a lost connection are no fault of its own
+SUSPECT_DELIVERIES = (
+    1  # a suspect may come back once: a stop or a lost connection are no fault of its own
+)
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
 RETRIED = 'retried'
-"""Header that tells a retried request from the one that was parked: their unique ids are the same."""
+"""Header that tells a retried request from the one that was parked: their unique ids are the
+same.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Diversion:
-    """Where a request goes that was delivered more than `deliveries` times without being acknowledged.
+    """Where a request goes that was delivered more than `deliveries` times without being
+    acknowledged.
 
     `parks`: nobody handles it there, so its caller is told.
     """
@@ -60,7 +66,8 @@ def forward(connection: Connection, message: Any, queue: str) -> None:
 
 
 def parked(connection: Connection, queue: str, most: int) -> Iterator[Parked]:
-    """The parked requests, oldest first; they stay where they are, unless the caller acknowledges the message.
+    """The parked requests, oldest first; they stay where they are, unless the caller acknowledges
+    the message.
 
     Closing the connection gives back what was not acknowledged.
     """

@@ -21,7 +21,9 @@ SECTION = '[oslo_messaging_notifications]'
 
 
 class Publisher:
-    """As `Outbox`. Without a driver in `[oslo_messaging_notifications]` no notification is made or sent."""
+    """As `Outbox`. Without a driver in `[oslo_messaging_notifications]` no notification is made or
+    sent.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts, replies: Replies) -> None:
         """Prepare.
@@ -37,33 +39,50 @@ class Publisher:
 
     @contextlib.contextmanager
     def errors_of(self, method: str, request_id: str | None) -> Iterator[None]:
-        """As `Outbox.errors_of`: class and message of the exception; of a fault of ours only that it was one."""
+        """As `Outbox.errors_of`: class and message of the exception; of a fault of ours only that
+        it was one.
+        """
         try:
             yield
         except Exception as exc:
             if self._notifies:
                 told = errors.error_object(exc)['error']
-                payload = {'request_id': request_id, 'class': told['type'], 'message': told['message']}
+                payload = {
+                    'request_id': request_id,
+                    'class': told['type'],
+                    'message': told['message'],
+                }
                 self._notifications.send('error', f'{method}.error', payload)
             raise
 
     def started(self, method: str, request: Request, request_id: str | None) -> None:
         """As `Outbox.started`."""
         if self._notifies:
-            self._notifications.send('info', f'{method}.start', started_payload(request, request_id))
+            self._notifications.send(
+                'info', f'{method}.start', started_payload(request, request_id)
+            )
 
     def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
         """As `Outbox.ended`."""
         if self._notifies:
-            self._notifications.send('info', f'{method}.end', ended_payload(request, reply, request_id))
+            self._notifications.send(
+                'info', f'{method}.end', ended_payload(request, reply, request_id)
+            )
 
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
-        """Cast the reply to `to` until the broker confirms it; the log names a reply that is given up.
+        """Cast the reply to `to` until the broker confirms it; the log names a reply that is given
+        up.
 
         :raises ReplyPending: the reply did not go out, but may later.
         """
         what = f'the reply to request {request_id} (exchange {to.exchange}, topic {to.topic})'
-        self._replies.send(what, cast_of(to.method, request_id=request_id, reply=reply), to.exchange, to.topic, left_s)
+        self._replies.send(
+            what,
+            cast_of(to.method, request_id=request_id, reply=reply),
+            to.exchange,
+            to.topic,
+            left_s,
+        )
 
     def close(self) -> None:
         """Close the connections for replies, and report the notifications that are lost."""
@@ -78,7 +97,9 @@ def check(conf: cfg.ConfigOpts) -> None:
     """
     _notification_transport(conf).cleanup()
     there = metadata.entry_points(group=DRIVERS).names
-    missing = [name for name in conf.oslo_messaging_notifications.driver if name and name not in there]
+    missing = [
+        name for name in conf.oslo_messaging_notifications.driver if name and name not in there
+    ]
     if missing:
         raise errors.ConfigurationError(
             f'{SECTION} driver: There is no {", ".join(missing)}; there are {", ".join(sorted(there))}'
@@ -86,11 +107,14 @@ def check(conf: cfg.ConfigOpts) -> None:
 
 
 def _notification_transport(conf: cfg.ConfigOpts) -> Any:
-    """On the broker for notifications alone, if the configuration names one, else on the one for requests.
+    """On the broker for notifications alone, if the configuration names one, else on the one for
+    requests.
 
     :raises ConfigurationError: the address cannot be used.
     """
-    oslo_messaging.get_notification_transport(conf, url=connection.located(conf))  # makes the options known
+    oslo_messaging.get_notification_transport(
+        conf, url=connection.located(conf)
+    )  # makes the options known
     url = conf.oslo_messaging_notifications.transport_url
     try:
         target = connection.address(conf, url)

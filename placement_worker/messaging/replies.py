@@ -1,8 +1,10 @@
-"""Retry replies within bounds, so that neither a destination nor a broker holds the threads of a process.
+"""Retry replies within bounds, so that neither a destination nor a broker holds the threads of a
+process.
 
-A destination that refuses a reply, or is missing, may accept it later: a slow engine makes room, a caller declares its
-reply queue again after a failover. A broker that is away must not cost a request: it is delivered again unless it is
-acknowledged. The two causes therefore have bounds of their own.
+A destination that refuses a reply, or is missing, may accept it later: a slow engine makes room, a
+caller declares its reply queue again after a failover. A broker that is away must not cost a
+request: it is delivered again unless it is acknowledged. The two causes therefore have bounds of
+their own.
 """
 
 import logging
@@ -27,7 +29,8 @@ WAIT_S, WAIT_MAX_S = 0.1, 1.0
 class ReplyPending(BaseException):
     """A reply did not go out, but may later: its request must not be acknowledged.
 
-    No `Exception`, since nothing between the attempt to reply and the server may turn it into an error reply.
+    No `Exception`, since nothing between the attempt to reply and the server may turn it into an
+    error reply.
     """
 
 
@@ -35,13 +38,19 @@ class Replies:
     """The retry policy for the replies of one process."""
 
     def __init__(
-        self, sender: Sender, stopping: threading.Event, *, slots: int, timeout_s: float, away_s: float
+        self,
+        sender: Sender,
+        stopping: threading.Event,
+        *,
+        slots: int,
+        timeout_s: float,
+        away_s: float,
     ) -> None:
         """Prepare.
 
         :param stopping: set when the process stops; ends every wait.
-        :param slots: how many threads may wait at a time for destinations that refuse; a reply beyond that has one
-            attempt, so that the other threads go on serving.
+        :param slots: how many threads may wait at a time for destinations that refuse; a reply
+            beyond that has one attempt, so that the other threads go on serving.
         :param timeout_s: how long a destination may refuse a reply.
         :param away_s: how long a reply waits for a broker before its request is given back.
         """
@@ -51,7 +60,9 @@ class Replies:
         self._timeout_s = timeout_s
         self._away_s = away_s
 
-    def send(self, what: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf) -> None:
+    def send(
+        self, what: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf
+    ) -> None:
         """Publish a reply; the log names one that is given up.
 
         :param what: names the reply in the log.
@@ -143,12 +154,17 @@ class _Bound(stop_base):
 def in_message(envelope: Mapping[str, str]) -> Message:
     """Return the AMQP message for an envelope of oslo.messaging."""
     return Message(
-        msgspec.json.encode(envelope), content_type='application/json', content_encoding='utf-8', delivery_mode=2
+        msgspec.json.encode(envelope),
+        content_type='application/json',
+        content_encoding='utf-8',
+        delivery_mode=2,
     )
 
 
 def cast_of(method: str, **arguments: object) -> Message:
-    """Return a cast in oslo.messaging's wire format 2.0; receivers recognize repetitions by the unique id."""
+    """Return a cast in oslo.messaging's wire format 2.0; receivers recognize repetitions by the
+    unique id.
+    """
     cast = {'method': method, 'args': arguments, '_unique_id': uuid.uuid4().hex}
     return in_message({'oslo.version': '2.0', 'oslo.message': msgspec.json.encode(cast).decode()})
 

@@ -1,8 +1,9 @@
-"""Publish one message and wait for the broker's confirmation; tell a refusal from a broker that is away.
+"""Publish one message and wait for the broker's confirmation; tell a refusal from a broker that is
+away.
 
-oslo.messaging 18.3.1 (`_drivers/impl_rabbit.py`, `Connection.ensure`) handles a nack like a lost connection: it
-retries without a bound. It also waits for a confirmation without a bound, and declares the exchange that it publishes
-to. Replies therefore go through connections of this module.
+oslo.messaging 18.3.1 (`_drivers/impl_rabbit.py`, `Connection.ensure`) handles a nack like a lost
+connection: it retries without a bound. It also waits for a confirmation without a bound, and
+declares the exchange that it publishes to. Replies therefore go through connections of this module.
 """
 
 import contextlib
@@ -22,7 +23,9 @@ from placement_worker.errors import BrokerRefused, BrokerUnreachable, Configurat
 
 LOG = logging.getLogger(__name__)
 CONFIRM_S = 30
-"""A broker that confirms nothing for so long, although it does not block the connection, counts as away."""
+"""A broker that confirms nothing for so long, although it does not block the connection, counts as
+away.
+"""
 STOP_S = 3
 """The same when the process stops."""
 WRITE_S = 5
@@ -49,7 +52,8 @@ class Sender:
     def __init__(self, connect: Callable[..., Connection], stopping: threading.Event) -> None:
         """Prepare; connections are made when they are needed.
 
-        :param connect: opens a connection that confirms what is published, with options of py-amqp's connections.
+        :param connect: opens a connection that confirms what is published, with options of
+            py-amqp's connections.
         :param stopping: set when the process stops.
         """
         self._connect = connect
@@ -60,7 +64,8 @@ class Sender:
     def publish(self, message: Message, exchange: str, routing_key: str) -> None:
         """Publish a message to an exchange that exists already.
 
-        :raises DestinationRefused: the exchange is missing or forbidden, no queue is bound, or a queue rejects it.
+        :raises DestinationRefused: the exchange is missing or forbidden, no queue is bound, or a
+            queue rejects it.
         :raises BrokerAway: the message was not confirmed.
         """
         line = self._take()
@@ -74,7 +79,8 @@ class Sender:
             raise DestinationRefused(str(exc), for_good=not isinstance(exc, NotFound)) from exc
         except (AMQPConnectionError, OSError) as exc:
             line.close()
-            self.close()  # the other connections are probably lost too, and each would cost an attempt
+            # the other connections are probably lost too, and each would cost an attempt
+            self.close()
             raise BrokerAway(str(exc) or type(exc).__name__) from exc
         except DestinationRefused:
             self._put(line)
@@ -115,7 +121,9 @@ class _Line:
             on_unblocked=self._on_unblocked,
             read_timeout=CONFIRM_S,
             write_timeout=WRITE_S,
-            socket_settings={socket.TCP_USER_TIMEOUT: WRITE_S * 1000},  # py-amqp: 1 s, too short for flow control
+            socket_settings={
+                socket.TCP_USER_TIMEOUT: WRITE_S * 1000
+            },  # py-amqp: 1 s, too short for flow control
         )
         try:
             self._channel = self._connection.channel()
@@ -124,12 +132,15 @@ class _Line:
             raise
         self._channel.events['basic_return'].add(self._on_return)
 
-    def publish(self, message: Message, exchange: str, routing_key: str, stopping: threading.Event) -> None:
+    def publish(
+        self, message: Message, exchange: str, routing_key: str, stopping: threading.Event
+    ) -> None:
         """Publish, and wait for the confirmation.
 
         :raises DestinationRefused: no queue takes the message.
         :raises MessageNacked: a queue rejects it.
-        :raises ChannelError: the exchange is missing or forbidden; the connection cannot be used again.
+        :raises ChannelError: the exchange is missing or forbidden; the connection cannot be used
+            again.
         :raises OSError: the connection is lost, or the confirmation does not come.
         """
         self._returned = False
@@ -163,7 +174,9 @@ class _Line:
             if waited > CONFIRM_S and not self._blocked:
                 raise TimeoutError(f'no confirmation within {CONFIRM_S} s')
             try:
-                self._channel.wait([spec.Basic.Ack, spec.Basic.Nack], callback=_raise_nack, timeout=TICK_S)
+                self._channel.wait(
+                    [spec.Basic.Ack, spec.Basic.Nack], callback=_raise_nack, timeout=TICK_S
+                )
             except TimeoutError:
                 continue
             return
@@ -172,7 +185,9 @@ class _Line:
         self._returned = True
 
     def _on_blocked(self, *_: Any) -> None:
-        LOG.warning('The broker blocks the connection for replies (memory or disk alarm): replies wait until it ends')
+        LOG.warning(
+            'The broker blocks the connection for replies (memory or disk alarm): replies wait until it ends'
+        )
         self._blocked = True
 
     def _on_unblocked(self) -> None:

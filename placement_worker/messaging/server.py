@@ -23,7 +23,9 @@ LOG = logging.getLogger(__name__)
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
-    """Of the caller's context take the ids that are logged; passwords and tokens stay where they are."""
+    """Of the caller's context take the ids that are logged; passwords and tokens stay where they
+    are.
+    """
 
     def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
         """Make it the current context of this thread, which is where the log finds it."""
@@ -43,7 +45,8 @@ def _id(value: object) -> str | None:
 def _exposed(method: Callable[..., Any]) -> Any:
     """Let callers reach a method; what it raises is always of a kind that a reply can hold.
 
-    Our own errors need no traceback in the log. Any other is a fault: the log has it, the caller hears of it.
+    Our own errors need no traceback in the log. Any other is a fault: the log has it, the caller
+    hears of it.
     """
 
     @oslo_messaging.expose
@@ -106,15 +109,21 @@ class ExposedEndpoints:
         return self._endpoints.get_capabilities(request)
 
 
-def tell_parked(endpoints: Endpoints, message: Mapping[str, Any], context: Mapping[str, Any], exc: Exception) -> None:
-    """Tell whoever waits elsewhere for the reply to a check that it is parked; callers hear it from their call."""
+def tell_parked(
+    endpoints: Endpoints, message: Mapping[str, Any], context: Mapping[str, Any], exc: Exception
+) -> None:
+    """Tell whoever waits elsewhere for the reply to a check that it is parked; callers hear it from
+    their call.
+    """
     if message.get('method') == 'policy_check':
         request_id = ContextSerializer().deserialize_context(context).request_id
         endpoints.told_elsewhere(message.get('args', {}).get('request'), request_id, exc)
 
 
 class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
-    """What is exposed may be called; and `oslo_rpc_server_ping`, which is there with `rpc_ping_enabled`."""
+    """What is exposed may be called; and `oslo_rpc_server_ping`, which is there with
+    `rpc_ping_enabled`.
+    """
 
     def is_allowed(self, endpoint: object, method: str) -> bool:
         """Whether callers may reach a method of an endpoint."""
@@ -124,7 +133,9 @@ class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What one server of a worker consumes: a topic, by so many threads, and where what it cannot finish goes."""
+    """What one server of a worker consumes: a topic, by so many threads, and where what it cannot
+    finish goes.
+    """
 
     topic: str
     threads: int
@@ -144,7 +155,11 @@ def queues(conf: cfg.ConfigOpts) -> list[Queue]:
 
 
 def create(
-    conf: cfg.ConfigOpts, transport: Any, topic: str, endpoints: Endpoints, server_cls: Callable[..., Any]
+    conf: cfg.ConfigOpts,
+    transport: Any,
+    topic: str,
+    endpoints: Endpoints,
+    server_cls: Callable[..., Any],
 ) -> Any:
     """The RPC server of a topic, not started yet."""
     return oslo_messaging.get_rpc_server(

@@ -11,14 +11,17 @@ from placement_worker.contract import codec
 from placement_worker.formats import duplicate_keys
 from placement_worker.worker import garbage_collection
 
-ENVELOPE = 4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
+ENVELOPE = (
+    4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
+)
 AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
 
 LARGE_BYTES = 4 * 2**20  # smaller bodies leave too little memory behind to release it
 
 
 def guard(max_request_bytes: Callable[[], int]) -> None:
-    """Refuse bodies that could fill the memory of this process: compressed ones, and ones beyond a size.
+    """Refuse bodies that could fill the memory of this process: compressed ones, and ones beyond a
+    size.
 
     The driver rejects what cannot be read: the message is gone, and the log says why.
 
@@ -27,7 +30,11 @@ def guard(max_request_bytes: Callable[[], int]) -> None:
     for content_type in kombu.compression.encoders():
         kombu.compression.register(_refuse, _refuse, content_type)
     kombu.serialization.register(
-        'json', json.dumps, reader(max_request_bytes), content_type='application/json', content_encoding='utf-8'
+        'json',
+        json.dumps,
+        reader(max_request_bytes),
+        content_type='application/json',
+        content_encoding='utf-8',
     )
 
 

@@ -1,7 +1,8 @@
-"""Exchange and queues as the worker needs them: made before they are used, or a clear word on what is in the way.
+"""Exchange and queues as the worker needs them: made before they are used, or a clear word on what
+is in the way.
 
-oslo.messaging falls back to queues that do not survive a restart of the broker when it finds an exchange that is made
-so, and says that at INFO.
+oslo.messaging falls back to queues that do not survive a restart of the broker when it finds an
+exchange that is made so, and says that at INFO.
 """
 
 import contextlib
@@ -26,18 +27,20 @@ ARGUMENTS = {
 }
 """Options of the rabbit driver that become arguments of a quorum queue, where they are not 0."""
 UNLIMITED = {'x-delivery-limit': 10**9}
-"""For parked requests, as each look at one is a delivery. RabbitMQ 4 has a limit of its own where none is named, and
-older ones do not know its word for no limit."""
+"""For parked requests, as each look at one is a delivery. RabbitMQ 4 has a limit of its own where
+none is named, and older ones do not know its word for no limit."""
 EMPTY_FIRST = 'Retry or drop what is parked in it first: placement-policy parked list. '
 
 
 def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
-    """Make the exchange and a queue for each topic, as oslo.messaging will ask for them, and see that we may use them.
+    """Make the exchange and a queue for each topic, as oslo.messaging will ask for them, and see
+    that we may use them.
 
     Where oslo.messaging lacks a permission, it tries again for ever.
 
     :param target: as of `transport.located`.
-    :raises QueueMismatch: the broker has one that was made otherwise; the text has the command that deletes it.
+    :raises QueueMismatch: the broker has one that was made otherwise; the text has the command that
+        deletes it.
     :raises BrokerRefused: a permission is missing; the text says which one, on what.
     :raises BrokerUnreachable: there is no broker to ask.
     """
@@ -79,7 +82,8 @@ class Findings(NamedTuple):
 
 
 def inspect(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> Findings:
-    """See what `declare` would find, without making anything: what is there is declared again as it should be.
+    """See what `declare` would find, without making anything: what is there is declared again as it
+    should be.
 
     :param target: as for `declare`.
     :returns: what is not there yet, and what was made otherwise, with the commands that delete it.
@@ -116,17 +120,22 @@ def inspect(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> Findi
 def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
     """Open a connection for a block.
 
-    :raises BrokerUnreachable: no host answers, or the connection is lost, or the broker stops answering.
+    :raises BrokerUnreachable: no host answers, or the connection is lost, or the broker stops
+        answering.
     """
     with transport.open_connection(conf, target) as connection:
         try:
             yield connection
         except (OSError, RecoverableConnectionError) as exc:
-            raise BrokerUnreachable(f'The broker stopped answering: {exc or type(exc).__name__}') from exc
+            raise BrokerUnreachable(
+                f'The broker stopped answering: {exc or type(exc).__name__}'
+            ) from exc
 
 
 class _Layout:
-    """The exchange and the queues as oslo.messaging will ask for them; a channel each, as an error closes it."""
+    """The exchange and the queues as oslo.messaging will ask for them; a channel each, as an error
+    closes it.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts, target: Any) -> None:
         options = {**conf.oslo_messaging_rabbit, **target.query}
@@ -162,7 +171,9 @@ class _Layout:
             with _permitted(exchange='configure'):
                 connection.channel().exchange_declare(self.exchange, 'topic', **self._lasting)
         except PreconditionFailed as exc:
-            raise _mismatch(f'Exchange {self.exchange}', exc, _delete_exchange(self._vhost, self.exchange)) from exc
+            raise _mismatch(
+                f'Exchange {self.exchange}', exc, _delete_exchange(self._vhost, self.exchange)
+            ) from exc
 
     def declare_queue(self, connection: Connection, topic: str) -> Any:
         """Make it, or see that it is made so; returns the channel.
@@ -171,7 +182,9 @@ class _Layout:
         """
         channel = connection.channel()
         parks = topic == self._parked
-        arguments = {**self._arguments, **UNLIMITED} if parks and self._arguments else self._arguments
+        arguments = (
+            {**self._arguments, **UNLIMITED} if parks and self._arguments else self._arguments
+        )
         try:
             with _permitted(queue='configure'):
                 channel.queue_declare(topic, arguments=arguments, **self._lasting)
@@ -182,7 +195,8 @@ class _Layout:
 
 
 def _see_that_we_may_consume(connection: Connection, queue: str) -> None:
-    """Ask to consume in a way that is refused either way: for want of the permission, else for the argument.
+    """Ask to consume in a way that is refused either way: for want of the permission, else for the
+    argument.
 
     So no request is taken and given back. Should a broker accept it, closing the channel ends it.
 
@@ -200,20 +214,28 @@ def _see_that_we_may_reply(connection: Connection) -> None:
     :raises BrokerRefused: the permission is missing.
     """
     with _permitted(exchange='write'):
-        connection.channel().basic_publish_confirm(Message(), exchange='', routing_key=f'nobody-{uuid.uuid4().hex}')
+        connection.channel().basic_publish_confirm(
+            Message(), exchange='', routing_key=f'nobody-{uuid.uuid4().hex}'
+        )
 
 
 @contextlib.contextmanager
 def _permitted(**needed: str) -> Iterator[None]:
-    """Say which permission is missing; the broker's error names the resource, but not what it wants to be granted.
+    """Say which permission is missing; the broker's error names the resource, but not what it wants
+    to be granted.
 
-    :param needed: the permission that the operation needs, by the kind of resource: `queue`, `exchange`.
+    :param needed: the permission that the operation needs, by the kind of resource: `queue`,
+        `exchange`.
     :raises BrokerRefused: in place of AccessRefused.
     """
     try:
         yield
     except AccessRefused as exc:
-        missing = [permission for kind, permission in needed.items() if f'access to {kind} ' in exc.reply_text]
+        missing = [
+            permission
+            for kind, permission in needed.items()
+            if f'access to {kind} ' in exc.reply_text
+        ]
         raise BrokerRefused(
             f'The {" or ".join(missing or needed.values())} permission is missing on the broker: {exc.reply_text}. '
             'doc/source/bus-security.rst has the command that grants all that is needed'
@@ -222,7 +244,10 @@ def _permitted(**needed: str) -> Iterator[None]:
 
 def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
-    return {'x-queue-type': 'quorum', **{argument: limit for argument, limit in limits.items() if limit}}
+    return {
+        'x-queue-type': 'quorum',
+        **{argument: limit for argument, limit in limits.items() if limit},
+    }
 
 
 def _delete_exchange(vhost: str, exchange: str) -> str:

@@ -1,6 +1,8 @@
-"""OpenTelemetry's spans of requests: oslo.messaging makes and sends them, and takes them over from the caller.
+"""OpenTelemetry's spans of requests: oslo.messaging makes and sends them, and takes them over from
+the caller.
 
-They pass through our server because it does its work inside of that of oslo.messaging, in the same thread.
+They pass through our server because it does its work inside of that of oslo.messaging, in the same
+thread.
 """
 
 import importlib
@@ -17,9 +19,11 @@ EXPORTERS = {
 
 
 def prepare(conf: cfg.ConfigOpts) -> None:
-    """See that spans can be sent, if they are asked for; oslo.messaging would only warn, at each request.
+    """See that spans can be sent, if they are asked for; oslo.messaging would only warn, at each
+    request.
 
-    oslo.messaging 18.3 imports the package of the exporter and not the exporter itself, and then misses it.
+    oslo.messaging 18.3 imports the package of the exporter and not the exporter itself, and then
+    misses it.
 
     :raises ConfigurationError: a library is missing.
     """

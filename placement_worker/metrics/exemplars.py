@@ -1,4 +1,5 @@
-"""Exemplars of several processes: prometheus_client drops them there, so each process writes its own to a file.
+"""Exemplars of several processes: prometheus_client drops them there, so each process writes its
+own to a file.
 
 An exemplar names the request that was measured last in a bucket of a histogram.
 """

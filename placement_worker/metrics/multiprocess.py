@@ -1,4 +1,5 @@
-"""Metrics of several processes on one port: each writes its own to a folder, and their parent shows the sum.
+"""Metrics of several processes on one port: each writes its own to a folder, and their parent shows
+the sum.
 
 Import this through `metrics.share`, which chooses the folder first.
 """
@@ -27,8 +28,9 @@ LOG = logging.getLogger(__name__)
 class Port:
     """As `Sharing`: the parent answers Prometheus from the files of all processes.
 
-    The files are named by the number of a process and not by its id, as prometheus_client would: one that takes the
-    place of a dead one goes on counting in its files, so there are never more than processes.
+    The files are named by the number of a process and not by its id, as prometheus_client would:
+    one that takes the place of a dead one goes on counting in its files, so there are never more
+    than processes.
     """
 
     def __init__(self, port: int, address: str, folder: str, on_close: Callable[[], None]) -> None:
@@ -46,7 +48,9 @@ class Port:
             self._server, self._thread = start_http_server(port, address, registry)
         except (OSError, OverflowError) as exc:
             told = getattr(exc, 'strerror', None) or exc
-            raise ConfigurationError(f'[metrics] address {address} and port {port} cannot be used: {told}') from exc
+            raise ConfigurationError(
+                f'[metrics] address {address} and port {port} cannot be used: {told}'
+            ) from exc
 
     def begin(self, number: int) -> Observer:
         """As `Sharing.begin`."""
@@ -90,12 +94,21 @@ class Sum(Collector):
 
 
 def _value_class(number: Callable[[], int | str], kept: Exemplars) -> Any:
-    """What prometheus_client keeps the value of a sample in: in the process's file, and the exemplar too."""
+    """What prometheus_client keeps the value of a sample in: in the process's file, and the
+    exemplar too.
+    """
     in_file: Any = values.MultiProcessValue(number)
 
     class Value(in_file):  # type: ignore[misc]
         def __init__(
-            self, typ: str, metric_name: str, name: str, labelnames: Any, labelvalues: Any, help_text: str, **more: Any
+            self,
+            typ: str,
+            metric_name: str,
+            name: str,
+            labelnames: Any,
+            labelvalues: Any,
+            help_text: str,
+            **more: Any,
         ) -> None:
             super().__init__(typ, metric_name, name, labelnames, labelvalues, help_text, **more)
             self._sample = Key.of(name, dict(zip(labelnames, labelvalues, strict=True)))

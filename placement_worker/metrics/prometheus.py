@@ -18,12 +18,17 @@ METHODS = ('policy_check', 'policy_attach', 'policy_detach')
 class Metrics:
     """As `Observer`: counts, and measures.
 
-    In a process of several, what is counted goes to the folder that they share, and `registry` stays None.
+    In a process of several, what is counted goes to the folder that they share, and `registry`
+    stays None.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        def histogram(name: str, told: str, labels: tuple[str, ...], bounds: tuple[float, ...]) -> Histogram:
-            return Histogram(f'placement_worker_{name}_seconds', told, labels, registry=registry, buckets=bounds)
+        def histogram(
+            name: str, told: str, labels: tuple[str, ...], bounds: tuple[float, ...]
+        ) -> Histogram:
+            return Histogram(
+                f'placement_worker_{name}_seconds', told, labels, registry=registry, buckets=bounds
+            )
 
         def counter(name: str, told: str, labels: tuple[str, ...]) -> Counter:
             return Counter(f'placement_worker_{name}_total', told, labels, registry=registry)
@@ -32,7 +37,10 @@ class Metrics:
             'check_duration', 'Time to decide a check.', ('phase', 'action', 'outcome'), DECIDING_S
         )
         self._policies = histogram(
-            'policy_duration', 'Time that a policy took within a check.', ('policy', 'outcome'), DECIDING_S
+            'policy_duration',
+            'Time that a policy took within a check.',
+            ('policy', 'outcome'),
+            DECIDING_S,
         )
         self._bindings = histogram(
             'binding_duration',
@@ -40,16 +48,28 @@ class Metrics:
             ('method', 'policy', 'outcome'),
             DECIDING_S,
         )
-        self._failures = counter('request_errors', 'Requests answered with an error.', ('method', 'error'))
+        self._failures = counter(
+            'request_errors', 'Requests answered with an error.', ('method', 'error')
+        )
         for method in METHODS:
-            self._failures.labels(method, WorkerFailed.__name__)  # with 0: an alert sees the first step only so
+            self._failures.labels(
+                method, WorkerFailed.__name__
+            )  # with 0: an alert sees the first step only so
         self._calls = histogram(
-            'cloud_call_duration', 'Time of a call to the cloud.', ('service', 'operation', 'outcome'), CALLING_S
+            'cloud_call_duration',
+            'Time of a call to the cloud.',
+            ('service', 'operation', 'outcome'),
+            CALLING_S,
         )
         self._updates = counter('load_balancer_updates', 'Changes made to load balancers.', ())
-        self._retries = counter('load_balancer_retries', 'What was tried with load balancers once more.', ())
+        self._retries = counter(
+            'load_balancer_retries', 'What was tried with load balancers once more.', ()
+        )
         self._conflicts = histogram(
-            'load_balancer_conflict_wait', 'Time waited for load balancers with another change pending.', (), WAITING_S
+            'load_balancer_conflict_wait',
+            'Time waited for load balancers with another change pending.',
+            (),
+            WAITING_S,
         )
         self._in_work = Gauge(
             'placement_worker_requests_in_work',
@@ -59,13 +79,17 @@ class Metrics:
             multiprocess_mode='livesum',
         )
         self._redelivered = counter('requests_redelivered', 'Requests that came again.', ('topic',))
-        self._put_aside = counter('requests_put_aside', 'Requests that came too often, by where they went.', ('to',))
+        self._put_aside = counter(
+            'requests_put_aside', 'Requests that came too often, by where they went.', ('to',)
+        )
 
     def traffic(self, topic: str) -> Traffic:
         """As `Observer.traffic`; from here on its metrics are there, with 0."""
         return TopicMetrics(self._in_work, self._redelivered, self._put_aside, topic)
 
-    def check_ended(self, phase: str, action: str, outcome: str, elapsed_s: float, request_id: str | None) -> None:
+    def check_ended(
+        self, phase: str, action: str, outcome: str, elapsed_s: float, request_id: str | None
+    ) -> None:
         """As `Observer.check_ended`."""
         self._checks.labels(phase, action, outcome).observe(elapsed_s, _exemplar(request_id))
 
@@ -77,7 +101,9 @@ class Metrics:
         self, method: str, policy_type: str, outcome: str, elapsed_s: float, request_id: str | None
     ) -> None:
         """As `Observer.binding_ended`."""
-        self._bindings.labels(method, policy_type, outcome).observe(elapsed_s, _exemplar(request_id))
+        self._bindings.labels(method, policy_type, outcome).observe(
+            elapsed_s, _exemplar(request_id)
+        )
 
     def request_failed(self, method: str, error: str) -> None:
         """As `Observer.request_failed`."""
@@ -103,7 +129,9 @@ class Metrics:
 class TopicMetrics:
     """As `Traffic`: counts the requests of one topic."""
 
-    def __init__(self, in_work: Gauge, redelivered: Counter, put_aside: Counter, topic: str) -> None:
+    def __init__(
+        self, in_work: Gauge, redelivered: Counter, put_aside: Counter, topic: str
+    ) -> None:
         self._in_work, self._redelivered = in_work.labels(topic), redelivered.labels(topic)
         self._suspected, self._parked = put_aside.labels('suspects'), put_aside.labels('parked')
 
@@ -125,7 +153,9 @@ class TopicMetrics:
 
 
 def _exemplar(request_id: str | None) -> dict[str, str] | None:
-    """What joins a measurement with the log; an id that is too long to be told whole is left out."""
+    """What joins a measurement with the log; an id that is too long to be told whole is left
+    out.
+    """
     if request_id is None or len(REQUEST_ID) + len(request_id) > EXEMPLAR_MOST:
         return None
     return {REQUEST_ID: request_id}

@@ -1,7 +1,8 @@
-"""Metrics for Prometheus: what is counted (`counting`), and how several processes show it on one port (`sharing`).
+"""Metrics for Prometheus: what is counted (`counting`), and how several processes show it on one
+port (`sharing`).
 
-prometheus_client is imported only where metrics are asked for, and after its folder was chosen: it looks at the
-environment when it is imported.
+prometheus_client is imported only where metrics are asked for, and after its folder was chosen: it
+looks at the environment when it is imported.
 """
 
 import glob
@@ -50,8 +51,8 @@ def share(port: int | None, address: str, folder: str | None) -> Sharing:
     """Serve the metrics of the processes that will be forked.
 
     :param port: None for no metrics.
-    :param folder: where the processes write; it is made if it is not there, and emptied of what an earlier worker
-        wrote. None for a temporary one.
+    :param folder: where the processes write; it is made if it is not there, and emptied of what an
+        earlier worker wrote. None for a temporary one.
     :raises OSError: the folder cannot be used.
     :raises ConfigurationError: the port cannot.
     """

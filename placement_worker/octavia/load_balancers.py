@@ -1,8 +1,9 @@
-"""The load balancer that belongs to one policy of one cluster: found by its tags, made whole, or removed.
+"""The load balancer that belongs to one policy of one cluster: found by its tags, made whole, or
+removed.
 
-Whoever works on it may die at any step, and two may work on it at once. So nothing is remembered here: what
-carries the tags is looked for and adopted, what is missing is made, and of two load balancers the older one (then
-the one with the lower id) wins, whoever made it.
+Whoever works on it may die at any step, and two may work on it at once. So nothing is remembered
+here: what carries the tags is looked for and adopted, what is missing is made, and of two load
+balancers the older one (then the one with the lower id) wins, whoever made it.
 """
 
 import functools
@@ -18,8 +19,9 @@ from placement_worker.octavia.updater import Driver
 LOST_RACES = 5
 """How often a load balancer may vanish under our hands before we give up."""
 TICK_S = 1.0
-"""Octavia says to the second when a load balancer was created. One that is so much older wins for good: whoever looked
-before it was there, and yet makes another one, cannot remove it after its maker has told of it."""
+"""Octavia says to the second when a load balancer was created. One that is so much older wins for
+good: whoever looked before it was there, and yet makes another one, cannot remove it after its
+maker has told of it."""
 T = TypeVar('T')
 
 
@@ -30,7 +32,9 @@ def tags_of(cluster_id: str, policy_id: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What is to be there: bodies of Octavia's API, without what links them and without tags and names."""
+    """What is to be there: bodies of Octavia's API, without what links them and without tags and
+    names.
+    """
 
     name: str
     tags: Sequence[str]
@@ -88,7 +92,9 @@ def ensure(driver: Driver, layout: Layout, fill: Callable[[Balancer], T]) -> tup
             if not _is_beaten(driver, layout.tags, lb_id):
                 raise
             lost = exc
-    raise LoadBalancerFailed(f'Others keep removing the load balancer {layout.name}: {lost}') from lost
+    raise LoadBalancerFailed(
+        f'Others keep removing the load balancer {layout.name}: {lost}'
+    ) from lost
 
 
 def named(driver: Driver, name_or_id: str) -> Resource | None:
@@ -101,7 +107,9 @@ def named(driver: Driver, name_or_id: str) -> Resource | None:
         return found
     same = driver.read(lambda: driver.octavia.find('loadbalancer', name=name_or_id))
     if len(same) > 1:
-        raise InvalidInput(f'{len(same)} load balancers have the name {name_or_id}: name one by its id.')
+        raise InvalidInput(
+            f'{len(same)} load balancers have the name {name_or_id}: name one by its id.'
+        )
     return same[0] if same else None
 
 
@@ -116,7 +124,8 @@ def shown(driver: Driver, kind: Kind, object_id: str) -> Resource | None:
 
 
 def remove(driver: Driver, tags: Sequence[str], known: Sequence[str] = ()) -> None:
-    """Delete the load balancers that carry the tags, and those that are known by id, with all that they have.
+    """Delete the load balancers that carry the tags, and those that are known by id, with all that
+    they have.
 
     :raises LoadBalancerFailed: one stays.
     :raises ApiError: Octavia does not say which there are.
@@ -135,14 +144,25 @@ def remove(driver: Driver, tags: Sequence[str], known: Sequence[str] = ()) -> No
 def _ranked(driver: Driver, tags: Sequence[str]) -> list[Resource]:
     """The load balancers with the tags that are not being deleted: the one that wins first."""
     found = _tagged(driver, 'loadbalancer', tags)
-    alive = [shown for shown in found if shown['provisioning_status'] not in ('PENDING_DELETE', 'DELETED')]
+    alive = [
+        shown
+        for shown in found
+        if shown['provisioning_status'] not in ('PENDING_DELETE', 'DELETED')
+    ]
     return sorted(
-        alive, key=lambda shown: (shown['provisioning_status'] == 'ERROR', shown.get('created_at') or '', shown['id'])
+        alive,
+        key=lambda shown: (
+            shown['provisioning_status'] == 'ERROR',
+            shown.get('created_at') or '',
+            shown['id'],
+        ),
     )
 
 
 def _elect(driver: Driver, tags: Sequence[str]) -> str | None:
-    """Of several load balancers with the tags keep the one that wins, and remove the others; None if there is none."""
+    """Of several load balancers with the tags keep the one that wins, and remove the others; None
+    if there is none.
+    """
     winner: str | None = None
     for shown in _ranked(driver, tags):
         if winner is None:
@@ -165,10 +185,15 @@ def _is_beaten(driver: Driver, tags: Sequence[str], lb_id: str | None) -> bool:
 
 
 def _made(driver: Driver, layout: Layout) -> str:
-    """Make the load balancer, with all its parts if the provider can; the id of the one that wins."""
+    """Make the load balancer, with all its parts if the provider can; the id of the one that
+    wins.
+    """
 
     def make(body: Resource) -> None:
-        driver.make(lambda: driver.octavia.create('loadbalancer', body), lambda: bool(_ranked(driver, layout.tags)))
+        driver.make(
+            lambda: driver.octavia.create('loadbalancer', body),
+            lambda: bool(_ranked(driver, layout.tags)),
+        )
 
     try:
         make(layout.nested())
@@ -189,7 +214,11 @@ def _completed(driver: Driver, layout: Layout, lb_id: str) -> Balancer:
     try:
         listener = part('listener', {**layout.listener, 'loadbalancer_id': lb_id}, lb_id)
         pool = part('pool', {**layout.pool, 'listener_id': listener}, lb_id)
-        monitor = part('healthmonitor', {**layout.monitor, 'pool_id': pool}, pool) if layout.monitor else None
+        monitor = (
+            part('healthmonitor', {**layout.monitor, 'pool_id': pool}, pool)
+            if layout.monitor
+            else None
+        )
     except ApiError as exc:
         if exc.status != 404:
             raise
@@ -197,7 +226,9 @@ def _completed(driver: Driver, layout: Layout, lb_id: str) -> Balancer:
     return Balancer(lb_id, listener, pool, monitor, shown.get('vip_address'))
 
 
-def _part(driver: Driver, layout: Layout, lb_id: str, kind: Kind, body: Mapping[str, Any], parent: str) -> str:
+def _part(
+    driver: Driver, layout: Layout, lb_id: str, kind: Kind, body: Mapping[str, Any], parent: str
+) -> str:
     """The id of a part of the load balancer; made if it is not there.
 
     :param parent: the id of the load balancer, for a health monitor of the pool.
@@ -209,7 +240,11 @@ def _part(driver: Driver, layout: Layout, lb_id: str, kind: Kind, body: Mapping[
 
     part = found()
     if part is None:
-        driver.write(lb_id, lambda: driver.octavia.create(kind, layout.marked(body)), lambda: found() is not None)
+        driver.write(
+            lb_id,
+            lambda: driver.octavia.create(kind, layout.marked(body)),
+            lambda: found() is not None,
+        )
         part = found()
     if part is None:
         raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} has vanished')

@@ -1,4 +1,6 @@
-"""Add members to a pool of Octavia and remove them, with a constant number of updates where that is safe."""
+"""Add members to a pool of Octavia and remove them, with a constant number of updates where that is
+safe.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,12 +16,16 @@ SENT = (
     'address', 'admin_state_up', 'backup', 'monitor_address', 'monitor_port', 'name', 'protocol_port', 'subnet_id',
     'tags', 'weight',
 )  # fmt: skip
-"""What a batch says of a member: all that can be set, or Octavia would set it back to its default."""
+"""What a batch says of a member: all that can be set, or Octavia would set it back to its
+default.
+"""
 NODE = 'placement-worker:node='
 """Begins the tag that says which node a member is."""
 GONE = 404
 NOT_AT_ONCE = (400, 501)
-"""One bad member, or a provider or version of the API that cannot do it: what may be done one by one."""
+"""One bad member, or a provider or version of the API that cannot do it: what may be done one by
+one.
+"""
 K = TypeVar('K')
 B = TypeVar('B')
 
@@ -28,9 +34,9 @@ B = TypeVar('B')
 class Added:
     """What became of members that were to be added, by their nodes' ids.
 
-    `added`: node id -> id of the new member; `adopted`: node id -> id of a member that we have added before;
-    `foreign`: node id -> id of a member that somebody else has added; `failed`: node id -> reason.
-    `late`: the caller waits no more.
+    `added`: node id -> id of the new member; `adopted`: node id -> id of a member that we have
+    added before; `foreign`: node id -> id of a member that somebody else has added; `failed`: node
+    id -> reason. `late`: the caller waits no more.
     """
 
     adopted: dict[str, str] = field(default_factory=dict)
@@ -45,7 +51,8 @@ class Pool:
     """A pool of a load balancer.
 
     :ivar tags: of whatever we add; a member carries that of its node as well.
-    :ivar nodes: ids of the cluster's nodes: a member of ours that is of none of them is that of who has its address.
+    :ivar nodes: ids of the cluster's nodes: a member of ours that is of none of them is that of who
+        has its address.
     """
 
     driver: Driver
@@ -64,7 +71,9 @@ class Pool:
 
     def standing(self) -> list[Resource]:
         """All that are not on their way out; raises as `members`."""
-        return [member for member in self.members() if member['provisioning_status'] != 'PENDING_DELETE']
+        return [
+            member for member in self.members() if member['provisioning_status'] != 'PENDING_DELETE'
+        ]
 
     def of_nodes(self, members: Iterable[Resource]) -> dict[str, set[str]]:
         """The members that we added: node id -> member ids."""
@@ -83,8 +92,11 @@ class Pool:
         kept = set().union(*(of_nodes[node_id] for node_id in of_nodes.keys() & self.nodes))
         return {at: member['id'] for at, member in by_key(ours).items() if member['id'] not in kept}
 
-    def sort(self, wanted: Sequence[Member], shown: Sequence[Resource]) -> tuple[Added, list[Member]]:
-        """Tell the members that are there already from those that are missing, or ours and not ready.
+    def sort(
+        self, wanted: Sequence[Member], shown: Sequence[Resource]
+    ) -> tuple[Added, list[Member]]:
+        """Tell the members that are there already from those that are missing, or ours and not
+        ready.
 
         :param wanted: no two with the same address and port.
         :param shown: all members that there are.
@@ -93,7 +105,10 @@ class Pool:
         before, ours, left = by_key(shown), self.of_nodes(shown), self.left_behind(shown)
         for member in wanted:
             there = before.get(member.key)
-            if there is not None and there['id'] not in {left.get(member.key), *ours.get(member.node_id, ())}:
+            if there is not None and there['id'] not in {
+                left.get(member.key),
+                *ours.get(member.node_id, ()),
+            }:
                 result.foreign[member.node_id] = there['id']
             elif there is not None and there['provisioning_status'] == 'ACTIVE':
                 result.adopted[member.node_id] = there['id']
@@ -116,8 +131,14 @@ class Pool:
         result.foreign |= there.foreign
         for member in lacking:
             fault, shown_now = reasons.get(member.key), found.get(member.key)
-            if fault is None and shown_now is not None and shown_now['provisioning_status'] == 'PENDING_UPDATE':
-                result.added[member.node_id] = shown_now['id']  # it was ACTIVE; another worker says the same again
+            if (
+                fault is None
+                and shown_now is not None
+                and shown_now['provisioning_status'] == 'PENDING_UPDATE'
+            ):
+                result.added[member.node_id] = shown_now[
+                    'id'
+                ]  # it was ACTIVE; another worker says the same again
             else:
                 result.failed[member.node_id] = reason(fault) if fault else _state(shown_now)
         result.late = any(isinstance(fault, RequestExpired) for fault in reasons.values())
@@ -167,7 +188,9 @@ class Pool:
         bodies = {member.key: self._body(member) for member in missing}
         faults = self._at_once(
             bodies,
-            lambda: self._octavia.update_members(self.pool_id, list(bodies.values()), additive_only=True),
+            lambda: self._octavia.update_members(
+                self.pool_id, list(bodies.values()), additive_only=True
+            ),
             lambda: bodies.keys() <= by_key(self.standing()).keys(),
         )
         return self._one_by_one(bodies, self._create) if faults is None else faults
@@ -182,13 +205,17 @@ class Pool:
         """Remove members, together or else one by one: member id -> why that failed."""
         faults = None
         if together:
-            faults = self._at_once(doomed, lambda: self._keep_all_but(doomed), lambda: not self._present(doomed))
+            faults = self._at_once(
+                doomed, lambda: self._keep_all_but(doomed), lambda: not self._present(doomed)
+            )
         return self._one_by_one(dict.fromkeys(doomed), self._delete) if faults is None else faults
 
     def _at_once(
         self, names: Iterable[K], act: Callable[[], None], done: Callable[[], bool]
     ) -> dict[K, Exception] | None:
-        """Change all in one update: why that failed for each, {} if it did not; None if that is not to be had."""
+        """Change all in one update: why that failed for each, {} if it did not; None if that is not
+        to be had.
+        """
         if not self.driver.driving.batch_members:
             return None
         try:
@@ -222,7 +249,9 @@ class Pool:
         return {member['id'] for member in self.standing()}.intersection(member_ids)
 
     def _one_by_one(self, items: Mapping[K, B], act: Callable[[K, B], None]) -> dict[K, Exception]:
-        """Do something for each. What fails for one does not keep the next from it; a broken load balancer does."""
+        """Do something for each. What fails for one does not keep the next from it; a broken load
+        balancer does.
+        """
         failed: dict[K, Exception] = {}
         broken: Exception | None = None
         for name, body in items.items():
@@ -265,4 +294,8 @@ def reason(exc: Exception) -> str:
 
 
 def _state(member: Mapping[str, object] | None) -> str:
-    return f'the member is in {member["provisioning_status"]}' if member else 'Octavia does not show the member'
+    return (
+        f'the member is in {member["provisioning_status"]}'
+        if member
+        else 'Octavia does not show the member'
+    )

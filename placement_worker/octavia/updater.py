@@ -1,7 +1,9 @@
-"""Drive Octavia: one change at a time, looked at before it is tried again, and bounded by one budget.
+"""Drive Octavia: one change at a time, looked at before it is tried again, and bounded by one
+budget.
 
-A `Driver` serves one policy operation. It counts what it does in its `tally`, sleeps and reads the clock as it is
-told, and raises `LoadBalancerFailed` (a `Rejected`) with a reason that names what Octavia said.
+A `Driver` serves one policy operation. It counts what it does in its `tally`, sleeps and reads the
+clock as it is told, and raises `LoadBalancerFailed` (a `Rejected`) with a reason that names what
+Octavia said.
 
 :source: Octavia API v2; octavia.md of the project says which answer means what.
 """
@@ -31,9 +33,9 @@ LAST_LOOK_S = 5.0
 class Driving:
     """How Octavia is driven.
 
-    `batch_members`: whether members are changed together; `poll_initial_s`, `poll_max_s`: the waits between looks at
-    a load balancer; `max_attempts`: of one call that Octavia does not answer as it should; `observer`: hears of
-    changes, of what is tried again, and of waits for others.
+    `batch_members`: whether members are changed together; `poll_initial_s`, `poll_max_s`: the waits
+    between looks at a load balancer; `max_attempts`: of one call that Octavia does not answer as it
+    should; `observer`: hears of changes, of what is tried again, and of waits for others.
     """
 
     batch_members: bool = True
@@ -47,7 +49,9 @@ class Driving:
 
 @dataclass(slots=True)
 class Tally:
-    """What was done: calls of the API, writes among them, changes that it took, seconds that were waited."""
+    """What was done: calls of the API, writes among them, changes that it took, seconds that were
+    waited.
+    """
 
     calls: int = 0
     writes: int = 0
@@ -59,7 +63,8 @@ class Tally:
 class Driver:
     """One policy operation's way to Octavia.
 
-    :ivar timeout_s: how long everything may take together (`lb_status_timeout`), and no longer than the caller waits.
+    :ivar timeout_s: how long everything may take together (`lb_status_timeout`), and no longer than
+        the caller waits.
     :ivar left_s: how many seconds the caller still waits; at 0 nothing is written any more.
     :ivar seed: of the jitter, so that the same request waits the same.
     """
@@ -79,7 +84,9 @@ class Driver:
 
     def undoing(self) -> 'Driver':
         """The driver for cleaning up: with a budget of its own, and whoever waits or not."""
-        return Driver(self.octavia, self.driving, self.timeout_s, lambda: math.inf, self.seed, self.tally)
+        return Driver(
+            self.octavia, self.driving, self.timeout_s, lambda: math.inf, self.seed, self.tally
+        )
 
     def read(self, call: Callable[[], T]) -> T:
         """Ask Octavia, again after passing faults.
@@ -107,11 +114,14 @@ class Driver:
         self.wait_active(lb_id)
 
     def make(self, act: Callable[[], object], done: Callable[[], bool]) -> None:
-        """As `write`, for what no load balancer has to be ready for; the end of it is not waited for."""
+        """As `write`, for what no load balancer has to be ready for; the end of it is not waited
+        for.
+        """
         self._do(lambda: self._ask(act), done)
 
     def refuse_late(self) -> None:
-        """Before every change: see that somebody still waits for it, and that there is time to see it through.
+        """Before every change: see that somebody still waits for it, and that there is time to see
+        it through.
 
         :raises RequestExpired: nobody does.
         :raises LoadBalancerFailed: there is none.
@@ -151,7 +161,9 @@ class Driver:
             retry_error_callback=lambda state: self._too_long(lb_id, state),
         )
         try:
-            shown: Resource = looking(lambda: self.counted(lambda: self.octavia.show('loadbalancer', lb_id)))
+            shown: Resource = looking(
+                lambda: self.counted(lambda: self.octavia.show('loadbalancer', lb_id))
+            )
         except ApiError as exc:
             if exc.status == 404:
                 return None
@@ -159,7 +171,8 @@ class Driver:
         return None if shown['provisioning_status'] == 'DELETED' else shown
 
     def delete_load_balancer(self, lb_id: str) -> None:
-        """Delete a load balancer with all that it has, and wait until it is gone; gone already counts as done.
+        """Delete a load balancer with all that it has, and wait until it is gone; gone already
+        counts as done.
 
         :raises LoadBalancerFailed: it stays.
         :raises ApiError: Octavia's last answer.
@@ -182,7 +195,9 @@ class Driver:
         try:
             left = self._retrying(retry.passes_or_settles, retry_if_result=bool)(attempt)
         except ApiError as exc:
-            raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: {told(exc)}') from exc
+            raise LoadBalancerFailed(
+                f'Load balancer {lb_id} cannot be deleted: {told(exc)}'
+            ) from exc
         if left is not None:
             status = left['provisioning_status']
             raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: it is in {status}')
@@ -240,7 +255,8 @@ class Driver:
         retry_if_result: Callable[[Any], bool] = lambda _: False,
     ) -> tenacity.Retrying:
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(again_after) | tenacity.retry_if_result(retry_if_result),
+            retry=tenacity.retry_if_exception(again_after)
+            | tenacity.retry_if_result(retry_if_result),
             wait=self._waiting,
             stop=tenacity.stop_after_attempt(self.driving.max_attempts) | spent(self._budget),
             sleep=self._wait,
@@ -256,14 +272,20 @@ class Driver:
         outcome = state.outcome
         exc = outcome.exception() if outcome else None
         if isinstance(exc, ApiError):
-            raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be looked at: {told(exc)}') from exc
+            raise LoadBalancerFailed(
+                f'Load balancer {lb_id} cannot be looked at: {told(exc)}'
+            ) from exc
         status = outcome.result()['provisioning_status'] if outcome else 'unknown'
-        raise LoadBalancerFailed(f'Load balancer {lb_id} is still {status} after {self._budget.seconds:.0f} s')
+        raise LoadBalancerFailed(
+            f'Load balancer {lb_id} is still {status} after {self._budget.seconds:.0f} s'
+        )
 
 
 def told(exc: ApiError) -> str:
     """What Octavia answered, in words."""
-    return f'Octavia answers {exc.status}: {exc}' if exc.status else f'Octavia gives no answer: {exc}'
+    return (
+        f'Octavia answers {exc.status}: {exc}' if exc.status else f'Octavia gives no answer: {exc}'
+    )
 
 
 def _last(state: tenacity.RetryCallState) -> Any:

@@ -1,7 +1,7 @@
 """How many nodes each place gains or loses; zones and regions share these rules.
 
-Growing and shrinking ask the same question of `apportion`, with different bounds: a place keeps at least
-what it has, or at most. That makes plans monotone: one node more never moves another one.
+Growing and shrinking ask the same question of `apportion`, with different bounds: a place keeps at
+least what it has, or at most. That makes plans monotone: one node more never moves another one.
 
 :source: seeds 000, 001 and 004; spec.md 3.
 """
@@ -56,7 +56,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Rows in the order of the spec, strays last by name, and how many nodes of unknown place go."""
+    """Rows in the order of the spec, strays last by name, and how many nodes of unknown place
+    go.
+    """
 
     rows: tuple[Row, ...]
     unplaced: int = 0
@@ -64,7 +66,11 @@ class Plan:
     @property
     def counts(self) -> dict[str, int]:
         """Place -> number of nodes to create or delete there, by name, without zeros."""
-        return {row.name: row.planned for row in sorted(self.rows, key=lambda row: row.name) if row.planned}
+        return {
+            row.name: row.planned
+            for row in sorted(self.rows, key=lambda row: row.name)
+            if row.planned
+        }
 
 
 def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
@@ -79,7 +85,11 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     known = [place for place in places if place.known]
     held = [current.get(place.name, 0) for place in known]
     room = [
-        now if not place.available else now + count if place.cap < 0 else max(now, min(place.cap, now + count))
+        now
+        if not place.available
+        else now + count
+        if place.cap < 0
+        else max(now, min(place.cap, now + count))
         for place, now in zip(known, held, strict=True)
     ]
     if sum(room) < sum(held) + count:
@@ -133,7 +143,8 @@ class _Units(NamedTuple):
 def _stages(known: Sequence[Place], group: Counts, left: Counts) -> Iterator[list[_Units]]:
     """Yield the units of a group that may leave, stage by stage.
 
-    :param group: the remaining part of the group; each stage sees the effects of the stages before it.
+    :param group: the remaining part of the group; each stage sees the effects of the stages before
+        it.
     """
     yield [_Units(None, 1, group[None])]
     listed = {place.name for place in known}
@@ -209,7 +220,9 @@ def _note(place: Place, final: int) -> str:
     return 'at its cap' if final == place.cap else 'over its cap'
 
 
-def _stray_rows(places: Sequence[Place], before: Mapping[str, int], after: Mapping[str, int]) -> tuple[Row, ...]:
+def _stray_rows(
+    places: Sequence[Place], before: Mapping[str, int], after: Mapping[str, int]
+) -> tuple[Row, ...]:
     listed = {place.name: place for place in places}
     return tuple(
         Row(

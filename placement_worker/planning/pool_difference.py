@@ -37,7 +37,9 @@ def key(address: str, port: int) -> Key:
         return address, port
 
 
-def address_of(node: Node, server: ServerDetails | None, network: str, ip_version: int) -> str | None:
+def address_of(
+    node: Node, server: ServerDetails | None, network: str, ip_version: int
+) -> str | None:
     """The node's first address of this version on the network of this name; None if it has none.
 
     :param server: what Nova says, if it was asked; what the request says comes first.
@@ -54,7 +56,9 @@ def by_key(members: Iterable[Mapping[str, Any]]) -> dict[Key, Mapping[str, Any]]
 
 
 def doubled(members: Sequence[Member]) -> dict[str, str]:
-    """The nodes that cannot be members because an earlier one has their address: node id -> that one's id."""
+    """The nodes that cannot be members because an earlier one has their address: node id -> that
+    one's id.
+    """
     first: dict[Key, str] = {}
     return {
         member.node_id: first[member.key]

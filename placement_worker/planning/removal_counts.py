@@ -16,8 +16,9 @@ _PATH = f'{DATA}.{DELETION}'
 class Quotas:
     """Location -> number of nodes to delete there; None if nobody planned.
 
-    A location is (region,), (zone,) or, where both were planned, (region, zone). There (region,) stands for the
-    nodes of a region that no zone is known of, and for all of `undivided` regions: those without usable zones.
+    A location is (region,), (zone,) or, where both were planned, (region, zone). There (region,)
+    stands for the nodes of a region that no zone is known of, and for all of `undivided` regions:
+    those without usable zones.
     """
 
     asked: Mapping[Location, int] | None
@@ -27,7 +28,8 @@ class Quotas:
 
     @classmethod
     def of(cls, data: Mapping[str, Any], count: int) -> Self:
-        """Read them from the action's data: `deletion.places`, else its `regions`, else its `zones`.
+        """Read them from the action's data: `deletion.places`, else its `regions`, else its
+        `zones`.
 
         :param count: the number of nodes to delete, which no plan may exceed.
         :raises InvalidInput: they are not what they have to be; the text names path and finding.
@@ -35,7 +37,9 @@ class Quotas:
         quotas = cls._of(data)
         total = sum((quotas.asked or {}).values())
         if total > count:
-            raise InvalidInput(f'Expected a plan for at most {count} nodes, got one for {total} - at `{_PATH}`')
+            raise InvalidInput(
+                f'Expected a plan for at most {count} nodes, got one for {total} - at `{_PATH}`'
+            )
         return quotas
 
     @classmethod
@@ -51,7 +55,9 @@ class Quotas:
 
     @classmethod
     def _of_places(cls, places: object, regions: Mapping[str, int]) -> Self:
-        """Both were planned; what zones leave of a region's share goes to its nodes without a known zone."""
+        """Both were planned; what zones leave of a region's share goes to its nodes without a known
+        zone.
+        """
         if not isinstance(places, list):
             raise InvalidInput(f'Expected `array`, got {shown(places)} - at `{_PATH}.places`')
         divided: dict[tuple[str, str], int] = {}
@@ -66,7 +72,9 @@ class Quotas:
         for (region, _), count in divided.items():
             if region in regions:
                 left[region] -= count
-        asked: dict[Location, int] = {(region,): count for region, count in left.items() if count > 0}
+        asked: dict[Location, int] = {
+            (region,): count for region, count in left.items() if count > 0
+        }
         asked.update(divided.items())
         undivided = frozenset(whole) - {region for region, _ in divided}
         return cls(asked, by_region=True, by_zone=True, undivided=undivided)
@@ -92,7 +100,9 @@ class Quotas:
 def _entry(entry: object, path: str) -> tuple[str, str | None, int]:
     """Region, zone if there is one, and count of an entry of `places`."""
     if not isinstance(entry, dict) or not isinstance(entry.get('region_name'), str):
-        raise InvalidInput(f'Expected `object` with `region_name`, got {shown(entry)} - at `{path}`')
+        raise InvalidInput(
+            f'Expected `object` with `region_name`, got {shown(entry)} - at `{path}`'
+        )
     zone = entry.get('zone')
     if not isinstance(zone, str | None):
         raise InvalidInput(f'Expected `str`, got {shown(zone)} - at `{path}.zone`')

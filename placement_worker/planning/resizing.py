@@ -44,7 +44,11 @@ def limit(inputs: Mapping[str, Any], cluster: Cluster, desired: int) -> str:
     :param desired: what `desired_size` says.
     """
     asked = asked_size(inputs, len(cluster.nodes))
-    return '' if desired == asked else f'limited to {desired} in all by {bound_of(inputs, asked, desired)}'
+    return (
+        ''
+        if desired == asked
+        else f'limited to {desired} in all by {bound_of(inputs, asked, desired)}'
+    )
 
 
 def bound_of(inputs: Mapping[str, Any], asked: int, desired: int) -> str:
@@ -72,8 +76,14 @@ def asked_size(inputs: Mapping[str, Any], current: int) -> int:
 
 def _percentage(number: object, current: int, min_step: int) -> int:
     """`number` percent of the current size, away from zero below one node, else toward zero."""
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not -LARGEST <= number <= LARGEST:
-        raise InvalidInput(f'Expected a number of percent, got {shown(number)} - at `{INPUTS}.number`')
+    if (
+        isinstance(number, bool)
+        or not isinstance(number, (int, float))
+        or not -LARGEST <= number <= LARGEST
+    ):
+        raise InvalidInput(
+            f'Expected a number of percent, got {shown(number)} - at `{INPUTS}.number`'
+        )
     delta = Fraction(str(number)) * current / 100
     size = abs(delta)
     rounded = math.ceil(size) if size < 1 else math.floor(size)
@@ -95,15 +105,29 @@ def check_total(desired: int, max_nodes: int) -> None:
 
 
 def _check_bounds(
-    desired: int, min_size: int | None, max_size: int | None, cluster: Cluster, strict: bool, max_nodes: int
+    desired: int,
+    min_size: int | None,
+    max_size: int | None,
+    cluster: Cluster,
+    strict: bool,
+    max_nodes: int,
 ) -> None:
     """Senlin's checks of a resize, in its order."""
     target = f'The target capacity ({desired})'
     low, high = cluster.min_size, cluster.max_size
     for wrong, reason in (
-        (min_size is not None and desired < min_size, f'{target} is less than the specified min_size ({min_size}).'),
-        (min_size is None and strict and desired < low, f"{target} is less than the cluster's min_size ({low})."),
-        (_beyond(desired, max_size), f'{target} is greater than the specified max_size ({max_size}).'),
+        (
+            min_size is not None and desired < min_size,
+            f'{target} is less than the specified min_size ({min_size}).',
+        ),
+        (
+            min_size is None and strict and desired < low,
+            f"{target} is less than the cluster's min_size ({low}).",
+        ),
+        (
+            _beyond(desired, max_size),
+            f'{target} is greater than the specified max_size ({max_size}).',
+        ),
         (
             max_size is None and strict and _beyond(desired, high),
             f"{target} is greater than the cluster's max_size ({high}).",

@@ -34,10 +34,17 @@ def trimmed(size: Size, cluster: Cluster) -> tuple[str, ...]:
 
 
 def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
-    if action.action != actions.CLUSTER_RESIZE or CREATION in action.data or DELETION in action.data:
+    if (
+        action.action != actions.CLUSTER_RESIZE
+        or CREATION in action.data
+        or DELETION in action.data
+    ):
         return None
     current = len(cluster.nodes)
-    asked, desired = asked_size(action.inputs, current), desired_size(action.inputs, cluster, max_nodes)
+    asked, desired = (
+        asked_size(action.inputs, current),
+        desired_size(action.inputs, cluster, max_nodes),
+    )
     if asked == desired:
         return None
     verb = 'reverses it to' if (asked - current) * (desired - current) < 0 else 'limits it to'
@@ -52,7 +59,9 @@ def _change(difference: int) -> str:
     return f'{"add" if difference > 0 else "remove"} {plurals.nodes(abs(difference))}'
 
 
-def _emptied(action: Action, cluster: Cluster, data: Mapping[str, Any], max_nodes: int) -> str | None:
+def _emptied(
+    action: Action, cluster: Cluster, data: Mapping[str, Any], max_nodes: int
+) -> str | None:
     held = len(cluster.nodes)
     if not held or action.action == actions.CLUSTER_REPLACE_NODES:
         return None
@@ -64,4 +73,6 @@ def _emptied(action: Action, cluster: Cluster, data: Mapping[str, Any], max_node
         removed = size.count if size.kind == DELETION else 0
     if removed < held:
         return None
-    return f'The action removes {"the only node" if held == 1 else f"all {held} nodes"} of the cluster'
+    return (
+        f'The action removes {"the only node" if held == 1 else f"all {held} nodes"} of the cluster'
+    )

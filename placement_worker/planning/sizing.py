@@ -1,6 +1,7 @@
 """How many nodes an action creates or deletes: one answer for all policies.
 
-:source: spec.md 2; seed 000, S1 to S3; senlin/common/scaleutils.py of release 16 (the texts are its own).
+:source: spec.md 2; seed 000, S1 to S3; senlin/common/scaleutils.py of release 16 (the texts are its
+    own).
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,9 @@ _READS: Mapping[str, tuple[Kind, ...]] = {
     actions.CLUSTER_SCALE_IN: (DELETION,),
     actions.CLUSTER_RESIZE: (CREATION, DELETION),
 }
-"""Which decisions of other policies an action's size is read from; the first of more than no nodes counts."""
+"""Which decisions of other policies an action's size is read from; the first of more than no nodes
+counts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ def size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_nodes
 
 
 def members(action: Action, cluster: Cluster) -> list[Node]:
-    """The nodes that are there now; one that is yet to be created is not, though it may be listed."""
+    """The nodes that are there now; one that is yet to be created is not, though it may be
+    listed.
+    """
     if action.action != actions.NODE_CREATE or action.node is None:
         return cluster.nodes
     return [node for node in cluster.nodes if node.id != action.node.id]

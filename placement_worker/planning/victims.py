@@ -35,7 +35,8 @@ _CRITERION = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The victims in the order of the reply, the nodes that are spared in the order they would have followed.
+    """The victims in the order of the reply, the nodes that are spared in the order they would have
+    followed.
 
     `unplaced`: the ids of victims that a plan takes because their place is unknown.
     """
@@ -48,18 +49,25 @@ class Choice:
 def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
     """All nodes, the first to die first, whatever their order in the request.
 
-    Unhealthy ones, then those that were never created, then the sound ones by criteria; equals by index, then id.
+    Unhealthy ones, then those that were never created, then the sound ones by criteria; equals by
+    index, then id.
 
     :param seed: of the random order: the same seed and node ids give the same order.
     """
     groups: tuple[list[Node], ...] = ([], [], [])
     for node in _by_index(nodes):
         groups[_group(node)].append(node)
-    return [*groups[_UNHEALTHY], *groups[_NEVER_CREATED], *_by_criteria(groups[_SOUND], criteria, seed)]
+    return [
+        *groups[_UNHEALTHY],
+        *groups[_NEVER_CREATED],
+        *_by_criteria(groups[_SOUND], criteria, seed),
+    ]
 
 
 def early(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
-    """Return the nodes that leave before the sound ones: the unhealthy ones, then those never created."""
+    """Return the nodes that leave before the sound ones: the unhealthy ones, then those never
+    created.
+    """
     groups: tuple[list[Node], list[Node]] = ([], [])
     for node in nodes:
         if node.created_at is None or node.tainted or node.status in _FAILING:
@@ -76,13 +84,15 @@ def choose(
 ) -> Choice:
     """Take the first `count` nodes, so many from each place as its quota says.
 
-    What the quotas leave of `count` comes from nodes in no known place, which stand first; the others follow
-    place by place, in the order of names. If nobody planned, places do not matter, and more than there are means all.
+    What the quotas leave of `count` comes from nodes in no known place, which stand first; the
+    others follow place by place, in the order of names. If nobody planned, places do not matter,
+    and more than there are means all.
 
     :param ordered: as `order` gives it.
     :param quotas: None if nobody planned; an empty plan takes all from no known place.
     :param unknown: the locations of nodes whose place is unknown.
-    :raises NoFeasiblePlan: a place holds fewer nodes than its quota; the text names place, quota and holding.
+    :raises NoFeasiblePlan: a place holds fewer nodes than its quota; the text names place, quota
+        and holding.
     """
     if quotas is None:
         return Choice(ordered[:count], ordered[count:])
@@ -103,14 +113,20 @@ def choose(
     return Choice([*chain(*leaving.values())], [*spared, *rest], unplaced)
 
 
-def _too_few(asked: Mapping[Location, int], held: Mapping[Location, Sequence[Node]]) -> NoFeasiblePlan:
+def _too_few(
+    asked: Mapping[Location, int], held: Mapping[Location, Sequence[Node]]
+) -> NoFeasiblePlan:
     """Name the first place that holds fewer nodes than are to leave it."""
     place = next(place for place, nodes in held.items() if asked[place] > len(nodes))
-    return NoFeasiblePlan(f'{asked[place]} nodes are to leave {_named(place)}, which holds {len(held[place])}.')
+    return NoFeasiblePlan(
+        f'{asked[place]} nodes are to leave {_named(place)}, which holds {len(held[place])}.'
+    )
 
 
 def _by_index(nodes: Sequence[Node]) -> list[Node]:
-    """By index, then id. Where no index repeats, which is usual, nodes need no tuples to be compared by."""
+    """By index, then id. Where no index repeats, which is usual, nodes need no tuples to be
+    compared by.
+    """
     repeats = len({node.index for node in nodes}) < len(nodes)
     return sorted(nodes, key=attrgetter('index', 'id') if repeats else attrgetter('index'))
 
@@ -126,7 +142,9 @@ def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = ()) -> st
 
 def reasons(choice: Choice, criteria: Criteria) -> dict[str, int]:
     """How many victims have each reason."""
-    return dict(sorted(Counter(reason(node, criteria, choice.unplaced) for node in choice.victims).items()))
+    return dict(
+        sorted(Counter(reason(node, criteria, choice.unplaced) for node in choice.victims).items())
+    )
 
 
 def _named(place: Location) -> str:
@@ -150,7 +168,8 @@ def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[N
         return sorted(nodes, key=_lots(seed))
     of_profile, youngest_first = criteria == 'OLDEST_PROFILE_FIRST', criteria == 'YOUNGEST_FIRST'
     try:
-        # Ages, for new objects lie side by side in memory: 100,000 of them take two thirds of the time of their dates.
+        # Ages, for new objects lie side by side in memory: 100,000 of them take two thirds of the
+        # time of their dates.
         age: Callable[[Node], Any] = _age_of_profile if of_profile else _age
         return sorted(nodes, key=age, reverse=youngest_first)
     except TypeError:  # some have no time, or one without a time zone
@@ -167,7 +186,9 @@ def _age_of_profile(node: Node) -> datetime.timedelta:
 
 
 def _lots(seed: str) -> Callable[[Node], bytes]:
-    """A lot for each node that depends on nothing but the seed and its id, on every machine and release."""
+    """A lot for each node that depends on nothing but the seed and its id, on every machine and
+    release.
+    """
     start = hashlib.blake2b(seed.encode() + b'\0', digest_size=8)
 
     def lot(node: Node) -> bytes:

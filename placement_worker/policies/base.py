@@ -1,8 +1,8 @@
 """The interface of a policy, public and versioned: what a plug-in implements and what it is given.
 
-A policy is a class with its type, the versions of its properties, its priority and what it handles. The chain
-makes one object of it for each binding and asks it to `check`. It answers with a new `Outcome` and changes
-nothing that it was given; if it cannot decide, it raises a `Rejected` error.
+A policy is a class with its type, the versions of its properties, its priority and what it handles.
+The chain makes one object of it for each binding and asks it to `check`. It answers with a new
+`Outcome` and changes nothing that it was given; if it cannot decide, it raises a `Rejected` error.
 """
 
 import math
@@ -30,7 +30,9 @@ from placement_worker.octavia.updater import Driving
 from placement_worker.planning import sizing
 
 INTERFACE = (1, 2)
-"""Major and minor version of this interface; a policy made for another major version is refused at start."""
+"""Major and minor version of this interface; a policy made for another major version is refused at
+start.
+"""
 
 BEFORE: Phase = 'BEFORE'
 AFTER: Phase = 'AFTER'
@@ -46,9 +48,10 @@ def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
 class State:
     """What the policies before left, and where to ask the cloud.
 
-    `data`: the action's. `nodes` and `cluster`: what changed so far. `max_nodes`: the most nodes that a
-    creation may lead to. `binding`: that of the policy which is asked. `driving`: how load balancers are driven.
-    `left_s`: how many seconds the caller still waits; at 0 nothing may be written any more.
+    `data`: the action's. `nodes` and `cluster`: what changed so far. `max_nodes`: the most nodes
+    that a creation may lead to. `binding`: that of the policy which is asked. `driving`: how load
+    balancers are driven. `left_s`: how many seconds the caller still waits; at 0 nothing may be
+    written any more.
     """
 
     data: Mapping[str, Any]
@@ -116,7 +119,9 @@ def _see_that_it_fits(what: Outcome | Bond) -> None:
             raise TypeError(f'nodes[{node_id!r}] is to be a NodePatch, got {type(patch).__name__}')
     if what.cluster is not None and not isinstance(what.cluster, ClusterPatch):
         raise TypeError(f'cluster is to be a ClusterPatch, got {type(what.cluster).__name__}')
-    if isinstance(what.warnings, str) or not all(isinstance(warning, str) for warning in what.warnings):
+    if isinstance(what.warnings, str) or not all(
+        isinstance(warning, str) for warning in what.warnings
+    ):
         raise TypeError('warnings is to be a sequence of strings')
 
 
@@ -135,9 +140,10 @@ class Policy(ABC, Generic[P]):
     :cvar priority: lower ones run first; a binding may say otherwise.
     :cvar targets: the pairs of phase and action that it handles; see `on`.
     :cvar profile_types: the types it works with; None for any.
-    :cvar stored_as: the key of the binding's data under which `attach` stores, if it does: with it a binding can be
-        detached whose spec names no installed type.
-    :cvar after: names of types that it builds on: they run before it, whatever the priorities of the bindings.
+    :cvar stored_as: the key of the binding's data under which `attach` stores, if it does: with it
+        a binding can be detached whose spec names no installed type.
+    :cvar after: names of types that it builds on: they run before it, whatever the priorities of
+        the bindings.
     :cvar inputs: keys of an action's inputs that it reads and Senlin does not know.
     :cvar exclusive: whether at most one policy of this type may decide in a check.
     """
@@ -174,8 +180,8 @@ class Policy(ABC, Generic[P]):
     def detach(self, request: BindRequest, state: State) -> Bond:
         """Undo what `attach` did; what is gone already counts as undone.
 
-        A spec never prevents detaching: `properties` is None here if the spec does not fit the schema
-        or names a version that is not installed. The binding's data must suffice.
+        A spec never prevents detaching: `properties` is None here if the spec does not fit the
+        schema or names a version that is not installed. The binding's data must suffice.
 
         :raises Rejected: it cannot be done; the policy stays attached.
         """

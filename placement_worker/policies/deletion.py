@@ -36,7 +36,9 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     """What is told before a node is deleted; nothing at all, by default."""
 
     type: Annotated[Literal['zaqar', 'webhook'], Meta(description='Who is told.')] = 'zaqar'
-    timeout: Annotated[int, Meta(ge=0, description='Seconds before the actual deletion happens.')] = 0
+    timeout: Annotated[
+        int, Meta(ge=0, description='Seconds before the actual deletion happens.')
+    ] = 0
     params: HookParams = HookParams()
 
     def __post_init__(self) -> None:
@@ -54,11 +56,15 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
 class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """Properties of senlin.policy.deletion. Senlin accepts all of them in each version."""
 
-    criteria: Annotated[victims.Criteria, Meta(description='Which nodes are deleted first.')] = 'RANDOM'
+    criteria: Annotated[victims.Criteria, Meta(description='Which nodes are deleted first.')] = (
+        'RANDOM'
+    )
     destroy_after_deletion: Annotated[
         bool, Meta(description='Whether a node is destroyed after it has left the cluster.')
     ] = True
-    grace_period: Annotated[int, Meta(ge=0, description='Seconds before a node is actually deleted.')] = 0
+    grace_period: Annotated[
+        int, Meta(ge=0, description='Seconds before a node is actually deleted.')
+    ] = 0
     reduce_desired_capacity: Annotated[
         bool, Meta(description="Whether the cluster's desired capacity shrinks with it.")
     ] = True
@@ -76,7 +82,11 @@ class Deletion(Policy[DeletionProperties]):
     }
     priority = 400
     targets = on(
-        BEFORE, actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE, actions.CLUSTER_DEL_NODES, actions.NODE_DELETE
+        BEFORE,
+        actions.CLUSTER_SCALE_IN,
+        actions.CLUSTER_RESIZE,
+        actions.CLUSTER_DEL_NODES,
+        actions.NODE_DELETE,
     )
     after = frozenset({'senlin.policy.region_placement', 'senlin.policy.zone_placement'})
     exclusive = True
@@ -85,7 +95,8 @@ class Deletion(Policy[DeletionProperties]):
         """Choose the victims, unless the action names them.
 
         :raises InvalidInput: a named node is no member, or the inputs are not what they have to be.
-        :raises NoFeasiblePlan: a place holds fewer nodes than a placement policy planned to take from it.
+        :raises NoFeasiblePlan: a place holds fewer nodes than a placement policy planned to take
+            from it.
         """
         size = state.size(request)
         if size.kind == CREATION:
@@ -98,7 +109,9 @@ class Deletion(Policy[DeletionProperties]):
             return skipped(size.explained('No node is to be deleted.'))
         user_named = bool(candidates(request.action.inputs))  # then no other node may be chosen
         count = len(kept) if user_named else max(size.count, len(kept))
-        choice, place_of = victim_selection.choose(request, state, count, self.properties.criteria, kept)
+        choice, place_of = victim_selection.choose(
+            request, state, count, self.properties.criteria, kept
+        )
         chosen = [node.id for node in (*kept, *choice.victims)]
         outcome = self._applied(state, chosen, self._details(request, kept, choice, place_of))
         warnings = trimmed(size, request.cluster)
@@ -115,7 +128,10 @@ class Deletion(Policy[DeletionProperties]):
             'reduce_desired_capacity': self.properties.reduce_desired_capacity,
         }
         return Outcome(
-            'APPLIED', GENERATED, data={**state.data, 'reason': GENERATED, 'deletion': deletion}, details=details
+            'APPLIED',
+            GENERATED,
+            data={**state.data, 'reason': GENERATED, 'deletion': deletion},
+            details=details,
         )
 
     def _with_hooks(self, outcome: Outcome) -> Outcome:
@@ -126,9 +142,15 @@ class Deletion(Policy[DeletionProperties]):
         return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)})
 
     def _details(
-        self, request: CheckRequest, kept: Sequence[Node], choice: victims.Choice, place_of: victim_selection.PlaceOf
+        self,
+        request: CheckRequest,
+        kept: Sequence[Node],
+        choice: victims.Choice,
+        place_of: victim_selection.PlaceOf,
     ) -> dict[str, Any]:
-        """How many nodes have each reason; if asked for, each victim's and that of the first ones spared."""
+        """How many nodes have each reason; if asked for, each victim's and that of the first ones
+        spared.
+        """
         criteria = self.properties.criteria
         of_kept = {KEPT: len(kept)} if kept else {}
         details: dict[str, Any] = {'reasons': {**of_kept, **victims.reasons(choice, criteria)}}
@@ -147,7 +169,10 @@ class Deletion(Policy[DeletionProperties]):
 
 
 def _ranked(
-    nodes: Sequence[Node], start: int, reason: Callable[[Node], str], place_of: victim_selection.PlaceOf
+    nodes: Sequence[Node],
+    start: int,
+    reason: Callable[[Node], str],
+    place_of: victim_selection.PlaceOf,
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -186,5 +211,7 @@ def _named(request: CheckRequest) -> list[str] | None:
         victim_selection.refuse_strangers(named, request.cluster.nodes, request.cluster)
         return named
     if named is None and action.action == actions.CLUSTER_DEL_NODES:
-        raise InvalidInput('Expected the nodes to delete, got none - at `$.action.inputs.candidates`')
+        raise InvalidInput(
+            'Expected the nodes to delete, got none - at `$.action.inputs.candidates`'
+        )
     return None

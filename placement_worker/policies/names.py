@@ -57,7 +57,9 @@ class Search:
         """
         if self.missing and self._causes:
             listed = _listed(self._what, self.missing)
-            return Bond(request.policy.data, warnings=[f'Lookup of {listed} failed: {self._causes[0]}'])
+            return Bond(
+                request.policy.data, warnings=[f'Lookup of {listed} failed: {self._causes[0]}']
+            )
         if len(self.missing) == len(self._names):
             raise NoUsablePlace(f'The cloud does not know {_listed(self._what, self._names)}')
         return Bond(request.policy.data, warnings=unknown(self._what, self.missing))

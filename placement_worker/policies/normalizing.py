@@ -1,6 +1,7 @@
 """Values of a spec as Senlin reads them: a number may be written as a string, a string as a number.
 
-Senlin's schema converts each value before it is checked, so specs that Senlin has stored hold such values.
+Senlin's schema converts each value before it is checked, so specs that Senlin has stored hold such
+values.
 
 :source: senlin/common/schema.py of Senlin 16 (`to_schema_type` of each class).
 """
@@ -62,7 +63,9 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 
 def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
-    """Return the type behind `X | None`, and whether null is allowed; other unions stay as they are."""
+    """Return the type behind `X | None`, and whether null is allowed; other unions stay as they
+    are.
+    """
     kind = _bare(kind)
     if not isinstance(kind, inspect.UnionType):
         return kind, False
@@ -71,7 +74,9 @@ def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
 
 
 def _is_of_words(kind: inspect.Type) -> bool:
-    return isinstance(kind, inspect.LiteralType) and all(isinstance(one, str) for one in kind.values)
+    return isinstance(kind, inspect.LiteralType) and all(
+        isinstance(one, str) for one in kind.values
+    )
 
 
 def _integer(raw: Any) -> Any:
@@ -91,5 +96,8 @@ def _string(raw: Any) -> Any:
 def _made(kind: type[int] | type[str], raw: Any) -> Any:
     try:
         return kind(raw)
-    except (ValueError, OverflowError):  # not a number, or more digits than Python converts; infinite
+    except (
+        ValueError,
+        OverflowError,
+    ):  # not a number, or more digits than Python converts; infinite
         return raw

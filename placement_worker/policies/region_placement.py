@@ -25,13 +25,15 @@ class Region(Struct, frozen=True, forbid_unknown_fields=True):
     """A region that nodes may be placed in."""
 
     name: Annotated[str, Meta(min_length=1, description='Name of a region.')]
-    weight: Annotated[int, Meta(ge=1, le=shared_placement.HEAVIEST, description='Relative weight of the region.')] = (
-        100
-    )
+    weight: Annotated[
+        int, Meta(ge=1, le=shared_placement.HEAVIEST, description='Relative weight of the region.')
+    ] = 100
     cap: Annotated[
         int,
         Meta(
-            ge=NO_CAP, le=shared_placement.HEAVIEST, description='Maximum number of nodes in this region; -1: no cap.'
+            ge=NO_CAP,
+            le=shared_placement.HEAVIEST,
+            description='Maximum number of nodes in this region; -1: no cap.',
         ),
     ] = NO_CAP
 
@@ -63,7 +65,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
         :raises NoUsablePlace: Keystone knows none of the regions; or zone placement would find no
             usable zone in any of them, for a creation.
-        :raises NoFeasiblePlan: the caps leave too little room, or more nodes are to leave than there are.
+        :raises NoFeasiblePlan: the caps leave too little room, or more nodes are to leave than
+            there are.
         """
         size = state.size(request)
         profile = shared_placement.profile_of_new_node(request)
@@ -75,13 +78,22 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         groups = shared_placement.in_groups(size, nodes, state.cloud.regions_of)
         plan = self.planner(size, self._places(request, size, state), groups)
         data = shared_placement.decided(state.data, size, regions=plan.counts)
-        details = {'regions': [shared_placement.row(row) for row in plan.rows], 'unplaced': plan.unplaced}
+        details = {
+            'regions': [shared_placement.row(row) for row in plan.rows],
+            'unplaced': plan.unplaced,
+        }
         reason = shared_placement.summary(size, 'region', len(plan.counts))
-        unknown = [region.name for region in self.properties.regions if region.name not in state.cloud.regions]
+        unknown = [
+            region.name
+            for region in self.properties.regions
+            if region.name not in state.cloud.regions
+        ]
         warnings = names.unknown('region', unknown)
         if size.kind != CREATION:
             return Outcome('APPLIED', reason, data=data, details=details, warnings=warnings)
-        entries = [{'region_name': name} for name in deal({row.name: row.planned for row in plan.rows})]
+        entries = [
+            {'region_name': name} for name in deal({row.name: row.planned for row in plan.rows})
+        ]
         return Outcome(
             'APPLIED',
             reason,
@@ -103,7 +115,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`."""
         known = cloud.regions()
-        shared_placement.refuse_unusable('region', [r.name for r in self.properties.regions if r.name not in known])
+        shared_placement.refuse_unusable(
+            'region', [r.name for r in self.properties.regions if r.name not in known]
+        )
 
     def _followed(self, request: CheckRequest, state: State, name: str) -> Outcome:
         """Leave a new node in the region that its profile names, and record that.
@@ -115,12 +129,18 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if cap != NO_CAP and state.cloud.regions_of(nodes)[name] >= cap:
             raise NoFeasiblePlan(INFEASIBLE, {'asked': 1, 'possible': 0})
         reason = f'The profile asks for region {name}.'
-        return Outcome('SKIPPED', reason, nodes=shared_placement.placed_node(request, state, {'region_name': name}))
+        return Outcome(
+            'SKIPPED',
+            reason,
+            nodes=shared_placement.placed_node(request, state, {'region_name': name}),
+        )
 
     def _places(self, request: CheckRequest, size: Size, state: State) -> Sequence[Place]:
         known = state.cloud.regions
         regions = [
-            Place(one.name, one.weight, one.cap, known=one.name in known, available=one.name in known)
+            Place(
+                one.name, one.weight, one.cap, known=one.name in known, available=one.name in known
+            )
             for one in self.properties.regions
         ]
         if not any(region.known for region in regions):
@@ -139,4 +159,8 @@ def _with_zones(region: Place, zones: Sequence[str], state: State) -> Place:
     if not region.available:
         return region
     known = state.cloud.zones(region.name)
-    return region if any(known.get(zone) for zone in zones) else replace(region, available=False, note=NO_USABLE_ZONE)
+    return (
+        region
+        if any(known.get(zone) for zone in zones)
+        else replace(region, available=False, note=NO_USABLE_ZONE)
+    )

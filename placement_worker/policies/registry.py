@@ -37,12 +37,16 @@ class Registry:
             else:
                 self.types[name] = plugin  # type: ignore[assignment]  # _fault has looked
         for name, cycle in _in_cycles(self.types).items():
-            LOG.error('Policy type %s is left out: its `after` forms a cycle: %s', name, ', '.join(cycle))
+            LOG.error(
+                'Policy type %s is left out: its `after` forms a cycle: %s', name, ', '.join(cycle)
+            )
             del self.types[name]
 
     @classmethod
     def installed(cls) -> 'Registry':
-        """All types that the installed packages offer; a broken one is named in the log and left out."""
+        """All types that the installed packages offer; a broken one is named in the log and left
+        out.
+        """
         manager: Any = extension.ExtensionManager(NAMESPACE, on_load_failure_callback=_left_out)
         return cls((plugin.name, plugin.plugin) for plugin in manager)
 
@@ -56,7 +60,8 @@ class Registry:
 
         :param at: the path of the spec in the request, for errors.
         :raises PolicyTypeNotFound: there is no such type or version.
-        :raises InvalidSpec: the properties do not fit; the text names property, expectation and finding.
+        :raises InvalidSpec: the properties do not fit; the text names property, expectation and
+            finding.
         """
         made = self.lookup(spec.type_name, at)
         schema = _schema(made, spec.type_name)
@@ -66,8 +71,8 @@ class Registry:
     def detachable(self, binding: Binding, at: str) -> base.Policy[Any]:
         """Make the policy of a binding that is to be detached, whatever its spec has become.
 
-        If the spec does not fit, the name or the stored data identify the type, and the policy has no properties
-        (None).
+        If the spec does not fit, the name or the stored data identify the type, and the policy has
+        no properties (None).
 
         :param at: the path of the spec in the request, for errors.
         :raises PolicyTypeNotFound: neither name nor data identify the type.
@@ -79,7 +84,9 @@ class Registry:
             storing = [one for one in self.types.values() if one.stored_as in binding.data]
             if not known and not storing:
                 raise
-            LOG.warning('Policy %r is detached by what its binding stored: %s', binding.id[:80], exc)
+            LOG.warning(
+                'Policy %r is detached by what its binding stored: %s', binding.id[:80], exc
+            )
             return (known or storing)[0](None)
 
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
@@ -94,18 +101,28 @@ class Registry:
             near = self._nearest(type_name)
             raise errors.PolicyTypeNotFound(
                 f'Policy type `{type_name}` is not installed - at `{at}`'
-                + (f' (did you mean `{near}`?)' if near else f'; there are: {", ".join(self.types) or "none"}')
+                + (
+                    f' (did you mean `{near}`?)'
+                    if near
+                    else f'; there are: {", ".join(self.types) or "none"}'
+                )
             ) from None
 
     def _nearest(self, type_name: str) -> str | None:
-        """The newest version of the one type whose name has this in it, else what is spelt almost so."""
+        """The newest version of the one type whose name has this in it, else what is spelt almost
+        so.
+        """
         holding = [name for name in self.types if type_name and type_name in name]
         if len({self.types[name].name for name in holding}) == 1:
             return holding[-1]
-        return next(iter(difflib.get_close_matches(type_name, self.types, n=1, cutoff=SIMILAR)), None)
+        return next(
+            iter(difflib.get_close_matches(type_name, self.types, n=1, cutoff=SIMILAR)), None
+        )
 
     def describe(self, type_name: str, schema: bool = False) -> PolicyType:
-        """What there is to say about one of `types`; the schema of its properties is JSON Schema."""
+        """What there is to say about one of `types`; the schema of its properties is JSON
+        Schema.
+        """
         policy = self.types[type_name]
         return PolicyType(
             name=type_name,
@@ -113,7 +130,10 @@ class Registry:
             triggers=[Trigger(phase, action) for phase, action in sorted(policy.targets)],
             profile_types=None if policy.profile_types is None else sorted(policy.profile_types),
             inputs=sorted(policy.inputs),
-            support_status={version: list(statuses) for version, statuses in sorted(policy.support_status.items())},
+            support_status={
+                version: list(statuses)
+                for version, statuses in sorted(policy.support_status.items())
+            },
             schema=msgspec.json.schema(_schema(policy, type_name)) if schema else None,
         )
 
@@ -128,7 +148,9 @@ def _fault(name: str, plugin: object) -> str | None:
         return 'it is no subclass of placement_worker.policies.base.Policy'
     if plugin.interface[0] != base.INTERFACE[0]:
         return f'it was written for interface {plugin.interface[0]}, this is {base.INTERFACE[0]}'
-    missing = [what for what in ('name', 'versions', 'priority', 'targets') if not hasattr(plugin, what)]
+    missing = [
+        what for what in ('name', 'versions', 'priority', 'targets') if not hasattr(plugin, what)
+    ]
     if missing:
         return f'it does not say its {", ".join(missing)}'
     kind, _, version = name.rpartition('-')
@@ -139,7 +161,11 @@ def _fault(name: str, plugin: object) -> str | None:
 
 def _wrong_attribute(plugin: type[base.Policy[Any]]) -> str | None:
     """Return the error of an attribute of a class, or None."""
-    wrong = [pair for pair in plugin.targets if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL]
+    wrong = [
+        pair
+        for pair in plugin.targets
+        if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL
+    ]
     if wrong:
         return f'it handles what there is not: {", ".join(map(" ".join, sorted(wrong)))}'
     for attribute in ('after', 'inputs'):
@@ -166,8 +192,16 @@ def _in_cycles(types: Mapping[str, type[base.Policy[Any]]]) -> dict[str, Sequenc
             cycles.update(dict.fromkeys(cycle, cycle))
             after = {name: awaited for name, awaited in after.items() if name not in cycle}
         else:
-            return {name: cycles[policy.name] for name, policy in types.items() if policy.name in cycles}
+            return {
+                name: cycles[policy.name] for name, policy in types.items() if policy.name in cycles
+            }
 
 
 def _left_out(_manager: object, entry_point: Any, exc: BaseException) -> None:
-    LOG.error('Policy type %s (%s) is left out: %s: %s', entry_point.name, entry_point.value, type(exc).__name__, exc)
+    LOG.error(
+        'Policy type %s (%s) is left out: %s: %s',
+        entry_point.name,
+        entry_point.value,
+        type(exc).__name__,
+        exc,
+    )

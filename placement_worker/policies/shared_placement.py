@@ -1,4 +1,6 @@
-"""What zone and region placement have in common: how a plan becomes action data, node data and details."""
+"""What zone and region placement have in common: how a plan becomes action data, node data and
+details.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -14,7 +16,13 @@ from placement_worker.planning.placement import Located, Place, Plan, Row, grow,
 from placement_worker.planning.sizing import CREATION, Size
 from placement_worker.policies.base import BEFORE, State, on
 
-TARGETS = on(BEFORE, actions.CLUSTER_SCALE_OUT, actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE, actions.NODE_CREATE)
+TARGETS = on(
+    BEFORE,
+    actions.CLUSTER_SCALE_OUT,
+    actions.CLUSTER_SCALE_IN,
+    actions.CLUSTER_RESIZE,
+    actions.NODE_CREATE,
+)
 PLAN_KEYS = frozenset({'places', 'region', 'regions', 'zone', 'zones'})
 HEAVIEST = 2**31 - 1  # a bound on weights and caps, so that planning takes no longer than it should
 NOTHING_TO_DO = 'No node is to be created or deleted.'
@@ -29,7 +37,9 @@ def refuse_repeated(property_name: str, names: Sequence[str]) -> None:
     seen: set[str] = set()
     for i, name in enumerate(names):
         if name in seen:
-            raise ValueError(f'Expected each name once, got `{name}` again in `{property_name}[{i}]`')
+            raise ValueError(
+                f'Expected each name once, got `{name}` again in `{property_name}[{i}]`'
+            )
         seen.add(name)
 
 
@@ -61,11 +71,13 @@ def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> 
     return shrink(places, groups, size.count)
 
 
-def in_groups(size: Size, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]) -> list[Counter[T]]:
+def in_groups(
+    size: Size, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]
+) -> list[Counter[T]]:
     """Count the nodes of each group in which they leave; a creation has one group, of all nodes.
 
-    Few nodes are unhealthy or were never created. All nodes are therefore counted in one pass, which
-    other policies share, and the few in a second one.
+    Few nodes are unhealthy or were never created. All nodes are therefore counted in one pass,
+    which other policies share, and the few in a second one.
     """
     everywhere = count(nodes)
     if size.kind == CREATION:
@@ -81,7 +93,9 @@ def planned_regions(data: Mapping[str, Any], size: Size) -> dict[str, int] | Non
     """
     regions = planned(data, size.kind, 'region')
     total = sum((regions or {}).values())
-    if regions is not None and (total > size.count or (total < size.count and size.kind == CREATION)):
+    if regions is not None and (
+        total > size.count or (total < size.count and size.kind == CREATION)
+    ):
         raise InvalidInput(
             f'Expected a plan for {size.count} nodes, got one for {total} - at `{DATA}.{size.kind}.regions`'
         )
@@ -89,13 +103,18 @@ def planned_regions(data: Mapping[str, Any], size: Size) -> dict[str, int] | Non
 
 
 def decided(data: Mapping[str, Any], size: Size, **plan: Any) -> dict[str, Any]:
-    """The action's data with the count and the plan under `creation` or `deletion`, in place of an earlier plan."""
+    """The action's data with the count and the plan under `creation` or `deletion`, in place of an
+    earlier plan.
+    """
     kept = {key: value for key, value in decision(data, size.kind).items() if key not in PLAN_KEYS}
     return {**data, size.kind: {**kept, 'count': size.count, **plan}}
 
 
-def with_placements(data: Mapping[str, Any], entries: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The action's data with an entry a node to be created; what others said of a node, but its place, stays.
+def with_placements(
+    data: Mapping[str, Any], entries: Sequence[Mapping[str, str]]
+) -> dict[str, Any]:
+    """The action's data with an entry a node to be created; what others said of a node, but its
+    place, stays.
 
     The engine creates nodes from this list alone; affinity keeps its `servergroup` here.
     """
@@ -107,7 +126,9 @@ def with_placements(data: Mapping[str, Any], entries: Sequence[Mapping[str, str]
     return {**data, 'placement': {**before, 'count': len(merged), 'placements': merged}}
 
 
-def placed_node(request: CheckRequest, state: State, entry: Mapping[str, str]) -> dict[str, NodePatch]:
+def placed_node(
+    request: CheckRequest, state: State, entry: Mapping[str, str]
+) -> dict[str, NodePatch]:
     """Return the patch that records the place of the node of a NODE_CREATE.
 
     The result is {} if the node's data has the place, and for any other action.

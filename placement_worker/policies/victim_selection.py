@@ -27,7 +27,11 @@ def refuse_strangers(node_ids: Iterable[str], known: Iterable[Node], cluster: Cl
 
 
 def choose(
-    request: CheckRequest, state: State, count: int, criteria: victims.Criteria, kept: Sequence[Node] = ()
+    request: CheckRequest,
+    state: State,
+    count: int,
+    criteria: victims.Criteria,
+    kept: Sequence[Node] = (),
 ) -> tuple[victims.Choice, PlaceOf]:
     """Choose so many of the cluster's nodes, by criteria and as placement policies have planned.
 

@@ -1,4 +1,5 @@
-"""The zone placement policy; inside the regions that region placement has chosen, where it is bound too.
+"""The zone placement policy; inside the regions that region placement has chosen, where it is bound
+too.
 
 :source: seeds 000 and 001; spec.md 3.
 """
@@ -34,14 +35,21 @@ class Zone(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(min_length=1, description='Name of an availability zone.')]
     weight: Annotated[
-        int, Meta(ge=1, le=shared_placement.HEAVIEST, description='Relative weight of the availability zone.')
+        int,
+        Meta(
+            ge=1,
+            le=shared_placement.HEAVIEST,
+            description='Relative weight of the availability zone.',
+        ),
     ] = 100
 
 
 class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """Properties of senlin.policy.zone_placement-1.0."""
 
-    zones: Annotated[list[Zone], Meta(min_length=1, description='Availability zones to choose from.')]
+    zones: Annotated[
+        list[Zone], Meta(min_length=1, description='Availability zones to choose from.')
+    ]
 
     def __post_init__(self) -> None:
         shared_placement.refuse_repeated('zones', [zone.name for zone in self.zones])
@@ -51,7 +59,8 @@ class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
 class Share:
     """The part of a size that one region takes; `plan` is None if no zone is usable there.
 
-    `region` is None where no policy planned by region; `held` is the number of nodes that are there now.
+    `region` is None where no policy planned by region; `held` is the number of nodes that are there
+    now.
     """
 
     region: str | None
@@ -93,7 +102,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         regions = shared_placement.planned_regions(state.data, size)
         if regions is not None:
             shares = self._plan_in_regions(regions, size, nodes, state)
-            outcome = self._applied(request, state, size, shares, regions=regions, places=_places(shares))
+            outcome = self._applied(
+                request, state, size, shares, regions=regions, places=_places(shares)
+            )
             return replace(outcome, warnings=self._unknown_in(regions, state))
         region, beside = _alone(request, state, nodes)
         groups = shared_placement.in_groups(size, beside, state.cloud.zones_of)
@@ -110,7 +121,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         """
         search = names.Search('availability zone', [zone.name for zone in self.properties.zones])
         search.among(lambda: state.cloud.zones(None))
-        for region in sorted((search.answer(lambda: state.cloud.regions) if search.missing else None) or ()):
+        for region in sorted(
+            (search.answer(lambda: state.cloud.regions) if search.missing else None) or ()
+        ):
             search.among(partial(state.cloud.zones, region))
         return search.bond(request)
 
@@ -123,7 +136,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         shared_placement.refuse_unusable('availability zone', missing)
 
     def _unknown_in(self, regions: Collection[str], state: State) -> tuple[str, ...]:
-        """Return a warning of zones unknown to these regions, unless other regions may know them."""
+        """Return a warning of zones unknown to these regions, unless other regions may know
+        them.
+        """
         try:
             others = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only this warning needs the answer
@@ -153,11 +168,18 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             if count
         ]
 
-    def _plan(self, region: str | None, size: Size, groups: Sequence[Located], state: State) -> Plan | None:
+    def _plan(
+        self, region: str | None, size: Size, groups: Sequence[Located], state: State
+    ) -> Plan | None:
         """Plan among the zones of one region; None if none of the listed ones is usable there."""
         known = state.cloud.zones(region)
         places = [
-            Place(zone.name, zone.weight, known=zone.name in known, available=known.get(zone.name, False))
+            Place(
+                zone.name,
+                zone.weight,
+                known=zone.name in known,
+                available=known.get(zone.name, False),
+            )
             for zone in self.properties.zones
         ]
         if not any(place.available if size.kind == CREATION else place.known for place in places):
@@ -165,12 +187,19 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         return self.planner(size, places, groups)
 
     def _applied(
-        self, request: CheckRequest, state: State, size: Size, shares: Sequence[Share], **by_region: Any
+        self,
+        request: CheckRequest,
+        state: State,
+        size: Size,
+        shares: Sequence[Share],
+        **by_region: Any,
     ) -> Outcome:
         counts: Counter[str] = Counter()
         for share in shares:
             counts.update(share.plan.counts if share.plan else {})
-        data = shared_placement.decided(state.data, size, zones=dict(sorted(counts.items())), **by_region)
+        data = shared_placement.decided(
+            state.data, size, zones=dict(sorted(counts.items())), **by_region
+        )
         details = {
             'zones': [row for share in shares for row in _rows(share)],
             'unplaced': sum(share.plan.unplaced for share in shares if share.plan),
@@ -191,8 +220,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
 def zones_to_use(request: CheckRequest) -> list[str] | None:
     """Return the zones of which a region must have one to get new nodes, or None if any region may.
 
-    They matter where an enabled policy of this type is bound and supports the cluster's profile type.
-    They are those of its spec, or the one that the profile of the new node names.
+    They matter where an enabled policy of this type is bound and supports the cluster's profile
+    type. They are those of its spec, or the one that the profile of the new node names.
     """
     if request.cluster.profile.type not in ZonePlacement.profile_types:
         return None
@@ -200,14 +229,20 @@ def zones_to_use(request: CheckRequest) -> list[str] | None:
         if one.enabled and one.spec.type == ZonePlacement.name:
             profile = shared_placement.profile_of_new_node(request)
             if profile and profile.zone:
-                return [profile.zone.partition(':')[0]]  # Nova reads zone:host as a host in the zone
+                return [
+                    profile.zone.partition(':')[0]
+                ]  # Nova reads zone:host as a host in the zone
             properties = normalized(one.spec.properties, ZonePlacementProperties)
             return [zone['name'] for zone in properties['zones']]
     return None
 
 
-def _alone(request: CheckRequest, state: State, nodes: Sequence[Node]) -> tuple[str | None, Sequence[Node]]:
-    """Return the region whose zones are planned if no policy planned by region, and the nodes that count there."""
+def _alone(
+    request: CheckRequest, state: State, nodes: Sequence[Node]
+) -> tuple[str | None, Sequence[Node]]:
+    """Return the region whose zones are planned if no policy planned by region, and the nodes that
+    count there.
+    """
     new = request.action.node
     if request.action.action != actions.NODE_CREATE or new is None:
         return request.cluster.profile.region, nodes
@@ -215,7 +250,9 @@ def _alone(request: CheckRequest, state: State, nodes: Sequence[Node]) -> tuple[
     return state.cloud.named_region_of(new), state.cloud.beside(new, nodes)
 
 
-def _by_region(groups: Sequence[Counter[Location]]) -> Mapping[str | None, list[Counter[str | None]]]:
+def _by_region(
+    groups: Sequence[Counter[Location]],
+) -> Mapping[str | None, list[Counter[str | None]]]:
     """Region -> the nodes of each group by zone."""
     found: defaultdict[str | None, list[Counter[str | None]]]
     found = defaultdict(lambda: [Counter() for _ in groups])
@@ -233,7 +270,10 @@ def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
             places.append({'region_name': share.region, 'count': share.size.count})
         else:
             counts = share.plan.counts.items()
-            places += [{'region_name': share.region, 'zone': zone, 'count': count} for zone, count in counts]
+            places += [
+                {'region_name': share.region, 'zone': zone, 'count': count}
+                for zone, count in counts
+            ]
     return places
 
 
@@ -249,9 +289,13 @@ def _rows(share: Share) -> list[dict[str, Any]]:
 
 
 def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
-    """One entry a node to be created, dealt evenly over the regions and over the zones of all of them."""
+    """One entry a node to be created, dealt evenly over the regions and over the zones of all of
+    them.
+    """
     counts: dict[str | None, dict[str | None, int]] = {
-        share.region: {row.name: row.planned for row in share.plan.rows} if share.plan else {None: share.size.count}
+        share.region: {row.name: row.planned for row in share.plan.rows}
+        if share.plan
+        else {None: share.size.count}
         for share in shares
     }
     return [

@@ -1,1 +1,3 @@
-"""Play scenarios through the real chain on the embedded cloud, and show what becomes of the cluster."""
+"""Play scenarios through the real chain on the embedded cloud, and show what becomes of the
+cluster.
+"""

@@ -14,7 +14,16 @@ COLOURS = 8
 OTHERS = 'others'
 GAPS_UP_TO = 80  # bars; more of them touch each other
 X_TICKS, Y_TICKS = 12, 5
-_ROUND = (1, 2, 5, 10, 20, 25, 50, 100)  # columns between ticks; there are no more than some hundreds
+_ROUND = (
+    1,
+    2,
+    5,
+    10,
+    20,
+    25,
+    50,
+    100,
+)  # columns between ticks; there are no more than some hundreds
 
 Value = Callable[[Moment], float]
 
@@ -47,11 +56,15 @@ class Frame:
 
     def y(self, value: float) -> float:
         """The height of a value."""
-        return HEIGHT - BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
+        return (
+            HEIGHT - BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
+        )
 
 
 def grouped(names: Sequence[str]) -> dict[str, list[str]]:
-    """What is drawn in one colour -> the places that it stands for; beyond the colours there are, all the others."""
+    """What is drawn in one colour -> the places that it stands for; beyond the colours there are,
+    all the others.
+    """
     if len(names) <= COLOURS:
         return {name: [name] for name in names}
     shown = COLOURS - 1
@@ -59,10 +72,16 @@ def grouped(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def nodes_by_place(
-    chart_id: str, title: str, moments: Sequence[Moment], names: Sequence[str], record_of: Callable[[Moment], Record]
+    chart_id: str,
+    title: str,
+    moments: Sequence[Moment],
+    names: Sequence[str],
+    record_of: Callable[[Moment], Record],
 ) -> str:
     """Stacked columns: how many nodes each place holds after each step."""
-    highest = max(max(moment.ours.size, moment.other.size if moment.other else 0) for moment in moments)
+    highest = max(
+        max(moment.ours.size, moment.other.size if moment.other else 0) for moment in moments
+    )
     frame = Frame(moments, 0, _ceiling(highest * 1.05))
     groups = grouped(names)
     counts = [_counts(record_of(moment)) for moment in moments]
@@ -70,7 +89,10 @@ def nodes_by_place(
     edge = ' edged' if len(moments) <= GAPS_UP_TO else ''
     shapes = []
     for colour, members in enumerate(groups.values(), start=1):
-        tops = [base + sum(count.get(name, 0) for name in members) for base, count in zip(bases, counts, strict=True)]
+        tops = [
+            base + sum(count.get(name, 0) for name in members)
+            for base, count in zip(bases, counts, strict=True)
+        ]
         shapes.append(f'<path class="fill{edge} c{colour}" d="{_columns(frame, bases, tops)}"/>')
         bases = tops
     last = record_of(moments[-1])
@@ -85,8 +107,13 @@ def lines(chart_id: str, title: str, moments: Sequence[Moment], series: Sequence
     values = {line: [line.value(moment) for moment in moments] for line in series}
     highest, lowest = max(map(max, values.values())), min(map(min, values.values()))
     frame = Frame(moments, -_ceiling(-lowest) if lowest < 0 else 0, _ceiling(highest))
-    shapes = [f'<path class="line l{line.colour}" d="{_steps(frame, one)}"/>' for line, one in values.items()]
-    told = ', '.join(f'{line.name} between {min(one):.1f} and {max(one):.1f}' for line, one in values.items())
+    shapes = [
+        f'<path class="line l{line.colour}" d="{_steps(frame, one)}"/>'
+        for line, one in values.items()
+    ]
+    told = ', '.join(
+        f'{line.name} between {min(one):.1f} and {max(one):.1f}' for line, one in values.items()
+    )
     return _svg(chart_id, title, f'{title}. In nodes: {told}', frame, shapes)
 
 
@@ -102,7 +129,10 @@ def _columns(frame: Frame, bases: Sequence[float], tops: Sequence[float]) -> str
         for i, (base, top) in enumerate(zip(bases, tops, strict=True))
         if top > base
     )
-    return ''.join(f'M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}Z' for left, right, low, high in boxes)
+    return ''.join(
+        f'M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}Z'
+        for left, right, low, high in boxes
+    )
 
 
 def _steps(frame: Frame, values: Sequence[float]) -> str:
@@ -147,7 +177,9 @@ def _marks(frame: Frame) -> Iterator[str]:
             yield f'<path class="flag" d="M{x:.1f} {TOP - 8}l8 4l-8 4z"/>'
 
 
-def _crosses(frame: Frame, tops: Sequence[float], record_of: Callable[[Moment], Record]) -> Iterator[str]:
+def _crosses(
+    frame: Frame, tops: Sequence[float], record_of: Callable[[Moment], Record]
+) -> Iterator[str]:
     """A cross over the column where a check ended in ERROR."""
     for i, moment in enumerate(frame.moments):
         if record_of(moment).status == 'ERROR':
@@ -160,7 +192,9 @@ def _ceiling(value: float) -> float:
     if value <= 0:
         return 1
     unit = 10.0 ** math.floor(math.log10(value))
-    return next(step * unit for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * unit >= value)
+    return next(
+        step * unit for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * unit >= value
+    )
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -168,4 +202,6 @@ def _ticks(low: float, high: float) -> list[float]:
     unit = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
-    return [round((first + i) * step, 6) for i in range(int((high - first * step) / step + 1e-9) + 1)]
+    return [
+        round((first + i) * step, 6) for i in range(int((high - first * step) / step + 1e-9) + 1)
+    ]

@@ -1,8 +1,9 @@
 """The greedy rule that Senlin publishes, in our words, to be seen beside ours.
 
-A place's quota is its share of the size afterwards by weight, rounded up when the cluster grows and down when it
-shrinks, and no more than its cap. When growing, the heaviest place takes what its quota leaves, then the next one;
-when shrinking, the lightest gives what exceeds its quota. Whatever is left then has no place: the plan fails.
+A place's quota is its share of the size afterwards by weight, rounded up when the cluster grows and
+down when it shrinks, and no more than its cap. When growing, the heaviest place takes what its
+quota leaves, then the next one; when shrinking, the lightest gives what exceeds its quota. Whatever
+is left then has no place: the plan fails.
 
 :source: senlin/policies/zone_placement.py and region_placement.py of release 16.
 """
@@ -20,7 +21,8 @@ from placement_worker.policies.zone_placement import ZonePlacement
 
 
 def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
-    """As `policies.placement.plan_for`, by the greedy rule; nodes in other than usable places do not count.
+    """As `policies.placement.plan_for`, by the greedy rule; nodes in other than usable places do
+    not count.
 
     :raises NoFeasiblePlan: the quotas leave nodes over.
     """
@@ -34,7 +36,11 @@ def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> 
     order = sorted(range(len(usable)), key=lambda i: usable[i].weight, reverse=growing)
     left, moved = size.count, [0] * len(usable)
     for i in order:
-        room = _quota(usable[i], ideals[i]) - current[i] if growing else current[i] - math.floor(ideals[i])
+        room = (
+            _quota(usable[i], ideals[i]) - current[i]
+            if growing
+            else current[i] - math.floor(ideals[i])
+        )
         moved[i] = max(0, min(room, left))
         left -= moved[i]
     if left:
@@ -66,5 +72,10 @@ class GreedyRegionPlacement(RegionPlacement):
 
 def registry(installed: Registry) -> Registry:
     """The installed policy types, with the greedy rule in those of placement."""
-    greedy = {GreedyZonePlacement.name: GreedyZonePlacement, GreedyRegionPlacement.name: GreedyRegionPlacement}
-    return Registry((name, greedy.get(policy.name, policy)) for name, policy in installed.types.items())
+    greedy = {
+        GreedyZonePlacement.name: GreedyZonePlacement,
+        GreedyRegionPlacement.name: GreedyRegionPlacement,
+    }
+    return Registry(
+        (name, greedy.get(policy.name, policy)) for name, policy in installed.types.items()
+    )

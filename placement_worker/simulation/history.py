@@ -1,4 +1,6 @@
-"""What is kept of a run, however long it is: enough to draw it, to explain its first steps, and to sum it up."""
+"""What is kept of a run, however long it is: enough to draw it, to explain its first steps, and to
+sum it up.
+"""
 
 from collections.abc import Iterator
 
@@ -10,7 +12,9 @@ POINTS = 600
 
 
 class Totals(Struct):
-    """Sums over all steps of one cluster's run; `worst` and `misplaced` in nodes, as `measures.misplaced`."""
+    """Sums over all steps of one cluster's run; `worst` and `misplaced` in nodes, as
+    `measures.misplaced`.
+    """
 
     steps: int = 0
     checks: int = 0
@@ -46,7 +50,9 @@ class Moment(Struct, frozen=True):
 
 
 class History:
-    """The moments of a run: of a long one each second, fourth, eighth and so on, so that memory is bounded."""
+    """The moments of a run: of a long one each second, fourth, eighth and so on, so that memory is
+    bounded.
+    """
 
     def __init__(self, explained: int = 0) -> None:
         """Begin.

@@ -17,8 +17,8 @@ NOWHERE = '(no known place)'
 class Standing(Struct, frozen=True):
     """One place: a zone, a region, or a zone of a region (`RegionOne/az1`).
 
-    `ideal`: its share by weight of all nodes over the usable places; what a cap keeps out goes to the others. None
-    where no policy places.
+    `ideal`: its share by weight of all nodes over the usable places; what a cap keeps out goes to
+    the others. None where no policy places.
     """
 
     name: str
@@ -38,19 +38,30 @@ def misplaced(standings: Iterable[Standing]) -> float:
 
 
 def skew(standings: Iterable[Standing]) -> float:
-    """The greatest deviation of a place minus the smallest one, in nodes; with equal weights max minus min."""
+    """The greatest deviation of a place minus the smallest one, in nodes; with equal weights max
+    minus min.
+    """
     deviations = [one.deviation for one in standings if one.ideal is not None]
     return max(deviations) - min(deviations) if deviations else 0.0
 
 
 def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -> list[Standing]:
-    """Every place that a placement policy lists, in its order, then the others that hold nodes, by name."""
+    """Every place that a placement policy lists, in its order, then the others that hold nodes, by
+    name.
+    """
     zones, regions = _listed(policies, ZONES, 'zones'), _listed(policies, REGIONS, 'regions')
     found = Snapshot(cloud, cluster)
-    counts = Counter(_place(node, found, bool(regions), bool(zones) or not regions) for node in cluster.nodes)
+    counts = Counter(
+        _place(node, found, bool(regions), bool(zones) or not regions) for node in cluster.nodes
+    )
     shares = _shares(zones, regions, cloud, cluster.profile.region, len(cluster.nodes))
-    listed = [Standing(name, counts.pop(name, 0), share or 0.0, share is not None) for name, share in shares.items()]
-    others = [Standing(name, counts[name], 0.0 if shares else None, False) for name in sorted(counts)]
+    listed = [
+        Standing(name, counts.pop(name, 0), share or 0.0, share is not None)
+        for name, share in shares.items()
+    ]
+    others = [
+        Standing(name, counts[name], 0.0 if shares else None, False) for name in sorted(counts)
+    ]
     return listed + others
 
 
@@ -66,7 +77,11 @@ def _place(node: Node, found: Snapshot, by_region: bool, by_zone: bool) -> str:
 
 
 def _shares(
-    zones: Mapping[str, Place], regions: Mapping[str, Place], cloud: Inventory, region: str | None, total: int
+    zones: Mapping[str, Place],
+    regions: Mapping[str, Place],
+    cloud: Inventory,
+    region: str | None,
+    total: int,
 ) -> dict[str, float | None]:
     """The ideal of each place that is listed; None for one that is not usable.
 
@@ -75,19 +90,25 @@ def _shares(
     if not regions:
         return _among(zones, cloud.zones(region), total)
     known = {name: cloud.zones(name) for name in cloud.regions()}
-    usable = {name: not zones or any(own.get(zone) for zone in zones) for name, own in known.items()}
+    usable = {
+        name: not zones or any(own.get(zone) for zone in zones) for name, own in known.items()
+    }
     of_region = _among(regions, usable, total)
     if not zones:
         return of_region
     ideals: dict[str, float | None] = {}
     for name, share in of_region.items():
         own = known.get(name, {})
-        inside = _among({zone: place for zone, place in zones.items() if zone in own}, own, share or 0.0)
+        inside = _among(
+            {zone: place for zone, place in zones.items() if zone in own}, own, share or 0.0
+        )
         ideals.update({f'{name}/{zone}': ideal for zone, ideal in inside.items()})
     return ideals
 
 
-def _among(places: Mapping[str, Place], available: Mapping[str, bool], total: float) -> dict[str, float | None]:
+def _among(
+    places: Mapping[str, Place], available: Mapping[str, bool], total: float
+) -> dict[str, float | None]:
     """Share out by weight; who would exceed a cap gets the cap, and the others what that leaves."""
     usable = [place for name, place in places.items() if available.get(name)]
     shares: dict[str, float] = {}

@@ -34,9 +34,13 @@ def check(path: str) -> None:
     :raises CannotPlot: matplotlib is missing, or the file's name ends in none of `FORMATS`.
     """
     if Path(path).suffix not in FORMATS:
-        raise CannotPlot(f'{path}: a picture is SVG or PNG; let the name end in {" or ".join(FORMATS)}')
+        raise CannotPlot(
+            f'{path}: a picture is SVG or PNG; let the name end in {" or ".join(FORMATS)}'
+        )
     if importlib.util.find_spec('matplotlib') is None:
-        raise CannotPlot("matplotlib is missing; install it with: pip install 'placement-worker[plot]'")
+        raise CannotPlot(
+            "matplotlib is missing; install it with: pip install 'placement-worker[plot]'"
+        )
 
 
 def draw(scenario: Scenario, history: History, path: str) -> None:
@@ -58,7 +62,13 @@ def draw(scenario: Scenario, history: History, path: str) -> None:
         top = 1.08 * max(record_of(moment).size for moment in moments for _, record_of in sides)
         figure.suptitle(scenario.title, x=0.02, ha='left', fontsize=13, fontweight='bold')
         for axis, (who, record_of) in zip(axes, sides, strict=False):
-            _nodes(axis, f'Nodes by place{f": {who}" if compared else ""}', moments, history.places, record_of)
+            _nodes(
+                axis,
+                f'Nodes by place{f": {who}" if compared else ""}',
+                moments,
+                history.places,
+                record_of,
+            )
             axis.set_ylim(0, top or 1)
         axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
         _misplaced(axes[-1], moments, sides)
@@ -66,7 +76,11 @@ def draw(scenario: Scenario, history: History, path: str) -> None:
 
 
 def _nodes(
-    axis: Any, title: str, moments: Sequence[Moment], names: Sequence[str], record_of: Callable[[Moment], Record]
+    axis: Any,
+    title: str,
+    moments: Sequence[Moment],
+    names: Sequence[str],
+    record_of: Callable[[Moment], Record],
 ) -> None:
     x = [moment.ours.number for moment in moments]
     counts = [{one.name: one.nodes for one in record_of(moment).standings} for moment in moments]
@@ -82,13 +96,22 @@ def _nodes(
     failed = [i for i, moment in enumerate(moments) if record_of(moment).status == 'ERROR']
     if failed:
         above = [base[i] + max(base) * 0.05 for i in failed]
-        axis.plot([x[i] for i in failed], above, 'x', color='#b3261e', markersize=5, label='check in ERROR')
+        axis.plot(
+            [x[i] for i in failed],
+            above,
+            'x',
+            color='#b3261e',
+            markersize=5,
+            label='check in ERROR',
+        )
     axis.set_title(title)
     axis.set_ylabel('nodes', color=SOFT)
     axis.legend(loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
 
 
-def _misplaced(axis: Any, moments: Sequence[Moment], sides: Sequence[tuple[str, Callable[[Moment], Any]]]) -> None:
+def _misplaced(
+    axis: Any, moments: Sequence[Moment], sides: Sequence[tuple[str, Callable[[Moment], Any]]]
+) -> None:
     x = [moment.ours.number for moment in moments]
     for (who, record_of), colour, dashes in zip(sides, COLOURS, ('-', '--'), strict=False):
         values = [record_of(moment).misplaced for moment in moments]

@@ -1,4 +1,6 @@
-"""A run as one page of HTML that needs nothing else: charts, all numbers, and every decision explained."""
+"""A run as one page of HTML that needs nothing else: charts, all numbers, and every decision
+explained.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +39,9 @@ def page(scenario: Scenario, history: History) -> str:
         loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.filters.update(number=_number, cell=_cell, columns=_columns, held=_held, is_number=plurals.is_number)
+    environment.filters.update(
+        number=_number, cell=_cell, columns=_columns, held=_held, is_number=plurals.is_number
+    )
     environment.tests['shown'] = plurals.is_shown
     moments = history.moments
     return environment.get_template('report.html.j2').render(
@@ -64,9 +68,16 @@ def _charts(history: History) -> Iterator[Chart]:
     for side, who, record_of in sides:
         heading = f'Nodes by place{f": {who}" if compared else ""}'
         svg = charts.nodes_by_place(f'nodes-{side}', heading, moments, names, record_of)
-        yield Chart(heading, markupsafe.Markup(svg), 'How many nodes each place holds after each step.', legend)  # noqa: S704
+        yield Chart(
+            heading,
+            markupsafe.Markup(svg),  # noqa: S704
+            'How many nodes each place holds after each step.',
+            legend,
+        )
     lines = [Line(OURS, lambda moment: moment.ours.misplaced, 1)]
-    lines += [Line(OTHER, lambda moment: moment.other.misplaced if moment.other else 0, 2)] * compared
+    lines += [
+        Line(OTHER, lambda moment: moment.other.misplaced if moment.other else 0, 2)
+    ] * compared
     yield _lines(
         'misplaced',
         'Nodes off their ideal',
@@ -80,9 +91,12 @@ def _charts(history: History) -> Iterator[Chart]:
         yield _lines('deviation', 'Deviation of each place', about, moments, lines)
 
 
-def _lines(chart_id: str, heading: str, about: str, moments: Sequence[Moment], lines: Sequence[Line]) -> Chart:
+def _lines(
+    chart_id: str, heading: str, about: str, moments: Sequence[Moment], lines: Sequence[Line]
+) -> Chart:
     svg = charts.lines(chart_id, heading, moments, lines)
-    return Chart(heading, markupsafe.Markup(svg), about, {f'l{line.colour}': line.name for line in lines})  # noqa: S704
+    markup = markupsafe.Markup(svg)  # noqa: S704
+    return Chart(heading, markup, about, {f'l{line.colour}': line.name for line in lines})
 
 
 def _deviation(name: str) -> Callable[[Moment], float]:
@@ -93,8 +107,13 @@ def _deviation(name: str) -> Callable[[Moment], float]:
 
 
 def _data(moments: Sequence[Moment]) -> markupsafe.Markup:
-    """What the page reads out as somebody moves along the charts; nothing in it can end the element it stands in."""
-    told = [[f'Step {moment.ours.number}: {moment.ours.what}.', *map(_told, _records(moment))] for moment in moments]
+    """What the page reads out as somebody moves along the charts; nothing in it can end the element
+    it stands in.
+    """
+    told = [
+        [f'Step {moment.ours.number}: {moment.ours.what}.', *map(_told, _records(moment))]
+        for moment in moments
+    ]
     return markupsafe.Markup(msgspec.json.encode(told).decode().replace('<', '\\u003c'))  # noqa: S704
 
 

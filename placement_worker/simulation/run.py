@@ -16,8 +16,9 @@ from placement_worker.simulation.world import TICK, World
 class Record(Struct, frozen=True):
     """What a step did, and how the cluster stands after it.
 
-    `number`: 0 is the start. `status`: ERROR if a check ended so, empty if none was needed. `as_expected`: whether the
-    checks ended as the step expects. `misplaced` and `skew`: as `measures` says, in nodes.
+    `number`: 0 is the start. `status`: ERROR if a check ended so, empty if none was needed.
+    `as_expected`: whether the checks ended as the step expects. `misplaced` and `skew`: as
+    `measures` says, in nodes.
     """
 
     number: int
@@ -43,7 +44,9 @@ def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator
     yield _record(world, 0, Taken('start'), '', 'OK')
     for number, step in enumerate(scenario.unrolled(), start=1):
         world.now += TICK
-        taken = take(world, step, f'{scenario.seed}/{number}', 'full' if number <= explained else 'none')
+        taken = take(
+            world, step, f'{scenario.seed}/{number}', 'full' if number <= explained else 'none'
+        )
         yield _record(world, number, taken, step.note, step.expect)
 
 

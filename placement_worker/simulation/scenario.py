@@ -52,7 +52,9 @@ class Resize(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """The inputs of a resize, as Senlin has them."""
 
     number: int
-    adjustment_type: Literal['EXACT_CAPACITY', 'CHANGE_IN_CAPACITY', 'CHANGE_IN_PERCENTAGE'] = 'EXACT_CAPACITY'
+    adjustment_type: Literal['EXACT_CAPACITY', 'CHANGE_IN_CAPACITY', 'CHANGE_IN_PERCENTAGE'] = (
+        'EXACT_CAPACITY'
+    )
     min_size: int | None = None
     max_size: int | None = None
     min_step: int | None = None
@@ -62,7 +64,8 @@ class Resize(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
     """One thing that happens; exactly one of the keys but `note`, `expect` and `steps`.
 
-    `expect`: how the checks of the step have to end. Zones may be named with their region: `RegionOne/az1`.
+    `expect`: how the checks of the step have to end. Zones may be named with their region:
+    `RegionOne/az1`.
     """
 
     scale_out: Count | None = None
@@ -85,7 +88,9 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         said = [verb for verb in VERBS if getattr(self, verb) is not None]
         if len(said) != 1:
-            raise ValueError(f'Expected one of {", ".join(VERBS)}, got {" and ".join(said) or "none"}')
+            raise ValueError(
+                f'Expected one of {", ".join(VERBS)}, got {" and ".join(said) or "none"}'
+            )
         if (self.repeat is None) != (self.steps is None):
             raise ValueError('Expected `repeat` and `steps` together')
 
@@ -144,7 +149,10 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _length(steps: list[Step]) -> int:
-    return sum((step.repeat or 1) * (_length(step.steps) if step.steps else step.repeat is None) for step in steps)
+    return sum(
+        (step.repeat or 1) * (_length(step.steps) if step.steps else step.repeat is None)
+        for step in steps
+    )
 
 
 def _unrolled(steps: list[Step]) -> Iterator[Step]:
@@ -171,7 +179,9 @@ def load(name: str) -> Scenario:
     """
     raw = documents.read(str(_found(name)))
     if len(raw) > 1:
-        raise InvalidScenario(f'{name} holds {len(raw)} documents, expected one: a scenario is one document')
+        raise InvalidScenario(
+            f'{name} holds {len(raw)} documents, expected one: a scenario is one document'
+        )
     other, strange = (
         document_kinds.another(raw[0], document_kinds.SCENARIO),
         document_kinds.unknown_keys(raw[0], Scenario),
@@ -179,7 +189,9 @@ def load(name: str) -> Scenario:
     if other:
         raise InvalidScenario(f'{name} is no scenario: it looks like {other}')
     if strange:
-        raise InvalidScenario(f'{name} is no scenario: expected only keys that it has, got {strange}{THERE}')
+        raise InvalidScenario(
+            f'{name} is no scenario: expected only keys that it has, got {strange}{THERE}'
+        )
     try:
         scenario = codec.decode(raw[0], Scenario)
     except InvalidRequest as exc:
@@ -193,14 +205,21 @@ def load(name: str) -> Scenario:
 def _unknown_names(scenario: Scenario) -> Iterator[str]:
     """Zones and regions that steps name, and the cloud or the policies do not."""
     cloud = scenario.inventory
-    regions = cloud.region_map if isinstance(cloud.region_map, dict) else {name: Region() for name in cloud.region_map}
+    regions = (
+        cloud.region_map
+        if isinstance(cloud.region_map, dict)
+        else {name: Region() for name in cloud.region_map}
+    )
     zones = set(cloud.zone_list)
     shared: dict[str, str] = {}
     for name, region in regions.items():
         zones |= {zone for own in region.zones or () for zone in (own, f'{name}/{own}')}
         if region.zones is None:
             why = f'region {name} has no zones of its own'
-            shared |= {f'{name}/{zone}': f' ({why}; name zone {zone}, or give it some)' for zone in cloud.zone_list}
+            shared |= {
+                f'{name}/{zone}': f' ({why}; name zone {zone}, or give it some)'
+                for zone in cloud.zone_list
+            }
     listed = {
         place['name']
         for binding in scenario.policies
@@ -233,4 +252,6 @@ def _found(name: str) -> Path | str:
         return name
     if name in shipped():
         return shipped()[name]
-    raise InvalidScenario(f'{name}: no such file; name one, or a shipped scenario: {", ".join(shipped())}')
+    raise InvalidScenario(
+        f'{name}: no such file; name one, or a shipped scenario: {", ".join(shipped())}'
+    )

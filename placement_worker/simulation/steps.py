@@ -25,7 +25,9 @@ class Check(Struct, frozen=True):
 
 
 class Taken(Struct, frozen=True):
-    """What happened, in words, and the checks that it took; `changes_world` if more than a size was asked for."""
+    """What happened, in words, and the checks that it took; `changes_world` if more than a size was
+    asked for.
+    """
 
     what: str
     checks: list[Check] = []
@@ -112,7 +114,9 @@ def _region(known: bool) -> Callable[[World, str, Ask, str], Taken]:
 def _properties(key: str, plural: str) -> Callable[[World, Mapping[str, int], Ask, str], Taken]:
     def taken(world: World, values: Mapping[str, int], _: Ask, __: str) -> Taken:
         world.set_property(key, values)
-        return Taken(f'{plural}: {", ".join(f"{name} {value}" for name, value in values.items())}', [], True)
+        return Taken(
+            f'{plural}: {", ".join(f"{name} {value}" for name, value in values.items())}', [], True
+        )
 
     return taken
 

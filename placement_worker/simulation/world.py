@@ -42,7 +42,9 @@ PROFILE_TYPE = 'os.nova.server-1.0'
 
 
 class World:
-    """One cluster under one set of policy types; steps change it, policies decide by the real chain."""
+    """One cluster under one set of policy types; steps change it, policies decide by the real
+    chain.
+    """
 
     def __init__(self, scenario: Scenario, registry: Registry) -> None:
         """Begin as the scenario says.
@@ -81,7 +83,9 @@ class World:
         """As `Clouds.acting_as_service`."""
         return self.inventory
 
-    def check(self, action: str, inputs: Mapping[str, Any], explain: Explain) -> tuple[CheckReply, int, int]:
+    def check(
+        self, action: str, inputs: Mapping[str, Any], explain: Explain
+    ) -> tuple[CheckReply, int, int]:
         """Have an action checked before it runs, then let the engine run it if that is OK.
 
         :returns: the reply, and how many nodes were created and deleted.
@@ -89,7 +93,9 @@ class World:
         self._checks += 1
         request = CheckRequest(
             target='BEFORE',
-            action=Action(id=f'action-{self.scenario.seed}-{self._checks}', action=action, inputs=dict(inputs)),
+            action=Action(
+                id=f'action-{self.scenario.seed}-{self._checks}', action=action, inputs=dict(inputs)
+            ),
             cluster=self.cluster,
             policies=list(self.policies),
             explain=explain,
@@ -118,7 +124,8 @@ class World:
             and which.zone in (None, found.zone_of(node))
             and which.region in (None, found.region_of(node))
         ]
-        chosen = random.Random(f'{seed}/{which.seed}').sample(sound, _share(which.count, len(sound)))  # noqa: S311
+        generator = random.Random(f'{seed}/{which.seed}')  # noqa: S311
+        chosen = generator.sample(sound, _share(which.count, len(sound)))
         for node_id in chosen:
             self.nodes[node_id] = structs.replace(self.nodes[node_id], status=FAILED)
         return len(chosen)
@@ -129,13 +136,17 @@ class World:
         return random.Random(seed).sample(ids, min(count, len(ids)))  # noqa: S311
 
     def set_zone(self, name: str, available: bool) -> None:
-        """Let Nova report a zone as available or not; without a region before it, in each region that has it."""
+        """Let Nova report a zone as available or not; without a region before it, in each region
+        that has it.
+        """
         whole = self._whole
         zones = _with_zone(whole.zone_list, name, available)
         regions = whole.region_map
         if isinstance(regions, dict):
             regions = {
-                key: structs.replace(one, zones=_with_zone(one.zones, name.removeprefix(f'{key}/'), available))
+                key: structs.replace(
+                    one, zones=_with_zone(one.zones, name.removeprefix(f'{key}/'), available)
+                )
                 if one.zones
                 else one
                 for key, one in regions.items()
@@ -155,7 +166,9 @@ class World:
         self._whole = whole
         known: Any = whole.region_map
         if isinstance(known, dict):
-            known = {name: region for name, region in known.items() if name not in self._lost_regions}
+            known = {
+                name: region for name, region in known.items() if name not in self._lost_regions
+            }
         else:
             known = [name for name in known if name not in self._lost_regions]
         self.inventory = structs.replace(whole, region_map=known)
@@ -176,7 +189,9 @@ class World:
         )
 
     def _run(self, request: CheckRequest, reply: CheckReply) -> tuple[int, int]:
-        """As Senlin's engine: create what `placement` lists, delete the candidates, or any nodes if none is named."""
+        """As Senlin's engine: create what `placement` lists, delete the candidates, or any nodes if
+        none is named.
+        """
         data = reply.action.data
         size = sizing.size_of(request.action, data, request.cluster, self.scenario.max_nodes)
         if size.kind == CREATION:
@@ -187,7 +202,9 @@ class World:
         chosen = data.get(DELETION, {}).get('candidates')
         if chosen is None:
             order = victims.order(request.cluster.nodes, 'RANDOM', request.action.id)
-            chosen = request.action.inputs.get('candidates') or [node.id for node in order[: size.count]]
+            chosen = request.action.inputs.get('candidates') or [
+                node.id for node in order[: size.count]
+            ]
         for node_id in chosen:
             del self.nodes[node_id]
         return 0, len(chosen)
@@ -232,7 +249,10 @@ def _with_property(binding: Binding, key: str, values: Mapping[str, int]) -> Bin
     if binding.spec.type not in PLACEMENT:
         return binding
     properties = {
-        name: [{**place, key: values[place['name']]} if place.get('name') in values else place for place in places]
+        name: [
+            {**place, key: values[place['name']]} if place.get('name') in values else place
+            for place in places
+        ]
         for name, places in binding.spec.properties.items()
     }
     return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))

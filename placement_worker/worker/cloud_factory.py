@@ -16,7 +16,14 @@ from placement_worker.errors import ConfigurationError
 
 INTERFACE = 'public'
 SCOPE = (
-    *('domain_id', 'domain_name', 'project_id', 'project_name', 'project_domain_id', 'project_domain_name'),
+    *(
+        'domain_id',
+        'domain_name',
+        'project_id',
+        'project_name',
+        'project_domain_id',
+        'project_domain_name',
+    ),
     'system_scope',
 )
 """What a token for a trust must not say besides."""
@@ -24,12 +31,15 @@ Loader = Callable[..., Any]
 
 
 def clouds(conf: cfg.ConfigOpts) -> OpenStackClouds:
-    """The clouds of [service_auth], or of the entry of clouds.yaml that stands in for it. Nothing is asked yet.
+    """The clouds of [service_auth], or of the entry of clouds.yaml that stands in for it. Nothing
+    is asked yet.
 
     :raises ConfigurationError: the options do not suffice, or do not fit.
     """
     service_auth.register(conf)
-    access = _of_clouds_yaml(conf.cloud.cloud_name) if conf.cloud.cloud_name else _of_service_auth(conf)
+    access = (
+        _of_clouds_yaml(conf.cloud.cloud_name) if conf.cloud.cloud_name else _of_service_auth(conf)
+    )
     access.log_in('a trust')  # tells now of options that are missing
     return OpenStackClouds(
         access,
@@ -58,7 +68,9 @@ def _of_service_auth(conf: cfg.ConfigOpts) -> Access:
         interfaces=[group.interface] if group.interface else group.valid_interfaces or [INTERFACE],
         connection={
             'verify': False if group.insecure else group.cafile or True,
-            'cert': (group.certfile, group.keyfile) if group.certfile and group.keyfile else group.certfile,
+            'cert': (group.certfile, group.keyfile)
+            if group.certfile and group.keyfile
+            else group.certfile,
             'timeout': group.timeout,
         },
     )
@@ -91,13 +103,19 @@ def _logging_in(load: Loader, source: str) -> Callable[[str | None], BaseIdentit
     """What makes a plugin for a trust, or for the service user's own project."""
 
     def log_in(trust_id: str | None) -> BaseIdentityPlugin:
-        scope: Mapping[str, Any] = {**dict.fromkeys(SCOPE), 'trust_id': trust_id} if trust_id else {}
+        scope: Mapping[str, Any] = (
+            {**dict.fromkeys(SCOPE), 'trust_id': trust_id} if trust_id else {}
+        )
         try:
             plugin: BaseIdentityPlugin = load(**scope)
         except exceptions.AuthPluginException as exc:
-            raise ConfigurationError(f'{source} does not suffice to act for the owner of a trust: {exc}') from exc
+            raise ConfigurationError(
+                f'{source} does not suffice to act for the owner of a trust: {exc}'
+            ) from exc
         except TypeError as exc:
-            raise ConfigurationError(f'{source} has an auth_type that takes no trust: use password') from exc
+            raise ConfigurationError(
+                f'{source} has an auth_type that takes no trust: use password'
+            ) from exc
         return plugin
 
     return log_in

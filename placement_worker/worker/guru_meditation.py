@@ -1,4 +1,6 @@
-"""The guru meditation report: what all threads do, and the options, on standard error when SIGUSR2 comes."""
+"""The guru meditation report: what all threads do, and the options, on standard error when SIGUSR2
+comes.
+"""
 
 import re
 from importlib import metadata
@@ -7,7 +9,9 @@ from oslo_config import cfg
 from oslo_reports import guru_meditation_report
 
 SECRET = re.compile(r'(?<=://)[^/\s]*@')
-"""User and password of a URL; the options that hold one are secret to oslo.config, what is printed is searched too."""
+"""User and password of a URL; the options that hold one are secret to oslo.config, what is printed
+is searched too.
+"""
 
 
 class Version:

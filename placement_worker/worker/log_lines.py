@@ -1,8 +1,9 @@
-"""Keep each log record on one line, whatever a request holds, and control characters out of the log.
+"""Keep each log record on one line, whatever a request holds, and control characters out of the
+log.
 
-All records pass the formatters of the handlers, those of oslo.messaging, kombu and amqp included. Only line breaks
-from a format string and those between the lines of a traceback remain. In a traceback, the text of an exception is
-on one line, too.
+All records pass the formatters of the handlers, those of oslo.messaging, kombu and amqp included.
+Only line breaks from a format string and those between the lines of a traceback remain. In a
+traceback, the text of an exception is on one line, too.
 """
 
 import functools
@@ -13,8 +14,9 @@ from typing import Any
 from placement_worker.formats.escaping import escaped, escaped_lines
 
 AS_THEY_ARE = frozenset({'color', 'reset_color', 'exc_text'})
-"""Fields of a record that are not escaped: escape sequences of oslo.log's own, with the option `log_color`, and the
-traceback, which `_exception` has formatted and which the record keeps for other handlers."""
+"""Fields of a record that are not escaped: escape sequences of oslo.log's own, with the option
+`log_color`, and the traceback, which `_exception` has formatted and which the record keeps for
+other handlers."""
 _GUARDED = '_guarded_by_log_lines'
 
 
@@ -36,10 +38,16 @@ def _handlers() -> Iterator[logging.Handler]:
 
 
 def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRecord) -> str:
-    """Format the line of a record; its fields are complete here, oslo.log's `error_summary` included."""
+    """Format the line of a record; its fields are complete here, oslo.log's `error_summary`
+    included.
+    """
     fields = record.__dict__
     fields.update(
-        {name: escaped(value) for name, value in fields.items() if isinstance(value, str) and name not in AS_THEY_ARE}
+        {
+            name: escaped(value)
+            for name, value in fields.items()
+            if isinstance(value, str) and name not in AS_THEY_ARE
+        }
     )
     return original(record)
 
@@ -57,13 +65,19 @@ def _exception(original: Callable[..., str], exc_info: Any, *record: Any, **name
 
 
 def _record(original: Callable[[logging.LogRecord], Any], record: logging.LogRecord) -> Any:
-    """Format a whole record; this reaches what formatters add in ways of their own, such as DEL in JSON."""
+    """Format a whole record; this reaches what formatters add in ways of their own, such as DEL in
+    JSON.
+    """
     text = original(record)
-    return escaped_lines(text) if isinstance(text, str) and not getattr(record, 'color', '') else text
+    return (
+        escaped_lines(text) if isinstance(text, str) and not getattr(record, 'color', '') else text
+    )
 
 
 def _copied(exc: BaseException) -> BaseException:
-    """Return an exception that is printed like this one, with those that it came from, but with escaped texts."""
+    """Return an exception that is printed like this one, with those that it came from, but with
+    escaped texts.
+    """
     originals = [exc]
     copies: dict[int, BaseException] = {}
     for one in originals:  # grows meanwhile
@@ -84,7 +98,11 @@ def _alike(exc: BaseException) -> BaseException:
         text = escaped(str(exc))
     except Exception:
         text = '<the text of the exception cannot be shown>'
-    names = {'__module__': kind.__module__, '__qualname__': kind.__qualname__, '__str__': lambda _: text}
+    names = {
+        '__module__': kind.__module__,
+        '__qualname__': kind.__qualname__,
+        '__str__': lambda _: text,
+    }
     copy: Exception = type(kind.__name__, (Exception,), names)()
     copy.__traceback__ = exc.__traceback__
     for note in getattr(exc, '__notes__', ()):

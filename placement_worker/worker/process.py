@@ -35,7 +35,15 @@ from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints, Limits
 from placement_worker.health import liveness
-from placement_worker.messaging import late_ack, parking, publisher, server, size_limit, topology, tracing
+from placement_worker.messaging import (
+    late_ack,
+    parking,
+    publisher,
+    server,
+    size_limit,
+    topology,
+    tracing,
+)
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.messaging.publisher import Publisher
 from placement_worker.messaging.replies import Replies
@@ -107,7 +115,9 @@ class Worker(cotyledon.Service):
         ]
 
     def run(self) -> None:
-        """Begin to serve; the threads are the servers' own. A server waits here for a broker that is away."""
+        """Begin to serve; the threads are the servers' own. A server waits here for a broker that
+        is away.
+        """
         liveness.repeat(self._publish, liveness.PUBLISH_S)
         for one, threads in self._servers:
             one.start(override_pool_size=threads)
@@ -115,7 +125,8 @@ class Worker(cotyledon.Service):
     def reload(self) -> None:
         """Read the options again that may change while it runs.
 
-        cotyledon's own way is to end the process and start another one, and its oslo_config_glue leaves that so.
+        cotyledon's own way is to end the process and start another one, and its oslo_config_glue
+        leaves that so.
         """
         read_again(self._conf)
 
@@ -126,15 +137,20 @@ class Worker(cotyledon.Service):
             list(stopping.map(_stop, [one for one, _ in self._servers]))
         self._publisher.close()
         _close(self._transports)
-        self._publish()  # or what was in work at the last turn would grow old in a process that has ended
+        # or what was in work at the last turn would grow old in a process that has ended
+        self._publish()
 
     def _publish(self) -> None:
         """Let the parent know how the servers are."""
-        self._board.publish(self.worker_id, [late_ack.pulse(one) for one, _ in self._servers], time.monotonic())
+        self._board.publish(
+            self.worker_id, [late_ack.pulse(one) for one, _ in self._servers], time.monotonic()
+        )
 
 
 def read_again(conf: cfg.ConfigOpts) -> None:
-    """Take over the options that may change; files that a worker would not start with change nothing."""
+    """Take over the options that may change; files that a worker would not start with change
+    nothing.
+    """
     try:
         config.validate_files(conf)
     except FAULTS as exc:
@@ -166,26 +182,37 @@ class _Reloading:
 
 def _driving(options: Any, observer: Observer) -> Driving:
     return Driving(
-        options.batch_members, options.poll_initial_s, options.poll_max_s, options.max_attempts, observer=observer
+        options.batch_members,
+        options.poll_initial_s,
+        options.poll_max_s,
+        options.max_attempts,
+        observer=observer,
     )
 
 
 def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
-    """A transport that takes as many requests from the broker as there are threads to work on them."""
+    """A transport that takes as many requests from the broker as there are threads to work on
+    them.
+    """
     return transport.connect(conf, transport.address(conf, rabbit_qos_prefetch_count=threads))
 
 
 def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> Replies:
     """Return the retry policy for replies, with connections of its own."""
-    sender = Sender(functools.partial(transport.open_connection, conf, transport.address(conf)), stopping)
+    sender = Sender(
+        functools.partial(transport.open_connection, conf, transport.address(conf)), stopping
+    )
     worker = conf.worker
     return Replies(
         sender,
         stopping,
         slots=max(1, worker.threads // 2),
         timeout_s=worker.reply_timeout_s,
-        # So that a reply that waits for the broker after a long request does not make the worker look dead.
-        away_s=min(worker.engine_timeout_s, worker.liveness_request_age_s - worker.engine_timeout_s),
+        # So that a reply that waits for the broker after a long request does not make the worker
+        # look dead.
+        away_s=min(
+            worker.engine_timeout_s, worker.liveness_request_age_s - worker.engine_timeout_s
+        ),
     )
 
 
@@ -211,7 +238,9 @@ def _server_class(
     address = transport.address(conf)
 
     def forward(message: Any, to: str) -> None:
-        with transport.open_connection(conf, address) as connection:  # its timeouts bound every step
+        with transport.open_connection(
+            conf, address
+        ) as connection:  # its timeouts bound every step
             topology.declare_queue(conf, address, connection, to)  # it may have been deleted
             parking.forward(connection, message, to)
 
@@ -227,14 +256,18 @@ def _server_class(
 
 
 def _stop(one: Any) -> None:
-    """End a server gracefully; one that has not found its broker yet has no work, and would wait for it first."""
+    """End a server gracefully; one that has not found its broker yet has no work, and would wait
+    for it first.
+    """
     if one.listener is not None:
         one.stop()
         one.wait()
 
 
 def _close(transports: Sequence[Any]) -> None:
-    """Close transports, for `CLOSE_S` at most: those that lost their broker would wait until it is back."""
+    """Close transports, for `CLOSE_S` at most: those that lost their broker would wait until it is
+    back.
+    """
     closing = [threading.Thread(target=one.cleanup, daemon=True) for one in transports]
     for thread in closing:
         thread.start()
@@ -274,12 +307,20 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     scratch = tempfile.mkdtemp(prefix=f'{PROGRAM}-')
     if isinstance(over, Inventory):
         over = over.kept_in(os.path.join(scratch, 'load-balancers.json'))
-    board = liveness.Board(multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic())
+    board = liveness.Board(
+        multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic()
+    )
     watch = _watch(conf, board)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
-    manager.add(Worker, conf.worker.workers, args=(conf, over, Registry.installed(), recorder, board, sharing))
+    manager.add(
+        Worker,
+        conf.worker.workers,
+        args=(conf, over, Registry.installed(), recorder, board, sharing),
+    )
     oslo_config_glue.setup(manager, _Reloading(conf), reload_method='mutate')
-    manager.register_hooks(on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number))
+    manager.register_hooks(
+        on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number)
+    )
     garbage_collection.settle()
     watch.start()
     try:
@@ -337,7 +378,8 @@ def _configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
 
 
 def _declare(conf: cfg.ConfigOpts) -> None:
-    """See that the broker's queues are made as they have to be; wait for a broker that is not there yet.
+    """See that the broker's queues are made as they have to be; wait for a broker that is not there
+    yet.
 
     :raises QueueMismatch: they are not; the text has the command that mends it.
     """
@@ -350,7 +392,10 @@ def _declare(conf: cfg.ConfigOpts) -> None:
     patiently(topology.declare, conf, target, queues(conf))
     own = f'{conf.worker.topic}.{conf.worker.host}'
     if patiently(topology.consumers, conf, target, own):  # before our processes begin
-        LOG.warning('Somebody consumes %s already: each worker of a topic needs a [worker] host of its own', own)
+        LOG.warning(
+            'Somebody consumes %s already: each worker of a topic needs a [worker] host of its own',
+            own,
+        )
 
 
 def _trying_again(state: tenacity.RetryCallState) -> None:
@@ -375,7 +420,9 @@ def _recorder(conf: cfg.ConfigOpts) -> Recorder:
 
 
 def queues(conf: cfg.ConfigOpts) -> list[str]:
-    """The queues of a worker: of each topic one for all and one for this alone, and that of parked requests."""
+    """The queues of a worker: of each topic one for all and one for this alone, and that of parked
+    requests.
+    """
     topics = [queue.topic for queue in server.queues(conf)]
     return [
         *(f'{topic}{of}' for topic in topics for of in ('', f'.{conf.worker.host}')),
@@ -393,7 +440,9 @@ def clouds(conf: cfg.ConfigOpts) -> Clouds:
 
         return cloud_factory.clouds(conf)
     if not conf.cloud.inventory_file:
-        raise errors.ConfigurationError('[cloud] backend = inventory needs inventory_file, the description of a cloud')
+        raise errors.ConfigurationError(
+            '[cloud] backend = inventory needs inventory_file, the description of a cloud'
+        )
     try:
         return Inventory.load(conf.cloud.inventory_file)
     except errors.InvalidInventory as exc:

@@ -31,7 +31,9 @@ def chromium():
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # the other tests do without it
 
     found = next(filter(None, map(shutil.which, NAMES)), None)
-    assert found, f'No Chromium is installed (looked for {", ".join(NAMES)}); run tools/test-browser'
+    assert found, (
+        f'No Chromium is installed (looked for {", ".join(NAMES)}); run tools/test-browser'
+    )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(QUIET))
         yield browser
@@ -58,7 +60,9 @@ def visit(chromium, report_file):
     contexts = []
 
     def opened(width=1180, **more):
-        context = chromium.new_context(viewport={'width': width, 'height': 900}, offline=True, **more)
+        context = chromium.new_context(
+            viewport={'width': width, 'height': 900}, offline=True, **more
+        )
         contexts.append(context)
         page = context.new_page()
         page.asked, page.wrong = [], []

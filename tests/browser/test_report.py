@@ -1,4 +1,6 @@
-"""The report can be read alone, offline, with the keyboard, in the dark, on a narrow screen, and without scripts."""
+"""The report can be read alone, offline, with the keyboard, in the dark, on a narrow screen, and
+without scripts.
+"""
 
 import itertools
 
@@ -56,7 +58,11 @@ def test_the_tabulator_key_reaches_everything_in_order_and_shows_where_it_is(vis
         page.keyboard.press('Tab')
         seen.append(page.evaluate(FOCUSED))
 
-    assert (seen[0]['text'], seen[0]['top'] >= 0, seen[0]['left'] >= 0) == ('Skip to the charts', True, True)
+    assert (seen[0]['text'], seen[0]['top'] >= 0, seen[0]['left'] >= 0) == (
+        'Skip to the charts',
+        True,
+        True,
+    )
     assert [one['what'] for one in seen[1:5]] == ['a.'] * 4
     assert [one['what'] for one in seen[5:9]] == ['svg.chart'] * 4
     assert seen[9]['what'] == 'div.scroll'
@@ -148,7 +154,9 @@ def test_all_decisions_open_and_close_at_once(visit):
 def test_all_text_stands_out_from_what_is_behind_it(visit, scheme):
     page = visit(color_scheme=scheme)
 
-    background = page.evaluate('getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)')
+    background = page.evaluate(
+        'getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)'
+    )
 
     assert (max(background) < 60) is (scheme == 'dark')
     assert page.evaluate(CONTRAST) == []
@@ -174,7 +182,9 @@ def test_labels_stay_inside_their_charts(visit):
 
 
 def test_headings_descend_one_by_one(visit):
-    levels = visit().evaluate("[...document.querySelectorAll('h1, h2, h3, h4, h5')].map((h) => Number(h.tagName[1]))")
+    levels = visit().evaluate(
+        "[...document.querySelectorAll('h1, h2, h3, h4, h5')].map((h) => Number(h.tagName[1]))"
+    )
 
     assert levels[0] == 1
     assert levels.count(1) == 1

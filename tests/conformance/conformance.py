@@ -17,7 +17,11 @@ CASES: list[Case] = [
 def told(reply: Any, expected: dict[str, Any]) -> dict[str, Any]:
     """What the reply says of that which the case expects."""
     data = reply['action']['data']
-    said = {key: data.get(key) for key in ('status', 'reason', 'creation', 'deletion') if key in expected}
+    said = {
+        key: data.get(key)
+        for key in ('status', 'reason', 'creation', 'deletion')
+        if key in expected
+    }
     if 'placements_of' in expected:
         said['placements_of'] = {
             key: dict(Counter(entry[key] for entry in data['placement']['placements']))

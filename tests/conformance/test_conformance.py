@@ -1,4 +1,6 @@
-"""Every case of the conformance tables is decided as it should be: in this process, by lines, over RabbitMQ."""
+"""Every case of the conformance tables is decided as it should be: in this process, by lines, over
+RabbitMQ.
+"""
 
 import json
 import sys
@@ -35,7 +37,11 @@ def test_the_chain_decides_it_so(case, registry):
 
 def test_the_command_line_decides_all_of_them_so(tmp_path, capsys):
     lines = tmp_path / 'lines'
-    lines.write_text('\n'.join(json.dumps({'request': case['request'], 'cloud': case['cloud']}) for case in CASES))
+    lines.write_text(
+        '\n'.join(
+            json.dumps({'request': case['request'], 'cloud': case['cloud']}) for case in CASES
+        )
+    )
 
     app = PlacementPolicy()
     app.stdout = sys.stdout
@@ -51,8 +57,12 @@ def test_every_decision_is_replayed_from_the_log_to_the_byte(tmp_path, registry)
     log = tmp_path / 'decisions.jsonl'
     recorder = DecisionLog(LogFile(str(log)).append)
     for case in CASES:
-        Endpoints(Inventory.parse(case['cloud'], 'case'), registry, recorder=recorder).policy_check(case['request'])
+        Endpoints(Inventory.parse(case['cloud'], 'case'), registry, recorder=recorder).policy_check(
+            case['request']
+        )
 
-    found = [(number, replay.differences(entry, registry)) for number, entry in replay.entries(str(log))]
+    found = [
+        (number, replay.differences(entry, registry)) for number, entry in replay.entries(str(log))
+    ]
 
     assert found == [(number, []) for number in range(1, len(CASES) + 1)]

@@ -1,4 +1,6 @@
-"""A machine that DevStack's stand-ins in this folder stack: all its folders are in one of the test's own."""
+"""A machine that DevStack's stand-ins in this folder stack: all its folders are in one of the
+test's own.
+"""
 
 import configparser
 import getpass

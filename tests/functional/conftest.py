@@ -23,10 +23,14 @@ START_TIMEOUT_S = 90
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """oslo.messaging, in the engine that this process is, leaves sockets of lost connections to the collector."""
+    """oslo.messaging, in the engine that this process is, leaves sockets of lost connections to the
+    collector.
+    """
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning'))
+            item.add_marker(
+                pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+            )
 
 
 @pytest.fixture(autouse=True, scope='module')
@@ -79,7 +83,13 @@ class Worker:
         (folder / 'cloud.yaml').write_text(yaml.safe_dump(cloud))
         embedded = f'[cloud]\nbackend = inventory\ninventory_file = {folder / "cloud.yaml"}'
         described = cloud if isinstance(cloud, str) else embedded
-        given = {'workers': 1, 'host': 'testhost', 'topic': self.topic, 'slow_topic': f'{self.topic}-slow', **options}
+        given = {
+            'workers': 1,
+            'host': 'testhost',
+            'topic': self.topic,
+            'slow_topic': f'{self.topic}-slow',
+            **options,
+        }
         self.config.write_text(
             f'[DEFAULT]\ntransport_url = {url}\ndebug = true\nlog_file = {self.log}\n{settings}\n'
             f'{described}\n'
@@ -90,7 +100,9 @@ class Worker:
     def start(self) -> subprocess.Popen[bytes]:
         with self.stderr.open('wb') as stderr:
             return subprocess.Popen(
-                [*self._command, '--config-file', str(self.config)], stderr=stderr, env=self._environment
+                [*self._command, '--config-file', str(self.config)],
+                stderr=stderr,
+                env=self._environment,
             )
 
     def children(self) -> list[int]:
@@ -99,7 +111,13 @@ class Worker:
         return sorted(int(child) for thread in threads for child in thread.read_text().split())
 
     def client(self, **more: object) -> PolicyClient:
-        given = {'url': self.url, 'topic': self.topic, 'slow_topic': f'{self.topic}-slow', 'timeout_s': 20, **more}
+        given = {
+            'url': self.url,
+            'topic': self.topic,
+            'slow_topic': f'{self.topic}-slow',
+            'timeout_s': 20,
+            **more,
+        }
         return PolicyClient(**given)  # type: ignore[arg-type]
 
     def wait_until_ready(self) -> None:
@@ -130,7 +148,9 @@ def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """Start workers and wait until they answer; they end with the module."""
     workers: list[Worker] = []
 
-    def start(cloud: object, settings: str = '', url: str = broker_url, **options: object) -> Worker:
+    def start(
+        cloud: object, settings: str = '', url: str = broker_url, **options: object
+    ) -> Worker:
         worker = Worker(tmp_path_factory.mktemp('worker'), url, cloud, settings, **options)  # type: ignore[arg-type]
         workers.append(worker)
         worker.wait_until_ready()

@@ -26,7 +26,10 @@ TO = ReplyTo('test-engine', 'test-engine-replies', 'policy_checked')
 def slow(seconds, runs='/dev/null', name='act-1', **more):
     """A request whose only policy sleeps."""
     properties = {'seconds': seconds, 'runs': str(runs), **more}
-    policy = {'id': 'slow', 'spec': {'type': 'test.policy.slow', 'version': '1.0', 'properties': properties}}
+    policy = {
+        'id': 'slow',
+        'spec': {'type': 'test.policy.slow', 'version': '1.0', 'properties': properties},
+    }
     return request('CLUSTER_SCALE_OUT', [policy], id=name)
 
 
@@ -76,7 +79,9 @@ class Engine:
         def one(number):
             name = f'call-{number}'
             try:
-                return client.policy_check(slow(seconds_of(number), self.runs, name)).action.data['status']
+                return client.policy_check(slow(seconds_of(number), self.runs, name)).action.data[
+                    'status'
+                ]
             except BrokerUnreachable:
                 return 'not confirmed'
 
@@ -100,7 +105,9 @@ class Engine:
 
     def ran_twice(self) -> int:
         """How many requests were begun more than once."""
-        return sum(count > 1 for count in collections.Counter(self.runs.read_text().split()).values())
+        return sum(
+            count > 1 for count in collections.Counter(self.runs.read_text().split()).values()
+        )
 
     def close(self) -> None:
         self._callers.shutdown()
@@ -110,7 +117,9 @@ class Engine:
 
 
 def repeat(what: Callable[[], object], every_s: float) -> Callable[[], None]:
-    """Do something again and again in a thread of its own, until the function that comes back is called."""
+    """Do something again and again in a thread of its own, until the function that comes back is
+    called.
+    """
     enough = threading.Event()
 
     def run():

@@ -1,4 +1,6 @@
-"""placement-worker with the stock server of oslo.messaging: the control that shows that the tests can fail."""
+"""placement-worker with the stock server of oslo.messaging: the control that shows that the tests
+can fail.
+"""
 
 import sys
 

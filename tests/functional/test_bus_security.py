@@ -1,4 +1,6 @@
-"""Nobody on the bus who does not belong there: the promises of doc/source/bus-security.rst, on a real RabbitMQ."""
+"""Nobody on the bus who does not belong there: the promises of doc/source/bus-security.rst, on a
+real RabbitMQ.
+"""
 
 import json
 import re
@@ -43,7 +45,9 @@ def commands():
 
 @pytest.fixture(scope='module')
 def secured(own_broker):
-    """A broker that was set up as the manual says, and where somebody else has an exchange and a queue, too."""
+    """A broker that was set up as the manual says, and where somebody else has an exchange and a
+    queue, too.
+    """
     for command in commands():
         own_broker.control(*command, answer=f'{PASSWORD}\n' if command[0] == 'add_user' else '')
     own_broker.control('set_permissions', '-p', VHOST, 'guest', '.*', '.*', '.*')
@@ -56,7 +60,9 @@ def secured(own_broker):
 @pytest.fixture(scope='module')
 def worker(secured, tmp_path_factory):
     """A worker that is the manual's worker user, its clients the engine user."""
-    worker = Worker(tmp_path_factory.mktemp('worker'), url_of(secured, WORKER), CLOUD, NOTIFICATIONS, **TOPICS)
+    worker = Worker(
+        tmp_path_factory.mktemp('worker'), url_of(secured, WORKER), CLOUD, NOTIFICATIONS, **TOPICS
+    )
     worker.url = url_of(secured, ENGINE)
     try:
         worker.wait_until_ready()
@@ -126,10 +132,14 @@ def test_the_reply_to_a_cast_arrives_with_the_permissions_of_the_manual(worker, 
             arrived.set()
 
     connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
-    target = oslo_messaging.Target(exchange='engine', topic='replies', server='engine-1.example.org')
+    target = oslo_messaging.Target(
+        exchange='engine', topic='replies', server='engine-1.example.org'
+    )
     engine = oslo_messaging.get_rpc_server(connection, target, [Engine()])
     engine.start()
-    client.cast_check(GOOD, ReplyTo('engine', 'replies', 'policy_checked'), {'request_id': 'request-1'})
+    client.cast_check(
+        GOOD, ReplyTo('engine', 'replies', 'policy_checked'), {'request_id': 'request-1'}
+    )
     assert arrived.wait(timeout=20)
     engine.stop()
     engine.wait()
@@ -144,16 +154,29 @@ def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, clie
         client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
 
     with channel_of(secured, 'guest', 'guest') as channel:
-        wait_for(lambda: 'request-2' in str(getattr(channel.basic_get('notifications.info', True), 'body', '')))
-        wait_for(lambda: 'InvalidSpec' in str(getattr(channel.basic_get('notifications.error', True), 'body', '')))
+        wait_for(
+            lambda: (
+                'request-2'
+                in str(getattr(channel.basic_get('notifications.info', True), 'body', ''))
+            )
+        )
+        wait_for(
+            lambda: (
+                'InvalidSpec'
+                in str(getattr(channel.basic_get('notifications.error', True), 'body', ''))
+            )
+        )
 
 
-def test_a_reply_to_where_the_worker_may_not_write_is_logged_in_a_line_and_the_worker_goes_on(worker, client):
+def test_a_reply_to_where_the_worker_may_not_write_is_logged_in_a_line_and_the_worker_goes_on(
+    worker, client
+):
     client.cast_check(GOOD, ReplyTo('foreign', 'replies', 'm'), {'request_id': 'request-3'})
 
     wait_for(
         lambda: (
-            'Gave up the reply to request request-3 (exchange foreign, topic replies) after ' in worker.log.read_text()
+            'Gave up the reply to request request-3 (exchange foreign, topic replies) after '
+            in worker.log.read_text()
         )
     )
     assert "access to exchange 'foreign' in vhost 'placement' refused" in worker.log.read_text()
@@ -161,9 +184,15 @@ def test_a_reply_to_where_the_worker_may_not_write_is_logged_in_a_line_and_the_w
 
 
 FORBIDDEN_TO_BOTH = {
-    'make another queue': lambda channel: channel.queue_declare('other', durable=True, auto_delete=False),
-    'make another exchange': lambda channel: channel.exchange_declare('other', 'topic', auto_delete=False),
-    'make a queue whose name goes on': lambda channel: channel.queue_declare(f'{TOPIC}x', auto_delete=False),
+    'make another queue': lambda channel: channel.queue_declare(
+        'other', durable=True, auto_delete=False
+    ),
+    'make another exchange': lambda channel: channel.exchange_declare(
+        'other', 'topic', auto_delete=False
+    ),
+    'make a queue whose name goes on': lambda channel: channel.queue_declare(
+        f'{TOPIC}x', auto_delete=False
+    ),
     'read a foreign queue': lambda channel: channel.basic_get('foreign'),
     'consume a foreign queue': lambda channel: channel.basic_consume('foreign'),
     'empty a foreign queue': lambda channel: channel.queue_purge('foreign'),
@@ -174,14 +203,18 @@ FORBIDDEN_TO_BOTH = {
 }
 FORBIDDEN_TO_ENGINES = {
     **FORBIDDEN_TO_BOTH,
-    'make a queue of the workers': lambda channel: channel.queue_declare(f'{TOPIC}.other', auto_delete=False),
+    'make a queue of the workers': lambda channel: channel.queue_declare(
+        f'{TOPIC}.other', auto_delete=False
+    ),
     'read requests': lambda channel: channel.basic_get(TOPIC),
     'consume requests': lambda channel: channel.basic_consume(TOPIC),
     'consume slow requests': lambda channel: channel.basic_consume(SLOW_TOPIC),
     'consume the requests of one host': lambda channel: channel.basic_consume(f'{TOPIC}.testhost'),
     'empty the queue of requests': lambda channel: channel.queue_purge(TOPIC),
     'delete the queue of requests': lambda channel: channel.queue_delete(TOPIC),
-    'take the queue of requests from the exchange': lambda channel: channel.queue_unbind(TOPIC, EXCHANGE, TOPIC),
+    'take the queue of requests from the exchange': lambda channel: channel.queue_unbind(
+        TOPIC, EXCHANGE, TOPIC
+    ),
     'get a copy of requests': lambda channel: (
         channel.queue_declare(f'reply_{"0" * 32}', durable=True, auto_delete=False),
         channel.queue_bind(f'reply_{"0" * 32}', EXCHANGE, '#'),
@@ -192,8 +225,12 @@ FORBIDDEN_TO_ENGINES = {
 FORBIDDEN_TO_WORKERS = {
     **FORBIDDEN_TO_BOTH,
     'read replies': lambda channel: channel.basic_get(f'reply_{"1" * 32}'),
-    'make the exchange of an engine': lambda channel: channel.exchange_declare('engine', 'topic', auto_delete=False),
-    'make a reply queue': lambda channel: channel.queue_declare(f'reply_{"2" * 32}', auto_delete=False),
+    'make the exchange of an engine': lambda channel: channel.exchange_declare(
+        'engine', 'topic', auto_delete=False
+    ),
+    'make a reply queue': lambda channel: channel.queue_declare(
+        f'reply_{"2" * 32}', auto_delete=False
+    ),
     'read the replies to casts': lambda channel: channel.basic_get('replies'),
 }
 
@@ -270,7 +307,9 @@ def test_a_client_that_lacks_a_permission_is_told_and_does_not_wait(secured, wor
 
 
 class Certificates:
-    """An authority and a certificate of it for 127.0.0.1, and another authority that has nothing to do with it."""
+    """An authority and a certificate of it for 127.0.0.1, and another authority that has nothing to
+    do with it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -279,7 +318,18 @@ class Certificates:
         self._openssl('req', '-new', *self._key('server'), '-out', 'server.csr')
         (folder / 'names').write_text('subjectAltName = IP:127.0.0.1\n')
         self._openssl(
-            *('x509', '-req', '-in', 'server.csr', '-out', 'server.pem', '-days', '2', '-extfile', 'names'),
+            *(
+                'x509',
+                '-req',
+                '-in',
+                'server.csr',
+                '-out',
+                'server.pem',
+                '-days',
+                '2',
+                '-extfile',
+                'names',
+            ),
             *('-CA', 'authority.pem', '-CAkey', 'authority.key', '-CAcreateserial'),
         )
         self.authority, self.other = folder / 'authority.pem', folder / 'other.pem'
@@ -295,7 +345,9 @@ class Certificates:
         return [*kind, '-keyout', f'{name}.key', '-subj', f'/CN={name}']
 
     def _openssl(self, *arguments: str) -> None:
-        subprocess.run(['openssl', *arguments], cwd=self.folder, check=True, capture_output=True, timeout=30)
+        subprocess.run(
+            ['openssl', *arguments], cwd=self.folder, check=True, capture_output=True, timeout=30
+        )
 
 
 @pytest.fixture(scope='module')
@@ -315,11 +367,18 @@ def tls_broker(certificates):
 
 def tls(**files):
     """Options of the rabbit driver for TLS, as the worker's configuration takes them."""
-    return ''.join(f'{name} = {value}\n' for name, value in {'[oslo_messaging_rabbit]\nssl': 'true', **files}.items())
+    return ''.join(
+        f'{name} = {value}\n'
+        for name, value in {'[oslo_messaging_rabbit]\nssl': 'true', **files}.items()
+    )
 
 
-def test_worker_and_client_talk_over_tls_when_they_know_the_brokers_authority(tls_broker, certificates, tmp_path):
-    worker = Worker(tmp_path, tls_broker.url, CLOUD, tls(ssl_ca_file=certificates.authority), **TOPICS)
+def test_worker_and_client_talk_over_tls_when_they_know_the_brokers_authority(
+    tls_broker, certificates, tmp_path
+):
+    worker = Worker(
+        tmp_path, tls_broker.url, CLOUD, tls(ssl_ca_file=certificates.authority), **TOPICS
+    )
     worker.url += '?' + urlencode({'ssl': 'true', 'ssl_ca_file': certificates.authority})
     try:
         worker.wait_until_ready()
@@ -329,7 +388,9 @@ def test_worker_and_client_talk_over_tls_when_they_know_the_brokers_authority(tl
         assert worker.stop() == 0
 
 
-def test_a_worker_refuses_a_broker_whose_certificate_is_of_another_authority(tls_broker, certificates, tmp_path):
+def test_a_worker_refuses_a_broker_whose_certificate_is_of_another_authority(
+    tls_broker, certificates, tmp_path
+):
     line = refusal(tmp_path, tls_broker.url, tls(ssl_ca_file=certificates.other))
 
     assert line.startswith(f'No TLS with the broker at 127.0.0.1:{tls_broker.port}: ')
@@ -337,11 +398,15 @@ def test_a_worker_refuses_a_broker_whose_certificate_is_of_another_authority(tls
 
 
 def test_a_worker_that_is_told_no_authority_trusts_those_of_the_system_alone(tls_broker, tmp_path):
-    assert 'certificate verify failed: self-signed certificate' in refusal(tmp_path, tls_broker.url, tls())
+    assert 'certificate verify failed: self-signed certificate' in refusal(
+        tmp_path, tls_broker.url, tls()
+    )
 
 
 @pytest.mark.parametrize('more', [{}, {'ssl_enforce_hostname_verification': 'false'}])
-def test_a_worker_refuses_a_broker_whose_certificate_names_another_host(more, tls_broker, certificates, tmp_path):
+def test_a_worker_refuses_a_broker_whose_certificate_names_another_host(
+    more, tls_broker, certificates, tmp_path
+):
     """As oslo.messaging does, which has an option for it that it does not look at."""
     url = tls_broker.url.replace('127.0.0.1', 'localhost')
 
@@ -362,14 +427,25 @@ def test_a_worker_says_that_the_broker_does_not_talk_tls(own_broker, certificate
 @pytest.mark.parametrize(
     ('files', 'message'),
     [
-        ({'ssl_ca_file': '/nonexistent'}, 'ssl_ca_file cannot be read: /nonexistent: No such file or directory'),
+        (
+            {'ssl_ca_file': '/nonexistent'},
+            'ssl_ca_file cannot be read: /nonexistent: No such file or directory',
+        ),
         ({'ssl_ca_file': '/'}, 'ssl_ca_file cannot be read: /: Is a directory'),
         ({'ssl_ca_file': '/etc/hosts'}, 'ssl_ca_file = /etc/hosts cannot be used: '),
-        ({'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/etc/hosts'}, 'ssl_cert_file = /etc/hosts cannot be used: '),
-        ({'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/nonexistent'}, 'ssl_key_file cannot be read: /nonexistent'),
+        (
+            {'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/etc/hosts'},
+            'ssl_cert_file = /etc/hosts cannot be used: ',
+        ),
+        (
+            {'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/nonexistent'},
+            'ssl_key_file cannot be read: /nonexistent',
+        ),
     ],
 )
-def test_a_file_of_tls_that_cannot_be_used_is_told_with_its_option(files, message, tls_broker, tmp_path):
+def test_a_file_of_tls_that_cannot_be_used_is_told_with_its_option(
+    files, message, tls_broker, tmp_path
+):
     assert refusal(tmp_path, tls_broker.url, tls(**files)).startswith(message)
 
 
@@ -379,14 +455,18 @@ def test_a_client_refuses_a_broker_that_it_does_not_trust(kind, tls_broker, cert
 
     with (
         closing(PolicyClient(f'{tls_broker.url}?{urlencode(query)}', timeout_s=20)) as client,
-        pytest.raises(errors.BrokerRefused, match=r'No TLS with the broker at .* certificate verify failed'),
+        pytest.raises(
+            errors.BrokerRefused, match=r'No TLS with the broker at .* certificate verify failed'
+        ),
     ):
         client.get_capabilities()
 
 
 def test_the_manual_says_the_options_of_tls_that_are_there():
     """What stands in its examples is what oslo.messaging knows."""
-    transport.connect(cfg.CONF, transport.address(cfg.CONF, 'rabbit://')).cleanup()  # makes the options known
+    transport.connect(
+        cfg.CONF, transport.address(cfg.CONF, 'rabbit://')
+    ).cleanup()  # makes the options known
     named = set(re.findall(r'\bssl_[a-z_]+\b(?!\.)', MANUAL.read_text()))
 
     assert {'ssl_ca_file', 'ssl_cert_file', 'ssl_key_file'} <= named

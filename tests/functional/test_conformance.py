@@ -21,7 +21,9 @@ class CloudOfTheProject:
     """Each case's cloud, by the project that the case is given."""
 
     def acting_for(self, credentials, project):
-        return Inventory.parse(next(case['cloud'] for case in CASES if case['id'] == project), project)
+        return Inventory.parse(
+            next(case['cloud'] for case in CASES if case['id'] == project), project
+        )
 
 
 @pytest.fixture(scope='module')
@@ -32,7 +34,9 @@ def client(broker_url, registry):
     config.set_defaults()
     conf([], default_config_files=[])
     connection = transport.connect(conf, transport.address(conf, broker_url))
-    worker = server.create(conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry), LateAckServer)
+    worker = server.create(
+        conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry), LateAckServer
+    )
     worker.start()
     client = PolicyClient(broker_url, topic=TOPIC, exchange=transport.exchange(conf), timeout_s=20)
     yield client

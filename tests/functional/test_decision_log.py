@@ -20,7 +20,9 @@ def decisions(tmp_path):
     return tmp_path / 'decisions.jsonl'
 
 
-def test_decisions_of_two_processes_are_logged_across_logrotate_and_replayed_the_same(start_worker, decisions):
+def test_decisions_of_two_processes_are_logged_across_logrotate_and_replayed_the_same(
+    start_worker, decisions
+):
     worker = start_worker(CLOUD, f'[decision_log]\nfile = {decisions}\n', workers=2)
     policies = [zone_policy('a', 'b'), deletion_policy('RANDOM')]
     moved = decisions.with_suffix('.1')
@@ -29,12 +31,16 @@ def test_decisions_of_two_processes_are_logged_across_logrotate_and_replayed_the
 
         def check(number):
             asked = request('CLUSTER_SCALE_IN', policies, nodes(a=20, b=8), id=f'act-{number}')
-            return client.policy_check({**asked, 'credentials': {'trust_id': 'trust-1'}}).action.data
+            return client.policy_check(
+                {**asked, 'credentials': {'trust_id': 'trust-1'}}
+            ).action.data
 
         replies = list(callers.map(check, range(40)))
         decisions.rename(moved)
         replies += callers.map(check, range(40, 80))
-    lines = [json.loads(line) for path in (moved, decisions) for line in path.read_text().splitlines()]
+    lines = [
+        json.loads(line) for path in (moved, decisions) for line in path.read_text().splitlines()
+    ]
     replayed = subprocess.run(
         [sys.executable, '-m', 'placement_worker', 'replay', moved, decisions],
         capture_output=True, text=True, check=False,
@@ -58,7 +64,11 @@ def test_a_log_that_cannot_be_written_keeps_a_worker_from_starting(tmp_path, bro
     program = Path(sys.executable).with_name('placement-worker')
 
     done = subprocess.run(
-        [program, '--config-file', tmp_path / 'c'], capture_output=True, text=True, check=False, timeout=60
+        [program, '--config-file', tmp_path / 'c'],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
     assert done.returncode == 2

@@ -1,4 +1,6 @@
-"""No request is lost, whatever dies: the promise of doc/source/delivery.rst, with real processes and a real broker."""
+"""No request is lost, whatever dies: the promise of doc/source/delivery.rst, with real processes
+and a real broker.
+"""
 
 import json
 import os
@@ -32,7 +34,9 @@ PYTHONPATH = {**os.environ, 'PYTHONPATH': str(HERE / 'plugin')}
 
 @pytest.fixture
 def start(start_worker, own_broker):
-    """Start a worker that knows the slow policy, on the broker that may be killed; it ends with the test."""
+    """Start a worker that knows the slow policy, on the broker that may be killed; it ends with the
+    test.
+    """
     workers = []
 
     def starting(**options):
@@ -83,7 +87,9 @@ def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
     busy = engine(worker)
     busy.call(200)
     busy.cast(500)
-    enough = repeat(lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1)  # or a kill would find nothing
+    enough = repeat(
+        lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1
+    )  # or a kill would find nothing
 
     again = [kill_one_with_work(worker) for _ in range(KILLS)]
     enough()
@@ -116,7 +122,9 @@ def test_the_stock_server_loses_casts_when_processes_are_killed(start, engine):
 
 
 @pytest.mark.long
-def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(start, engine, own_broker):
+def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(
+    start, engine, own_broker
+):
     worker = start(workers=2, threads=3)
     busy = engine(worker)
     casting = threading.Thread(target=busy.cast, args=(250,))
@@ -132,11 +140,15 @@ def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(start
     assert busy.lost(timeout_s=120) == set()
     ended = busy.answered()
     assert set(ended) <= {'OK', 'not confirmed'}
-    print(f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, {busy.ran_twice()} begun twice')
+    print(
+        f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, {busy.ran_twice()} begun twice'
+    )
 
 
 @pytest.mark.long
-def test_nothing_confirmed_is_lost_when_all_connections_are_closed_every_second(start, engine, own_broker):
+def test_nothing_confirmed_is_lost_when_all_connections_are_closed_every_second(
+    start, engine, own_broker
+):
     worker = start(workers=2, threads=3)
     busy = engine(worker)
     casting = threading.Thread(target=busy.cast, args=(800,))
@@ -151,7 +163,9 @@ def test_nothing_confirmed_is_lost_when_all_connections_are_closed_every_second(
     assert busy.lost(timeout_s=120) == set()
     ended = busy.answered()
     assert set(ended) <= {'OK', 'not confirmed'}
-    print(f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, {busy.ran_twice()} begun twice')
+    print(
+        f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, {busy.ran_twice()} begun twice'
+    )
 
 
 def test_a_worker_that_is_stopped_gives_back_what_waits_and_answers_the_rest(start):
@@ -173,7 +187,9 @@ def test_a_worker_that_is_stopped_gives_back_what_waits_and_answers_the_rest(sta
 
 
 def test_what_waits_for_a_thread_at_a_stop_is_answered_by_another_worker(start):
-    """Ten requests, all of them with the first worker, two begun: the second one comes too late to take its share."""
+    """Ten requests, all of them with the first worker, two begun: the second one comes too late to
+    take its share.
+    """
     first = start(workers=1, threads=10)
     os.kill(first.children()[0], 0)
     with closing(first.client(timeout_s=30)) as client, ThreadPoolExecutor(10) as callers:
@@ -214,7 +230,9 @@ def test_a_decision_does_not_wait_for_slow_requests(start):
 
 @pytest.mark.long
 def test_workers_are_replaced_one_after_the_other_under_load(start):
-    """A rolling restart: the new process joins the queue, then the old one leaves; no caller notices."""
+    """A rolling restart: the new process joins the queue, then the old one leaves; no caller
+    notices.
+    """
     old = start(workers=1)
     failures, answered = [], []
     enough = threading.Event()
@@ -266,7 +284,9 @@ def test_what_cannot_be_serialised_is_told_as_a_fault_and_not_waited_for(start, 
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
     raw = oslo_messaging.get_rpc_client(connection, target, timeout=10)
 
-    with pytest.raises(WorkerFailed, match=r'policy_check failed in the worker: (RuntimeError|TypeError)'):
+    with pytest.raises(
+        WorkerFailed, match=r'policy_check failed in the worker: (RuntimeError|TypeError)'
+    ):
         raw.call({}, 'policy_check', request=form(slow(0, **{how: True})))
     connection.cleanup()
 
@@ -281,17 +301,23 @@ def test_other_drivers_get_the_stock_server_and_a_loud_warning(caplog):
     server.stop()
     server.wait()
 
-    (warning,) = [record for record in caplog.records if record.name == 'placement_worker.messaging.late_ack']
+    (warning,) = [
+        record for record in caplog.records if record.name == 'placement_worker.messaging.late_ack'
+    ]
     assert warning.levelname == 'WARNING'
     assert 'FakeDriver: requests are acknowledged BEFORE they are handled' in warning.message
 
 
 @pytest.mark.parametrize('what', ['exchange', 'queue'])
-def test_a_queue_that_would_not_survive_is_told_at_start_with_the_command_that_mends_it(what, own_broker, tmp_path):
+def test_a_queue_that_would_not_survive_is_told_at_start_with_the_command_that_mends_it(
+    what, own_broker, tmp_path
+):
     topic, exchange = f'test-mismatch-{what}', f'test-mismatch-{what}'
     with amqp(own_broker.url) as connection:
         if what == 'exchange':
-            connection.default_channel.exchange_declare(exchange, 'topic', durable=False, auto_delete=False)
+            connection.default_channel.exchange_declare(
+                exchange, 'topic', durable=False, auto_delete=False
+            )
         else:
             connection.default_channel.queue_declare(topic, durable=True, auto_delete=False)
     settings = f'control_exchange = {exchange}'
@@ -301,7 +327,9 @@ def test_a_queue_that_would_not_survive_is_told_at_start_with_the_command_that_m
     error = worker.stderr.read_text().strip().splitlines()[-1]
 
     assert status == 2
-    assert error.startswith(f'placement-worker: {what.capitalize()} {topic} on the broker is not made as this worker')
+    assert error.startswith(
+        f'placement-worker: {what.capitalize()} {topic} on the broker is not made as this worker'
+    )
     assert 'inequivalent arg' in error
     program, *arguments = shlex.split(error.rpartition('again: ')[2])
     assert program == 'rabbitmqctl'

@@ -1,4 +1,6 @@
-"""DevStack's plugin through all phases, with a real RabbitMQ, a real installation and the real commands."""
+"""DevStack's plugin through all phases, with a real RabbitMQ, a real installation and the real
+commands.
+"""
 
 import os
 import shlex
@@ -26,11 +28,15 @@ USER, PASSWORD, VHOST = 'stackrabbit', 'rabbit-secret', 'placement'
 
 @pytest.fixture
 def host(own_broker: Broker, tmp_path: Path) -> Iterator[Host]:
-    """Senlin beside the worker, which is installed from a copy of the repository: pip writes into it."""
+    """Senlin beside the worker, which is installed from a copy of the repository: pip writes into
+    it.
+    """
     settings = {'RABBIT_PORT': own_broker.port, 'PLACEMENT_WORKER_CLOUD_BACKEND': 'inventory'}
     host = Host(tmp_path, ['senlin', 'placement-worker'], ENABLED_SERVICES='key,rabbit', **settings)
     environment = shlex.join(f'{name}={value}' for name, value in own_broker.environment.items())
-    host.put('rabbitmqctl', f'#!/bin/sh\nexec env {environment} {program("rabbitmqctl")} --quiet "$@"\n')
+    host.put(
+        'rabbitmqctl', f'#!/bin/sh\nexec env {environment} {program("rabbitmqctl")} --quiet "$@"\n'
+    )
     own_broker.control('add_user', USER, PASSWORD)
     own_broker.control('set_permissions', USER, '.*', '.*', '.*')
     (host.dest / 'placement-worker').unlink()
@@ -72,7 +78,9 @@ def test_stack_unstack_clean_and_stack_again(host: Host, own_broker: Broker) -> 
     stacked = host.run('stack')
 
     assert stacked.status == 0, stacked.stderr
-    assert (host.dest / 'installed').read_text() == 'placement-worker \n', 'no extra that brings another Senlin'
+    assert (host.dest / 'installed').read_text() == 'placement-worker \n', (
+        'no extra that brings another Senlin'
+    )
     unit = settings_of(host.units / UNIT)['Service']
     assert unit['execstart'] == f'{host.venv}/bin/placement-worker --config-file {host.conf}'
     assert (host.units / f'{UNIT}.enabled').exists()

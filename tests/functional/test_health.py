@@ -1,4 +1,6 @@
-"""Whether a worker is ready and alive, as operators, systemd and containers ask: a real worker on a real RabbitMQ."""
+"""Whether a worker is ready and alive, as operators, systemd and containers ask: a real worker on a
+real RabbitMQ.
+"""
 
 import json
 import os
@@ -75,9 +77,20 @@ def start(start_worker, own_broker, systemd, file):
     workers = []
 
     def starting(**options):
-        environment = {**os.environ, 'PYTHONPATH': str(HERE / 'plugin'), 'NOTIFY_SOCKET': str(systemd.path)}
-        watched = {'liveness_poll_age_s': POLL_AGE_S, 'liveness_file': file, 'threads': 2, 'slow_threads': 1}
-        worker = start_worker(CLOUD, **{'url': own_broker.url, 'environment': environment, **watched, **options})
+        environment = {
+            **os.environ,
+            'PYTHONPATH': str(HERE / 'plugin'),
+            'NOTIFY_SOCKET': str(systemd.path),
+        }
+        watched = {
+            'liveness_poll_age_s': POLL_AGE_S,
+            'liveness_file': file,
+            'threads': 2,
+            'slow_threads': 1,
+        }
+        worker = start_worker(
+            CLOUD, **{'url': own_broker.url, 'environment': environment, **watched, **options}
+        )
         workers.append(worker)
         return worker
 
@@ -104,10 +117,22 @@ def test_a_ping_says_who_answered_and_how_long_it_took(start):
     (pid,) = worker.children()
 
     by_url = run('placement-policy', 'ping', '--config-file', worker.config, '-f', 'json')
-    by_host = run('placement-policy', 'ping', '--config-file', worker.config, '--server', 'testhost', '-f', 'yaml')
+    by_host = run(
+        'placement-policy',
+        'ping',
+        '--config-file',
+        worker.config,
+        '--server',
+        'testhost',
+        '-f',
+        'yaml',
+    )
     table = run('placement-policy', 'ping', '--config-file', worker.config)
 
-    for done, answer in ((by_url, json.loads(by_url.stdout)), (by_host, yaml.safe_load(by_host.stdout))):
+    for done, answer in (
+        (by_url, json.loads(by_url.stdout)),
+        (by_host, yaml.safe_load(by_host.stdout)),
+    ):
         assert (done.returncode, done.stderr) == (0, '')
         assert (answer['pid'], answer['hostname']) == (pid, socket.gethostname())
         assert 0 < answer['elapsed_ms'] < 20000
@@ -120,9 +145,21 @@ def test_a_ping_by_host_reaches_that_worker_alone_and_is_told_when_there_is_none
     second = start(host='host-2', topic=first.topic)
 
     def ping(host, *more):
-        return run('placement-policy', 'ping', '--config-file', first.config, '--server', host, '-f', 'json', *more)
+        return run(
+            'placement-policy',
+            'ping',
+            '--config-file',
+            first.config,
+            '--server',
+            host,
+            '-f',
+            'json',
+            *more,
+        )
 
-    _wait_for(lambda: ping('host-2').returncode == 0)  # on the topic alone, the first worker may have answered
+    _wait_for(
+        lambda: ping('host-2').returncode == 0
+    )  # on the topic alone, the first worker may have answered
     for _ in range(3):
         assert json.loads(ping('host-2').stdout)['pid'] == second.children()[0]
     never = ping('host-3')
@@ -130,7 +167,10 @@ def test_a_ping_by_host_reaches_that_worker_alone_and_is_told_when_there_is_none
     gone = ping('host-2', '--timeout', '1')
 
     assert never.returncode == 2
-    assert f'{first.topic}.host-3: a worker with [worker] host = host-3 has never run on this broker' in never.stderr
+    assert (
+        f'{first.topic}.host-3: a worker with [worker] host = host-3 has never run on this broker'
+        in never.stderr
+    )
     assert gone.returncode == 2
     assert f'No worker answered on topic {first.topic}.host-2 within 1 s' in gone.stderr
 
@@ -144,7 +184,9 @@ def test_a_second_worker_of_the_same_host_is_told_in_its_log_and_the_first_is_no
     assert warning not in first.log.read_text()
 
 
-def test_systemd_hears_ready_when_all_processes_serve_then_the_watchdog_and_stopping_at_the_end(start, systemd, file):
+def test_systemd_hears_ready_when_all_processes_serve_then_the_watchdog_and_stopping_at_the_end(
+    start, systemd, file
+):
     worker = start(workers=2)
 
     began = systemd.heard(POLL_AGE_S + 1)
@@ -161,7 +203,9 @@ def test_systemd_hears_ready_when_all_processes_serve_then_the_watchdog_and_stop
 
 def test_a_worker_that_does_not_reach_its_broker_is_not_ready(own_broker, systemd, tmp_path):
     url = re.sub(r':\d+/$', ':1/', own_broker.url)
-    worker = Worker(tmp_path, url, CLOUD, environment={**os.environ, 'NOTIFY_SOCKET': str(systemd.path)})
+    worker = Worker(
+        tmp_path, url, CLOUD, environment={**os.environ, 'NOTIFY_SOCKET': str(systemd.path)}
+    )
     _wait_for(lambda: worker.log.exists() and 'No broker answered' in worker.log.read_text())
 
     assert systemd.heard(1) == []
@@ -184,7 +228,9 @@ def test_while_all_threads_are_busy_the_worker_is_alive(start, systemd, file):
         answers = [call.result().action.data['status'] for call in calls]
 
     assert answers == ['OK'] * 6
-    assert POLL_AGE_S < max(ages) < 2 * (POLL_AGE_S + 2), 'those that wait for a thread do not count'
+    assert POLL_AGE_S < max(ages) < 2 * (POLL_AGE_S + 2), (
+        'those that wait for a thread do not count'
+    )
     _wait_for(lambda: json.loads(file.read_text())['processes'][0]['request_age_s'] is None)
 
 
@@ -200,7 +246,9 @@ def test_a_request_that_takes_too_long_makes_the_worker_not_alive(start, file):
     _wait_for(lambda: probe(file) == (0, ''))
 
 
-def test_a_process_that_is_stopped_makes_the_worker_not_alive_within_the_bound(start, systemd, file):
+def test_a_process_that_is_stopped_makes_the_worker_not_alive_within_the_bound(
+    start, systemd, file
+):
     worker = start(workers=2)
     _wait_for(lambda: 'READY=1' in systemd.heard(0.5))
     stopped, other = worker.children()
@@ -224,7 +272,9 @@ def test_a_process_that_is_stopped_makes_the_worker_not_alive_within_the_bound(s
 
 
 def test_a_worker_whose_broker_is_away_is_alive_and_not_ready(start, own_broker, systemd, file):
-    """A restart of the worker would not bring the broker back; its return makes the worker ready."""
+    """A restart of the worker would not bring the broker back; its return makes the worker
+    ready.
+    """
     worker = start(readiness_disconnected_s=2)
     _wait_for(lambda: probe(file, 'readiness') == (0, ''))
     own_broker.kill()
@@ -251,7 +301,10 @@ def upgrade_check(config, *more):
 
 def results(done):
     """Code and details of each check, by its name."""
-    return {check['check']: (check['result'], check['details'] or '') for check in json.loads(done.stdout)['checks']}
+    return {
+        check['check']: (check['result'], check['details'] or '')
+        for check in json.loads(done.stdout)['checks']
+    }
 
 
 def configured(tmp_path, url, settings='', **options):
@@ -281,18 +334,28 @@ def test_the_upgrade_check_passes_beside_a_worker(start):
 
 
 def test_the_upgrade_check_makes_nothing(own_broker, tmp_path):
-    config, topic = configured(tmp_path, own_broker.url, f'control_exchange = test-{time.monotonic_ns()}')
+    config, topic = configured(
+        tmp_path, own_broker.url, f'control_exchange = test-{time.monotonic_ns()}'
+    )
     before = own_broker.control('list_queues', 'name'), own_broker.control('list_exchanges', 'name')
 
     status, done = upgrade_check(config, '--json')
 
     assert status == 0
-    assert 'Not there yet, a worker makes them: exchange test-' in results(done)['Exchange and queues'][1]
+    assert (
+        'Not there yet, a worker makes them: exchange test-'
+        in results(done)['Exchange and queues'][1]
+    )
     assert f'queue {topic}.testhost' in results(done)['Exchange and queues'][1]
-    assert (own_broker.control('list_queues', 'name'), own_broker.control('list_exchanges', 'name')) == before
+    assert (
+        own_broker.control('list_queues', 'name'),
+        own_broker.control('list_exchanges', 'name'),
+    ) == before
 
 
-def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_deletes_it(own_broker, tmp_path):
+def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_deletes_it(
+    own_broker, tmp_path
+):
     config, topic = configured(tmp_path, own_broker.url)
     with amqp(own_broker.url) as connection:
         for name in (topic, f'{topic}-slow'):
@@ -306,17 +369,40 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
     for name in (topic, f'{topic}-slow'):
         assert f'Queue {name} on the broker is not made as this worker needs it' in details
         assert f'rabbitmqctl -p / delete_queue {name}' in details
-    assert {results(done)[name][0] for name in ('Configuration', 'Order of time-outs', 'Libraries', 'Broker')} == {0}
+    assert {
+        results(done)[name][0]
+        for name in ('Configuration', 'Order of time-outs', 'Libraries', 'Broker')
+    } == {0}
 
 
 @pytest.mark.parametrize(
     ('settings', 'options', 'check', 'words'),
     [
-        ('graceful_shutdown_timeout = 500', {}, 'Order of time-outs', 'engine_timeout_s (600 s) has to be less than'),
-        ('', {'liveness_request_age_s': 600}, 'Order of time-outs', '[worker] liveness_request_age_s (600 s)'),
+        (
+            'graceful_shutdown_timeout = 500',
+            {},
+            'Order of time-outs',
+            'engine_timeout_s (600 s) has to be less than',
+        ),
+        (
+            '',
+            {'liveness_request_age_s': 600},
+            'Order of time-outs',
+            '[worker] liveness_request_age_s (600 s)',
+        ),
         ('', {'workers': 0}, 'Configuration', 'Value for option workers from '),
-        ('', {'slow_topic': 't', 'topic': 't'}, 'Configuration', 'topic and slow_topic have to differ'),
-        ('[cloud]\nbackend = openstack\n', {}, 'Configuration', '[service_auth] auth_type is not set'),
+        (
+            '',
+            {'slow_topic': 't', 'topic': 't'},
+            'Configuration',
+            'topic and slow_topic have to differ',
+        ),
+        (
+            '[cloud]\nbackend = openstack\n',
+            {},
+            'Configuration',
+            '[service_auth] auth_type is not set',
+        ),
     ],
 )
 def test_the_upgrade_check_names_what_is_wrong_in_the_configuration(
@@ -326,7 +412,9 @@ def test_the_upgrade_check_names_what_is_wrong_in_the_configuration(
     text = config.read_text()
     if settings.startswith('[cloud]'):
         text = text.replace('backend = inventory', settings.split('\n')[1])
-    config.write_text(text.replace('[DEFAULT]\n', f'[DEFAULT]\n{settings}\n') if settings[:1] != '[' else text)
+    config.write_text(
+        text.replace('[DEFAULT]\n', f'[DEFAULT]\n{settings}\n') if settings[:1] != '[' else text
+    )
 
     status, done = upgrade_check(config, '--json')
 
@@ -347,7 +435,9 @@ def test_the_upgrade_check_fails_without_a_broker_and_tells_no_password(own_brok
     assert status == 2
     code, details = results(done)['Broker']
     assert code == 2
-    assert re.match('No broker answered: 127.0.0.1:1: |The broker at 127.0.0.1:.* does not let us in: ', details)
+    assert re.match(
+        'No broker answered: 127.0.0.1:1: |The broker at 127.0.0.1:.* does not let us in: ', details
+    )
     assert PASSWORD not in done.stdout + done.stderr
 
 
@@ -361,9 +451,12 @@ def test_the_upgrade_check_warns_of_another_driver(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('content', 'words'), [('hello', 'Failed to parse '), (None, 'there is no such file; see what --config-file')]
+    ('content', 'words'),
+    [('hello', 'Failed to parse '), (None, 'there is no such file; see what --config-file')],
 )
-def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(tmp_path, content, words):
+def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(
+    tmp_path, content, words
+):
     file = tmp_path / 'worker.conf'
     if content is not None:
         file.write_text(content)

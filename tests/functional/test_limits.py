@@ -24,17 +24,24 @@ MIB = 2**20
 
 
 ROUNDS = 3
-"""How often all the bad bytes come: a thread that one kind of them leaves behind is there as often."""
+"""How often all the bad bytes come: a thread that one kind of them leaves behind is there as
+often.
+"""
 
 
 def enveloped(message):
     return json.dumps(
-        {'oslo.version': '2.0', 'oslo.message': message if isinstance(message, str) else json.dumps(message)}
+        {
+            'oslo.version': '2.0',
+            'oslo.message': message if isinstance(message, str) else json.dumps(message),
+        }
     )
 
 
 NOT_HANDLED_YET = 'unique-id-of-its-own'
-"""For each message that is published another one, or all but the first would be dropped as handled already."""
+"""For each message that is published another one, or all but the first would be dropped as handled
+already.
+"""
 CALL = {
     'method': 'policy_check',
     'args': {'request': json.dumps(GOOD)},
@@ -114,11 +121,16 @@ PROPERTIES = {
     'a pickle': {'content_type': 'application/x-python-serialize', 'content_encoding': 'binary'},
     'yaml': {'content_type': 'application/x-yaml', 'content_encoding': 'utf-8'},
     'a kind that there is not': {'content_type': 'nonsense/x', 'content_encoding': 'utf-8'},
-    'an encoding that there is not': {'content_type': 'application/json', 'content_encoding': 'utf-99'},
+    'an encoding that there is not': {
+        'content_type': 'application/json',
+        'content_encoding': 'utf-99',
+    },
     'no kind': {'content_type': '', 'content_encoding': ''},
     'a compression that there is not': {'headers': {'compression': 'application/x-nothing'}},
     'a compression that is a list': {'headers': {'compression': ['x']}},
-    'headers of all kinds': {'headers': {'x-delivery-count': 'many', 'retried': 'again', 'a': {'b': [1, None]}}},
+    'headers of all kinds': {
+        'headers': {'x-delivery-count': 'many', 'retried': 'again', 'a': {'b': [1, None]}}
+    },
     'a retry that is a number': {'headers': {'retried': 7}},
     'a reply to nobody': {'reply_to': 'nobody', 'correlation_id': 'x'},
 }
@@ -153,10 +165,14 @@ def publish(worker, messages):
 
 
 def left_on(worker):
-    """How many messages the worker's queues still hold; a passive look at what is ready, then at what is in hand."""
+    """How many messages the worker's queues still hold; a passive look at what is ready, then at
+    what is in hand.
+    """
     with amqp(worker.url) as connection:
         return sum(
-            connection.default_channel.queue_declare(f'{worker.topic}{of}', passive=True).message_count
+            connection.default_channel.queue_declare(
+                f'{worker.topic}{of}', passive=True
+            ).message_count
             for of in ('', '-suspects', '-parked')
         )
 
@@ -220,19 +236,29 @@ def test_all_of_them_together_leave_memory_and_threads_as_they_were(worker, clie
         time.sleep(0.5)
 
     assert memory(worker) < before + 50
-    assert threads(worker) < threads_before + ROUNDS, 'more than the odd connection to reply on, which has a thread'
+    assert threads(worker) < threads_before + ROUNDS, (
+        'more than the odd connection to reply on, which has a thread'
+    )
     assert left_on(worker) == 0
 
 
 def test_a_monitor_for_a_method_that_there_is_not_leaves_no_thread_behind(worker, client):
-    """The dispatcher would send heartbeats to the caller's reply queue for as long as the process lives."""
+    """The dispatcher would send heartbeats to the caller's reply queue for as long as the process
+    lives.
+    """
     with amqp(worker.url) as connection:
         channel = connection.default_channel
         channel.queue_declare('test-monitored', exclusive=True, auto_delete=False)
         use_all_threads(client)
         before = threads(worker)
         for n, method in enumerate([None, 'nothing', '__init__', 7] * 3):
-            call = {**CALL, 'method': method, '_timeout': 2, '_msg_id': f'm{n}', '_reply_q': 'test-monitored'}
+            call = {
+                **CALL,
+                'method': method,
+                '_timeout': 2,
+                '_msg_id': f'm{n}',
+                '_reply_q': 'test-monitored',
+            }
             publish(worker, [('', enveloped(call).encode(), {})])
         answer_s(client)
         time.sleep(1)
@@ -244,13 +270,17 @@ def test_a_monitor_for_a_method_that_there_is_not_leaves_no_thread_behind(worker
 
 
 def test_nothing_of_it_is_left_unacknowledged(start_worker, own_broker):
-    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, max_request_bytes=2 * MIB)
+    worker = start_worker(
+        CLOUD, url=own_broker.url, environment=PYTHONPATH, max_request_bytes=2 * MIB
+    )
     publish(worker, MESSAGES)
     with closing(worker.client()) as client:
         answer_s(client)
 
     def unacknowledged():
-        listed = own_broker.control('list_queues', 'name', 'messages_unacknowledged', 'messages_ready')
+        listed = own_broker.control(
+            'list_queues', 'name', 'messages_unacknowledged', 'messages_ready'
+        )
         rows = [line.split() for line in listed.splitlines() if line.startswith(worker.topic)]
         return [row for row in rows if row[1:] != ['0', '0']]
 
@@ -262,9 +292,15 @@ def test_nothing_of_it_is_left_unacknowledged(start_worker, own_broker):
 
 
 def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
-    """As many dead reply queues as there are threads leave half of the threads to serve other calls."""
+    """As many dead reply queues as there are threads leave half of the threads to serve other
+    calls.
+    """
     dead = [
-        (f'dead {n}', enveloped({**CALL, **NO_REPLY_QUEUE, '_reply_q': f'reply_dead_{n}'}).encode(), {})
+        (
+            f'dead {n}',
+            enveloped({**CALL, **NO_REPLY_QUEUE, '_reply_q': f'reply_dead_{n}'}).encode(),
+            {},
+        )
         for n in range(8)
     ]
     publish(worker, dead)
@@ -274,7 +310,9 @@ def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
 
 
 def test_large_bodies_of_integers_leave_the_memory_as_it_was(start_worker):
-    """After bodies of 10 million integers, wherever they stand, a worker has at most 50 MiB more than before."""
+    """After bodies of 10 million integers, wherever they stand, a worker has at most 50 MiB more
+    than before.
+    """
     worker = start_worker(CLOUD, environment=PYTHONPATH)
     integers = ','.join(str(i % 100_000) for i in range(10_000_000))
     with closing(worker.client(timeout_s=120)) as client:
@@ -294,13 +332,23 @@ def test_large_bodies_of_integers_leave_the_memory_as_it_was(start_worker):
 
 
 def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start_worker):
-    """No field of a message or a request puts a control character or a forged line into the log file."""
+    """No field of a message or a request puts a control character or a forged line into the log
+    file.
+    """
     worker = start_worker(CLOUD, environment=PYTHONPATH)
     calls = [{**CALL, 'args': {'request': asked}} for _, asked in hostile.requests()]
     calls += [{**CALL, 'args': {'request': json.dumps(asked)}} for _, asked in hostile.requests()]
     calls += [
         {**CALL, name: hostile.TEXT}
-        for name in ('method', 'version', 'namespace', 'args', '_msg_id', '_reply_q', '_context_request_id')
+        for name in (
+            'method',
+            'version',
+            'namespace',
+            'args',
+            '_msg_id',
+            '_reply_q',
+            '_context_request_id',
+        )
     ]
     calls += [{**CALL, '_unique_id': hostile.TEXT}] * 2 + [{**CALL, 'args': {hostile.TEXT: 1}}]
     messages = [('', enveloped(call).encode(), {}) for call in calls]

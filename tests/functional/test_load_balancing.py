@@ -1,4 +1,6 @@
-"""Load balancers over RabbitMQ: shared by two processes, and made by processes that are killed over it."""
+"""Load balancers over RabbitMQ: shared by two processes, and made by processes that are killed over
+it.
+"""
 
 import collections
 import json
@@ -19,13 +21,19 @@ from tests.balancing import DESCRIPTION, data_of, patched
 from tests.functional.conftest import amqp
 from tests.requests import balancing_policy, bind, connected, request, zone_policy
 
-NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = test-load-balancing\n'
+NOTIFICATIONS = (
+    '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = test-load-balancing\n'
+)
 MEMBERS = [connected(number) for number in range(1, 4)]
 KILLS = 8
 
 
 def cloud(pending_s, **settings):
-    return {**DESCRIPTION, 'zones': {'a': True}, 'load_balancer': {'pending_s': pending_s, **settings}}
+    return {
+        **DESCRIPTION,
+        'zones': {'a': True},
+        'load_balancer': {'pending_s': pending_s, **settings},
+    }
 
 
 @pytest.fixture(scope='module')
@@ -82,7 +90,9 @@ def test_what_may_wait_for_a_load_balancer_goes_to_the_slow_topic_and_nothing_el
         policy = {**policy, 'data': attached.policy.data}
         members = patched(MEMBERS, msgspec.to_builtins(attached))
         created = {'creation': {'nodes': ['n4']}}
-        after = request('CLUSTER_SCALE_OUT', [policy], [*members, connected(4)], target='AFTER', data=created)
+        after = request(
+            'CLUSTER_SCALE_OUT', [policy], [*members, connected(4)], target='AFTER', data=created
+        )
         assert client.policy_check(after).action.data['status'] == 'OK'
         before = request('CLUSTER_SCALE_OUT', [policy, zone_policy('a')], members)
         assert client.policy_check(before).action.data['status'] == 'OK'
@@ -101,11 +111,19 @@ def test_two_processes_share_the_load_balancers(worker, client):
 
     with ThreadPoolExecutor(8) as callers:
         names = [*asked] * 4
-        replies = list(zip(names, callers.map(lambda name: client.policy_attach(asked[name]), names), strict=True))
+        replies = list(
+            zip(
+                names,
+                callers.map(lambda name: client.policy_attach(asked[name]), names),
+                strict=True,
+            )
+        )
 
     assert {reply.reason for _, reply in replies} == {'Policy attached.'}
     told = {(name, msgspec.json.encode(reply.policy.data)) for name, reply in replies}
-    assert len(told) == len({data for _, data in told}) == len(asked), 'one load balancer for each policy'
+    assert len(told) == len({data for _, data in told}) == len(asked), (
+        'one load balancer for each policy'
+    )
     handled = re.findall(r'(\d+) INFO .* policy_attach of ', worker.log.read_text()[log_so_far:])
     assert len(collections.Counter(handled)) == 2, 'both processes have handled some'
     for request_ in asked.values():
@@ -122,10 +140,18 @@ def test_notifications_tell_of_attaching(worker, client):
     assert start['payload'] == {
         'request_id': 'request-41',
         'cluster': {'id': 'c1'},
-        'policy': {'id': 'pol-told', 'name': 'loadbalance', 'type': 'senlin.policy.loadbalance-1.1'},
+        'policy': {
+            'id': 'pol-told',
+            'name': 'loadbalance',
+            'type': 'senlin.policy.loadbalance-1.1',
+        },
     }
     shown = msgspec.to_builtins(reply)
-    assert end['payload'] == {**shown, 'request_id': 'request-41', 'cluster': {'id': 'c1', **shown['cluster']}}
+    assert end['payload'] == {
+        **shown,
+        'request_id': 'request-41',
+        'cluster': {'id': 'c1', **shown['cluster']},
+    }
     assert client.policy_detach(bind(named('pol-told'), MEMBERS)).status == 'OK'
 
 
@@ -144,7 +170,9 @@ class Kept:
     def all(self, kind):
         if not self._path.exists():
             return []
-        return list(msgspec.json.decode(self._path.read_bytes()).get('R1', {}).get(kind, {}).values())
+        return list(
+            msgspec.json.decode(self._path.read_bytes()).get('R1', {}).get(kind, {}).values()
+        )
 
     def members(self):
         return [member for pool in self.all('members') for member in pool.values()]
@@ -152,7 +180,9 @@ class Kept:
 
 @pytest.mark.long
 def test_a_worker_that_is_killed_while_it_attaches_leaves_one_load_balancer(start_worker, tmp_path):
-    """Each process that works on it is killed, eight times, ever later; the last one ends what all have begun."""
+    """Each process that works on it is killed, eight times, ever later; the last one ends what all
+    have begun.
+    """
     path = tmp_path / 'load-balancers.json'
     worker = start_worker(cloud(1.0, state=str(path)), workers=1, max_deliveries=3 * KILLS)
     kept, replies = Kept(path), []
@@ -165,14 +195,21 @@ def test_a_worker_that_is_killed_while_it_attaches_leaves_one_load_balancer(star
         killed = 0
         for stage in range(KILLS):
             begun = worker.log.read_text().count('is delivered again')
-            wait_for(lambda stage=stage: kept.all('loadbalancer') if stage < KILLS // 2 else kept.members(), 60)
+            wait_for(
+                lambda stage=stage: (
+                    kept.all('loadbalancer') if stage < KILLS // 2 else kept.members()
+                ),
+                60,
+            )
             time.sleep(0.15 * stage)
             if replies:
                 break
             (child,) = worker.children()
             os.kill(child, signal.SIGKILL)
             killed += 1
-            wait_for(lambda begun=begun: worker.log.read_text().count('is delivered again') > begun, 60)
+            wait_for(
+                lambda begun=begun: worker.log.read_text().count('is delivered again') > begun, 60
+            )
         caller.join(timeout=300)
 
     (reply,) = replies
@@ -184,6 +221,8 @@ def test_a_worker_that_is_killed_while_it_attaches_leaves_one_load_balancer(star
     assert [one['id'] for one in kept.all('listener')] == [made['listener']]
     assert [one['id'] for one in kept.all('pool')] == [made['pool']]
     assert [one['id'] for one in kept.all('healthmonitor')] == [made['healthmonitor']]
-    assert sorted(member['address'] for member in kept.members()) == sorted(f'10.0.0.{n}' for n in range(1, 21))
+    assert sorted(member['address'] for member in kept.members()) == sorted(
+        f'10.0.0.{n}' for n in range(1, 21)
+    )
     known = data_of(patched(members, msgspec.to_builtins(reply)))
     assert known == {member['name']: {'lb_member': member['id']} for member in kept.members()}

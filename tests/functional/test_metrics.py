@@ -26,7 +26,9 @@ CLOUD = {
     'networks': {'private': {'id': 'net1'}},
     'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
     'servers': {'server-9': {'addresses': {'private': [{'addr': '10.0.0.9', 'version': 4}]}}},
-    'load_balancer': {'fail': [{'call': 'create', 'status': 503}, {'call': 'update_members', 'status': 409}]},
+    'load_balancer': {
+        'fail': [{'call': 'create', 'status': 503}, {'call': 'update_members', 'status': 409}]
+    },
 }
 BALANCING = {
     'id': 'pol-lb',
@@ -88,7 +90,9 @@ def folder(tmp_path_factory):
 def scraped(start_worker, folder):
     (port,) = free_ports(1)
     settings = f'[metrics]\nport = {port}\nfolder = {folder}'
-    worker = start_worker(CLOUD, settings, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=1)
+    worker = start_worker(
+        CLOUD, settings, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=1
+    )
     return Scraped(worker, port)
 
 
@@ -116,7 +120,12 @@ def test_before_anything_is_asked_what_alerts_look_at_is_there_and_zero(scraped)
 def test_checks_policies_and_cloud_calls_of_all_processes_are_counted_and_measured(scraped, client):
     unplaced = [node(1, physical_id='server-1')]
     for _ in range(20):
-        assert client.policy_check(check(zone_policy('a', 'b'), members=unplaced)).action.data['status'] == 'OK'
+        assert (
+            client.policy_check(check(zone_policy('a', 'b'), members=unplaced)).action.data[
+                'status'
+            ]
+            == 'OK'
+        )
     assert client.policy_check(check(zone_policy('nowhere'))).action.data['status'] == 'ERROR'
     client.policy_check(check(deletion_policy()))
 
@@ -140,12 +149,18 @@ def test_bindings_and_errors_are_counted(scraped, client):
     with pytest.raises(InvalidRequest):
         client.policy_check(check(members=[*nodes(a=1), *nodes(a=1)]))
 
-    assert scraped.value('binding_duration_seconds_count', method='policy_attach', outcome='OK') == 1
-    assert scraped.value('binding_duration_seconds_count', method='policy_detach', outcome='OK') == 1
+    assert (
+        scraped.value('binding_duration_seconds_count', method='policy_attach', outcome='OK') == 1
+    )
+    assert (
+        scraped.value('binding_duration_seconds_count', method='policy_detach', outcome='OK') == 1
+    )
     assert scraped.value('request_errors_total', method='policy_check', error='InvalidRequest') == 1
 
 
-def test_changes_of_load_balancers_what_is_tried_again_and_waits_for_others_are_counted(scraped, client):
+def test_changes_of_load_balancers_what_is_tried_again_and_waits_for_others_are_counted(
+    scraped, client
+):
     cluster = check(members=[node(9, physical_id='server-9')])['cluster']
 
     assert client.policy_attach({'cluster': cluster, 'policy': BALANCING}).status == 'OK'
@@ -157,16 +172,28 @@ def test_changes_of_load_balancers_what_is_tried_again_and_waits_for_others_are_
     called = {'service': 'load-balancer'}
     for outcome in ('OK', '503'):
         assert (
-            scraped.value('cloud_call_duration_seconds_count', operation='create_loadbalancer', outcome=outcome) == 1
+            scraped.value(
+                'cloud_call_duration_seconds_count',
+                operation='create_loadbalancer',
+                outcome=outcome,
+            )
+            == 1
         )
-    assert scraped.value('cloud_call_duration_seconds_count', operation='update_members', outcome='409', **called) == 1
+    assert (
+        scraped.value(
+            'cloud_call_duration_seconds_count', operation='update_members', outcome='409', **called
+        )
+        == 1
+    )
 
 
 def test_a_request_id_leads_from_a_measurement_to_the_log(scraped, client):
     request_id = f'req-{uuid.uuid4()}'
     client.policy_check(check(zone_policy('a')), {'request_id': request_id})
 
-    _wait_for(lambda: request_id in scraped.exemplars('placement_worker_check_duration_seconds_bucket'))
+    _wait_for(
+        lambda: request_id in scraped.exemplars('placement_worker_check_duration_seconds_bucket')
+    )
     assert ' # ' not in scraped.text()
     lines = [line for line in scraped.worker.log.read_text().splitlines() if request_id in line]
     assert any('BEFORE CLUSTER_SCALE_OUT of cluster' in line for line in lines)
@@ -185,11 +212,16 @@ def test_requests_in_work_rise_and_fall(scraped, client):
 
 @pytest.mark.long
 def test_deaths_lose_no_count_and_leave_nothing_in_work(scraped, client):
-    topic, before = scraped.worker.topic, scraped.value('check_duration_seconds_count', outcome='OK') or 0
+    topic, before = (
+        scraped.worker.topic,
+        scraped.value('check_duration_seconds_count', outcome='OK') or 0,
+    )
 
     with pytest.raises(RequestParked):
         client.policy_check(slow(0, kills=True))
-    answered = Counter(client.policy_check(check(zone_policy('a'))).action.data['status'] for _ in range(20))
+    answered = Counter(
+        client.policy_check(check(zone_policy('a'))).action.data['status'] for _ in range(20)
+    )
 
     assert answered == {'OK': 20}
     assert scraped.value('check_duration_seconds_count', outcome='OK') == before + 20
@@ -202,7 +234,11 @@ def test_deaths_lose_no_count_and_leave_nothing_in_work(scraped, client):
 @pytest.mark.long
 def test_the_folder_holds_the_files_of_as_many_processes_as_run_whatever_died(scraped, folder):
     """After the deaths above."""
-    expected = {f'{kind}_{number}.db' for kind in ('counter', 'histogram', 'gauge_livesum') for number in (0, 1)}
+    expected = {
+        f'{kind}_{number}.db'
+        for kind in ('counter', 'histogram', 'gauge_livesum')
+        for number in (0, 1)
+    }
 
     _wait_for(lambda: {path.name for path in folder.glob('*.db')} == expected)
     assert (folder / 'notes').exists()
@@ -213,7 +249,9 @@ def test_only_the_parent_holds_the_port(scraped):
         return {os.readlink(file) for file in Path(f'/proc/{pid}/fd').iterdir()}
 
     rows = [line.split() for line in Path('/proc/net/tcp').read_text().splitlines()]
-    (inode,) = [row[9] for row in rows if row[1] == f'0100007F:{scraped.port:04X}' and row[3] == '0A']
+    (inode,) = [
+        row[9] for row in rows if row[1] == f'0100007F:{scraped.port:04X}' and row[3] == '0A'
+    ]
 
     assert f'socket:[{inode}]' in sockets(scraped.worker.process.pid)
     assert [pid for pid in scraped.worker.children() if f'socket:[{inode}]' in sockets(pid)] == []
@@ -221,7 +259,9 @@ def test_only_the_parent_holds_the_port(scraped):
 
 def test_a_port_that_is_taken_is_told_in_a_line(scraped, tmp_path, broker_url):
     settings = f'[metrics]\nport = {scraped.port}'
-    other = Worker(tmp_path, broker_url, CLOUD, settings, environment={**os.environ, 'TMPDIR': str(tmp_path)})
+    other = Worker(
+        tmp_path, broker_url, CLOUD, settings, environment={**os.environ, 'TMPDIR': str(tmp_path)}
+    )
 
     assert other.process.wait(30) == 2
     assert other.stderr.read_text() == (
@@ -233,7 +273,9 @@ def test_a_port_that_is_taken_is_told_in_a_line(scraped, tmp_path, broker_url):
 
 def test_a_temporary_folder_is_gone_with_the_worker_and_so_is_the_port(start_worker, tmp_path):
     (port,) = free_ports(1)
-    worker = start_worker(CLOUD, f'[metrics]\nport = {port}', environment={**os.environ, 'TMPDIR': str(tmp_path)})
+    worker = start_worker(
+        CLOUD, f'[metrics]\nport = {port}', environment={**os.environ, 'TMPDIR': str(tmp_path)}
+    )
     assert len(list(tmp_path.glob('placement-worker-metrics-*/*.db'))) == 3
 
     assert worker.stop() == 0
@@ -257,7 +299,9 @@ def watched_broker():
 
 
 @pytest.mark.long
-def test_rabbitmq_tells_of_queues_without_consumers_what_the_alert_rules_ask_for(start_worker, watched_broker):
+def test_rabbitmq_tells_of_queues_without_consumers_what_the_alert_rules_ask_for(
+    start_worker, watched_broker
+):
     broker, port = watched_broker
     worker = start_worker(CLOUD, url=broker.url)
 
@@ -277,4 +321,7 @@ def test_rabbitmq_tells_of_queues_without_consumers_what_the_alert_rules_ask_for
     with closing(worker.client()) as client:
         client.cast_check(check(zone_policy('a')))
 
-    _wait_for(lambda: (told('messages_ready')[worker.topic], told('consumers')[worker.topic]) == (1, 0), timeout_s=60)
+    _wait_for(
+        lambda: (told('messages_ready')[worker.topic], told('consumers')[worker.topic]) == (1, 0),
+        timeout_s=60,
+    )

@@ -44,11 +44,16 @@ def look(url, queue):
 
 
 def publish(url, queue):
-    with closing(kombu.Connection(url.replace('rabbit://', 'amqp://'))) as connection, connection.Producer() as one:
+    with (
+        closing(kombu.Connection(url.replace('rabbit://', 'amqp://'))) as connection,
+        connection.Producer() as one,
+    ):
         one.publish(b'request', exchange='', routing_key=queue, delivery_mode=2)
 
 
-def test_a_parked_request_is_still_there_after_more_looks_than_the_broker_lets_other_queues_have(declare, broker_url):
+def test_a_parked_request_is_still_there_after_more_looks_than_the_broker_lets_other_queues_have(
+    declare, broker_url
+):
     declare('test-looked-at-parked')
     publish(broker_url, 'test-looked-at-parked')
 
@@ -57,14 +62,20 @@ def test_a_parked_request_is_still_there_after_more_looks_than_the_broker_lets_o
     assert [bodies for bodies in seen if bodies != [b'request']] == []
 
 
-def test_a_parked_queue_with_the_limit_of_old_is_told_of_with_what_to_do_before_it_is_deleted(declare, broker_url):
+def test_a_parked_queue_with_the_limit_of_old_is_told_of_with_what_to_do_before_it_is_deleted(
+    declare, broker_url
+):
     queue = 'test-of-old-parked'
     with amqp(broker_url) as connection:
         limited = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
-        connection.channel().queue_declare(queue, durable=True, auto_delete=False, arguments=limited)
+        connection.channel().queue_declare(
+            queue, durable=True, auto_delete=False, arguments=limited
+        )
 
     with pytest.raises(QueueMismatch, match='x-delivery-limit') as told:
         declare(queue)
 
-    assert 'Retry or drop what is parked in it first: placement-policy parked list' in str(told.value)
+    assert 'Retry or drop what is parked in it first: placement-policy parked list' in str(
+        told.value
+    )
     assert str(told.value).endswith(f'rabbitmqctl -p / delete_queue {queue}')

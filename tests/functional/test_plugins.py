@@ -18,7 +18,14 @@ LIMITED = request(
     'CLUSTER_SCALE_OUT',
     [
         zone_policy('a', 'b'),
-        {'id': 'p1', 'spec': {'type': 'example.policy.step_limit', 'version': 1.0, 'properties': {'max_step': 2}}},
+        {
+            'id': 'p1',
+            'spec': {
+                'type': 'example.policy.step_limit',
+                'version': 1.0,
+                'properties': {'max_step': 2},
+            },
+        },
     ],
     nodes(a=1),
     inputs={'count': 50},
@@ -27,8 +34,13 @@ LIMITED = request(
 
 @pytest.fixture(scope='module')
 def plugins(tmp_path_factory):
-    """A folder with the example installed in it, and with packages whose policy types are broken."""
-    source, folder = tmp_path_factory.mktemp('source') / 'plugin', tmp_path_factory.mktemp('plugins')
+    """A folder with the example installed in it, and with packages whose policy types are
+    broken.
+    """
+    source, folder = (
+        tmp_path_factory.mktemp('source') / 'plugin',
+        tmp_path_factory.mktemp('plugins'),
+    )
     subprocess.run(['cp', '-rL', EXAMPLE, source], check=True)
     subprocess.run(
         [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', folder, source],
@@ -37,7 +49,9 @@ def plugins(tmp_path_factory):
     )
     (folder / 'broken.py').write_text(BROKEN_PY)
     (folder / 'broken-1.0.dist-info').mkdir()
-    (folder / 'broken-1.0.dist-info' / 'METADATA').write_text('Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n')
+    (folder / 'broken-1.0.dist-info' / 'METADATA').write_text(
+        'Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n'
+    )
     (folder / 'broken-1.0.dist-info' / 'entry_points.txt').write_text(
         '[placement_worker.policies]\n'
         'broken.import-1.0 = no_such_module:X\n'
@@ -64,7 +78,9 @@ class Raising(Policy):
     def check(self, request, state):
         return 1 / 0
 """
-FAULTY = request('CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': {'type': 'broken.check', 'version': '1.0'}}])
+FAULTY = request(
+    'CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': {'type': 'broken.check', 'version': '1.0'}}]
+)
 BROKEN = (
     'Policy type broken.import-1.0 (no_such_module:X) is left out: ModuleNotFoundError: '
     "No module named 'no_such_module'",
@@ -76,17 +92,34 @@ def test_the_example_works_and_broken_ones_are_named_on_the_command_line(plugins
     (tmp_path / 'f').write_text(json.dumps(LIMITED))
     (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
     environment = {**os.environ, 'PYTHONPATH': str(plugins)}
-    command = [sys.executable, '-m', 'placement_worker', 'check', '-f', 'json', '--cloud', 'cloud', 'f']
+    command = [
+        sys.executable,
+        '-m',
+        'placement_worker',
+        'check',
+        '-f',
+        'json',
+        '--cloud',
+        'cloud',
+        'f',
+    ]
 
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
 
     assert sorted(done.stderr.splitlines()) == sorted(BROKEN)
     reply = json.loads(done.stdout)
-    assert [d['reason'] for d in reply['decisions']] == ['2 instead of 50 nodes', '2 nodes go to 2 zones']
+    assert [d['reason'] for d in reply['decisions']] == [
+        '2 instead of 50 nodes',
+        '2 nodes go to 2 zones',
+    ]
     assert reply['action']['data']['creation'] == {'count': 2, 'zones': {'a': 1, 'b': 1}}
 
 
-def test_a_worker_names_broken_ones_at_its_start_and_serves_the_others(plugins, start_worker, monkeypatch):
+def test_a_worker_names_broken_ones_at_its_start_and_serves_the_others(
+    plugins, start_worker, monkeypatch
+):
     monkeypatch.setenv('PYTHONPATH', str(plugins))
     worker = start_worker(CLOUD)
 
@@ -101,18 +134,33 @@ def test_a_policy_that_fails_is_told_as_a_fault_and_the_next_line_is_answered(pl
     (tmp_path / 'f').write_text(json.dumps(FAULTY) + '\n' + json.dumps(LIMITED))
     (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
     environment = {**os.environ, 'PYTHONPATH': str(plugins)}
-    command = [sys.executable, '-m', 'placement_worker', 'check', '--lines', '--cloud', 'cloud', 'f']
+    command = [
+        sys.executable,
+        '-m',
+        'placement_worker',
+        'check',
+        '--lines',
+        '--cloud',
+        'cloud',
+        'f',
+    ]
 
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
 
     first, second = map(json.loads, done.stdout.splitlines())
     assert done.returncode == 2
     assert first['error']['type'] == 'WorkerFailed'
-    assert first['error']['message'].startswith('policy_check failed: ZeroDivisionError: division by zero')
+    assert first['error']['message'].startswith(
+        'policy_check failed: ZeroDivisionError: division by zero'
+    )
     assert second['action']['data']['status'] == 'OK'
 
 
-def test_a_policy_that_fails_in_a_worker_is_told_without_the_workers_traceback(plugins, start_worker, monkeypatch):
+def test_a_policy_that_fails_in_a_worker_is_told_without_the_workers_traceback(
+    plugins, start_worker, monkeypatch
+):
     monkeypatch.setenv('PYTHONPATH', str(plugins))
     worker = start_worker(CLOUD)
 

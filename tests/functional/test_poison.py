@@ -19,14 +19,20 @@ MAX_DELIVERIES = 2
 
 @pytest.fixture(scope='module')
 def poisoned(start_worker, tmp_path_factory):
-    """A worker that was given 50 requests and, among them, one that kills its process; and how all of them ended."""
-    worker = start_worker(CLOUD, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=MAX_DELIVERIES)
+    """A worker that was given 50 requests and, among them, one that kills its process; and how all
+    of them ended.
+    """
+    worker = start_worker(
+        CLOUD, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=MAX_DELIVERIES
+    )
     runs = tmp_path_factory.mktemp('runs') / 'runs'
     poison = {**slow(0, runs, 'poison', kills=True), 'credentials': {'trust_id': 'hunter2'}}
 
     def call(client, asked):
         try:
-            return client.policy_check(asked, {'request_id': f'request-{asked["action"]["id"]}'}).action.data['status']
+            return client.policy_check(
+                asked, {'request_id': f'request-{asked["action"]["id"]}'}
+            ).action.data['status']
         except RequestParked as exc:
             return str(exc)
 
@@ -39,7 +45,15 @@ def poisoned(start_worker, tmp_path_factory):
 
 def parked(worker, *arguments):
     return subprocess.run(
-        [sys.executable, '-m', 'placement_worker', 'parked', *arguments, '--config-file', worker.config],
+        [
+            sys.executable,
+            '-m',
+            'placement_worker',
+            'parked',
+            *arguments,
+            '--config-file',
+            worker.config,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -97,10 +111,17 @@ def test_poison_that_is_tried_again_is_parked_again_and_can_be_dropped(poisoned)
     worker, _, _ = poisoned
     (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
 
-    assert parked(worker, 'retry', row['id']).stdout == f'{row["id"]} was sent to {worker.topic} again.\n'
+    assert (
+        parked(worker, 'retry', row['id']).stdout
+        == f'{row["id"]} was sent to {worker.topic} again.\n'
+    )
 
     def others():
-        return [other for other in json.loads(parked(worker, 'list', '-f', 'json').stdout) if other['id'] != row['id']]
+        return [
+            other
+            for other in json.loads(parked(worker, 'list', '-f', 'json').stdout)
+            if other['id'] != row['id']
+        ]
 
     _wait_for(others, timeout_s=60)
     (again,) = others()
@@ -113,7 +134,9 @@ def test_a_cast_that_is_parked_has_the_error_for_its_reply(poisoned, tmp_path):
     worker, _, _ = poisoned
     runs = tmp_path / 'runs'
     with closing(worker.client()) as client, closing(Engine(worker, runs)) as engine:
-        client.cast_check(slow(0, runs, 'poison-cast', kills=True), TO, {'request_id': 'request-cast'})
+        client.cast_check(
+            slow(0, runs, 'poison-cast', kills=True), TO, {'request_id': 'request-cast'}
+        )
         _wait_for(lambda: 'request-cast' in engine.told, timeout_s=60)
 
     assert json.loads(engine.told['request-cast'])['error'] == {

@@ -1,4 +1,6 @@
-"""Replies and notifications that a destination refuses, and replies that no request may redirect."""
+"""Replies and notifications that a destination refuses, and replies that no request may
+redirect.
+"""
 
 import json
 import os
@@ -49,7 +51,13 @@ def full_queue(channel, queue, exchange=''):
 def publish_call(channel, topic, reply_queue):
     """Publish a call as oslo.messaging does, whose reply goes to a queue of that name."""
     ids = {'_unique_id': uuid.uuid4().hex, '_msg_id': uuid.uuid4().hex, '_reply_q': reply_queue}
-    call = {'method': 'get_capabilities', 'args': {'request': {}}, 'version': '1.0', '_timeout': None, **ids}
+    call = {
+        'method': 'get_capabilities',
+        'args': {'request': {}},
+        'version': '1.0',
+        '_timeout': None,
+        **ids,
+    }
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(call)})
     properties = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
     channel.basic_publish(amqp.Message(body, **properties), exchange=EXCHANGE, routing_key=topic)
@@ -86,7 +94,11 @@ def test_80_casts_whose_reply_queue_rejects_disturb_no_call_and_no_stop(start_wo
     with closing(worker.client()) as client:
         call_times(client, 3)
         for number in range(80):
-            client.cast_check(GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': f'refused-{number}'})
+            client.cast_check(
+                GOOD,
+                ReplyTo(REFUSING, REFUSING, 'policy_checked'),
+                {'request_id': f'refused-{number}'},
+            )
         took = call_times(client, 30)
 
     assert max(took) < 2
@@ -98,10 +110,16 @@ def test_a_reply_that_its_queue_rejects_is_given_up_at_the_bound_and_logged(star
     worker = start_worker(CLOUD, reply_timeout_s=1)
     full_queue(channel, REFUSING, REFUSING)
     with closing(worker.client()) as client:
-        client.cast_check(GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': 'given-up'})
+        client.cast_check(
+            GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': 'given-up'}
+        )
         wait_for(lambda: 'Gave up the reply to request given-up' in worker.log.read_text())
 
-    (line,) = [line for line in worker.log.read_text().splitlines() if 'Gave up the reply to request given-up' in line]
+    (line,) = [
+        line
+        for line in worker.log.read_text().splitlines()
+        if 'Gave up the reply to request given-up' in line
+    ]
     assert f'exchange {REFUSING}, topic {REFUSING}' in line
     assert 'rejected' in line
     wait_for(lambda: channel.queue_declare(worker.topic, passive=True).message_count == 0)
@@ -113,7 +131,9 @@ def test_a_reply_waits_for_a_full_queue_and_arrives_when_there_is_room(start_wor
     full_queue(channel, queue, queue)
     with closing(worker.client()) as client:
         client.cast_check(GOOD, ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'patient'})
-        wait_for(lambda: 'patient' in worker.log.read_text() and 'rejected' in worker.log.read_text())
+        wait_for(
+            lambda: 'patient' in worker.log.read_text() and 'rejected' in worker.log.read_text()
+        )
         channel.queue_purge(queue)
         wait_for(lambda: channel.queue_declare(queue, passive=True).message_count == 1)
 
@@ -137,7 +157,9 @@ def test_callers_whose_reply_queue_rejects_disturb_no_other_call_and_no_stop(sta
 
 
 def test_64_callers_that_are_gone_delay_the_next_call_by_less_than_2_s(start_worker, channel):
-    """Callers that are gone, each with a reply queue of its own, hold up the next call for less than 2 s in all."""
+    """Callers that are gone, each with a reply queue of its own, hold up the next call for less
+    than 2 s in all.
+    """
     worker = start_worker(CLOUD)
     with closing(worker.client()) as client:
         call_times(client, 3)
@@ -149,7 +171,9 @@ def test_64_callers_that_are_gone_delay_the_next_call_by_less_than_2_s(start_wor
 
 
 def test_a_reply_queue_that_comes_back_gets_its_reply(start_worker, channel):
-    """A caller that declares its reply queue again after a failover gets the reply that was waiting for it."""
+    """A caller that declares its reply queue again after a failover gets the reply that was waiting
+    for it.
+    """
     worker, reply_queue = start_worker(CLOUD), f'reply_{uuid.uuid4().hex}'
     publish_call(channel, worker.topic, reply_queue)
     wait_for(lambda: 'no queue is bound' in worker.log.read_text())
@@ -159,7 +183,9 @@ def test_a_reply_queue_that_comes_back_gets_its_reply(start_worker, channel):
 
 
 def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
-    """A queue of notifications that rejects holds up neither calls nor SIGTERM, and the log names what was dropped."""
+    """A queue of notifications that rejects holds up neither calls nor SIGTERM, and the log names
+    what was dropped.
+    """
     topic = f'test-refused-{uuid.uuid4().hex}'
     worker = start_worker(CLOUD, NOTIFICATIONS.format(topic))
     channel.queue_declare(f'{topic}.info', durable=True, auto_delete=False, arguments=FULL)
@@ -167,7 +193,11 @@ def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(star
     channel.basic_publish(amqp.Message('full'), exchange='', routing_key=f'{topic}.info')
     with closing(worker.client()) as client, ThreadPoolExecutor(8) as callers:
         began = time.monotonic()
-        replies = list(callers.map(lambda n: client.policy_check(GOOD, {'request_id': f'unheard-{n}'}), range(80)))
+        replies = list(
+            callers.map(
+                lambda n: client.policy_check(GOOD, {'request_id': f'unheard-{n}'}), range(80)
+            )
+        )
         took = time.monotonic() - began
 
     assert len(replies) == 80
@@ -177,17 +207,33 @@ def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(star
 
 
 def forbidden(worker, topic):
-    """Every target that `reply_to` must not reach, as exchange, topic and the queue that would get the message."""
-    own = [worker.topic, f'{worker.topic}-slow', f'{worker.topic}-suspects', f'{worker.topic}-parked']
+    """Every target that `reply_to` must not reach, as exchange, topic and the queue that would get
+    the message.
+    """
+    own = [
+        worker.topic,
+        f'{worker.topic}-slow',
+        f'{worker.topic}-suspects',
+        f'{worker.topic}-parked',
+    ]
     notified = [f'{topic}.info', f'{topic}.error', f'{topic}.audit', topic]
-    yield from ((exchange, queue) for exchange in ('', EXCHANGE) for queue in (*own, *notified, 'test-bystander'))
+    yield from (
+        (exchange, queue)
+        for exchange in ('', EXCHANGE)
+        for queue in (*own, *notified, 'test-bystander')
+    )
     yield from (('amq.topic', queue) for queue in (*own, *notified, 'test-bystander'))
-    yield from ((exchange, 'test-bystander') for exchange in ('amq.direct', 'amq.fanout', 'amq.headers', 'amq.match'))
+    yield from (
+        (exchange, 'test-bystander')
+        for exchange in ('amq.direct', 'amq.fanout', 'amq.headers', 'amq.match')
+    )
     yield from (('test-other', queue) for queue in (*own[2:], *notified))
 
 
 def test_no_reply_to_reaches_a_forbidden_place(start_worker, channel):
-    """A cast whose `reply_to` names a forbidden target is refused before it is decided, and nothing arrives there."""
+    """A cast whose `reply_to` names a forbidden target is refused before it is decided, and nothing
+    arrives there.
+    """
     topic = f'test-forbidden-{uuid.uuid4().hex}'
     worker = start_worker(CLOUD, f'[oslo_messaging_notifications]\ntopics = {topic}\n')
     targets = list(forbidden(worker, topic))
@@ -198,20 +244,29 @@ def test_no_reply_to_reaches_a_forbidden_place(start_worker, channel):
             spies.add(spy := channel.queue_declare('', exclusive=True).queue)
             channel.queue_bind(spy, exchange, queue)
         else:
-            channel.queue_declare(queue, durable=True, auto_delete=False, passive=queue.startswith(worker.topic))
+            channel.queue_declare(
+                queue, durable=True, auto_delete=False, passive=queue.startswith(worker.topic)
+            )
     with raw_client(worker) as raw:
         for number, (exchange, queue) in enumerate(targets):
             asked = changed(GOOD, lambda r, e=exchange, q=queue: r.update(reply_to=_to(e, q)))
             raw.cast({'request_id': f'hostile-{number}'}, 'policy_check', request=asked)
     with closing(worker.client()) as client:
         call_times(client, 1)
-        wait_for(lambda: worker.log.read_text().count('policy_check refused: InvalidRequest: ') == len(targets))
+        wait_for(
+            lambda: (
+                worker.log.read_text().count('policy_check refused: InvalidRequest: ')
+                == len(targets)
+            )
+        )
 
     log = worker.log.read_text()
     assert 'the reply to request' not in log
     assert 'method: policy_checked' not in log, 'a queue that the worker consumes got a reply'
     for queue in {*spies, *(queue for exchange, queue in targets if not exchange)}:
-        assert 'policy_checked' not in {json.loads(body)['method'] for body in _bodies(channel, queue)}
+        assert 'policy_checked' not in {
+            json.loads(body)['method'] for body in _bodies(channel, queue)
+        }
 
 
 def _bodies(channel, queue):
@@ -250,7 +305,10 @@ def test_a_call_whose_reply_to_is_not_well_formed_is_refused(reply_to, strict_wo
     """Names in `reply_to` are short and plain: no wildcards, no control characters."""
     asked = changed(GOOD, lambda r: r.update(reply_to=reply_to))
 
-    with raw_client(strict_worker) as raw, pytest.raises(errors.InvalidRequest, match=r'`\$\.reply_to'):
+    with (
+        raw_client(strict_worker) as raw,
+        pytest.raises(errors.InvalidRequest, match=r'`\$\.reply_to'),
+    ):
         raw.call({}, 'policy_check', request=asked)
 
 
@@ -274,9 +332,13 @@ def test_with_an_allow_list_a_reply_goes_to_what_it_names_and_nowhere_else(stric
 
 
 def test_a_reply_makes_no_exchange(strict_worker, channel):
-    """The worker declares nothing that `reply_to` names: an exchange that is missing stays missing."""
+    """The worker declares nothing that `reply_to` names: an exchange that is missing stays
+    missing.
+    """
     with closing(strict_worker.client()) as client:
-        client.cast_check(GOOD, ReplyTo('test-any', 'replies', 'policy_checked'), {'request_id': 'no-exchange'})
+        client.cast_check(
+            GOOD, ReplyTo('test-any', 'replies', 'policy_checked'), {'request_id': 'no-exchange'}
+        )
     wait_for(lambda: 'Gave up the reply to request no-exchange' in strict_worker.log.read_text())
 
     with pytest.raises(amqp.exceptions.NotFound):
@@ -319,7 +381,9 @@ def waiting_cast(start_worker, own_broker):
     worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
     queue = waiting_queue(own_broker)
     with closing(worker.client()) as client:
-        client.cast_check(slow(3), ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'waiting'})
+        client.cast_check(
+            slow(3), ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'waiting'}
+        )
     blocked(own_broker)
     time.sleep(5)
     try:
@@ -347,7 +411,9 @@ def test_a_reply_outlives_a_memory_alarm(waiting_cast, own_broker):
 
 
 @pytest.mark.long
-def test_a_memory_alarm_makes_no_stop_wait_and_loses_no_request(waiting_cast, own_broker, start_worker):
+def test_a_memory_alarm_makes_no_stop_wait_and_loses_no_request(
+    waiting_cast, own_broker, start_worker
+):
     """SIGTERM ends a wait for a blocked broker, and another worker gets the request."""
     worker, queue = waiting_cast
     assert message_count(own_broker, queue) == 0
@@ -361,7 +427,9 @@ def test_a_memory_alarm_makes_no_stop_wait_and_loses_no_request(waiting_cast, ow
 
 @pytest.mark.long
 def test_a_reply_outlives_a_restart_of_the_broker(start_worker, own_broker):
-    """A broker that is away when a reply is due gets it when it is back; the request is not forgotten."""
+    """A broker that is away when a reply is due gets it when it is back; the request is not
+    forgotten.
+    """
     worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, reply_timeout_s=1)
     queue = waiting_queue(own_broker)
     with closing(worker.client()) as client:

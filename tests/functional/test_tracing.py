@@ -1,4 +1,6 @@
-"""OpenTelemetry, as oslo.messaging has it, passes through us: one trace from the engine to the worker."""
+"""OpenTelemetry, as oslo.messaging has it, passes through us: one trace from the engine to the
+worker.
+"""
 
 import os
 import subprocess
@@ -45,7 +47,9 @@ def spans():
         thread.join()
 
 
-def test_the_trace_of_the_engine_goes_on_in_the_worker_with_the_request_id_on_it(start_worker, broker_url, spans):
+def test_the_trace_of_the_engine_goes_on_in_the_worker_with_the_request_id_on_it(
+    start_worker, broker_url, spans
+):
     received, endpoint = spans
     worker = start_worker(
         CLOUD,
@@ -54,8 +58,17 @@ def test_the_trace_of_the_engine_goes_on_in_the_worker_with_the_request_id_on_it
     )
     request_id = f'req-{uuid.uuid4()}'
 
-    engine = [sys.executable, '-m', 'tests.functional.traced_engine', broker_url, worker.topic, request_id]
-    trace_id = subprocess.run(engine, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    engine = [
+        sys.executable,
+        '-m',
+        'tests.functional.traced_engine',
+        broker_url,
+        worker.topic,
+        request_id,
+    ]
+    trace_id = subprocess.run(
+        engine, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
     span = received.get(timeout=TIMEOUT_S)
     while span.name != 'policy_check receive':  # the fixture has asked whether the worker is ready

@@ -11,13 +11,17 @@ def warnings(worker):
     """Return the log records of the check for unknown options, without their times."""
     lines = worker.log.read_text().splitlines()
     return [
-        line.partition('strays ')[2] for line in lines if 'WARNING placement_worker.config.unknown_options' in line
+        line.partition('strays ')[2]
+        for line in lines
+        if 'WARNING placement_worker.config.unknown_options' in line
     ]
 
 
 @pytest.fixture
 def package(tmp_path):
-    """Return a function that installs a package which runs the given code when its options are listed."""
+    """Return a function that installs a package which runs the given code when its options are
+    listed.
+    """
 
     def install(code):
         info = tmp_path / 'broken-1.0.dist-info'
@@ -46,7 +50,9 @@ def test_known_options_of_a_worker_that_starts_are_not_logged(start_worker):
 
 
 @pytest.mark.parametrize('code', ['raise ValueError', 'raise SystemExit(3)'])
-def test_a_package_that_cannot_list_its_options_hides_no_unknown_option(start_worker, package, code):
+def test_a_package_that_cannot_list_its_options_hides_no_unknown_option(
+    start_worker, package, code
+):
     """The options of all other packages are still checked."""
     worker = start_worker(CLOUD, environment=package(code), treads=3)
 
@@ -55,7 +61,9 @@ def test_a_package_that_cannot_list_its_options_hides_no_unknown_option(start_wo
 
 
 @pytest.mark.parametrize('code', ['import os; os._exit(3)', 'import time; time.sleep(600)'])
-def test_a_package_that_ends_or_hangs_the_check_does_not_keep_a_worker_from_serving(start_worker, package, code):
+def test_a_package_that_ends_or_hangs_the_check_does_not_keep_a_worker_from_serving(
+    start_worker, package, code
+):
     """A fault of an installed package delays the start by seconds, and is logged."""
     (line,) = warnings(start_worker(CLOUD, environment=package(code)))
 

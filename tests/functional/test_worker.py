@@ -32,7 +32,9 @@ CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 
 @pytest.fixture(scope='module')
 def worker(start_worker):
-    notifications = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = test-notifications\n'
+    notifications = (
+        '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = test-notifications\n'
+    )
     return start_worker(CLOUD, notifications)
 
 
@@ -68,7 +70,9 @@ def test_a_request_may_be_an_object_and_the_reply_is_one_then(raw):
     assert isinstance(raw.call({}, 'policy_check', request=json.dumps(GOOD)), str)
 
 
-@pytest.mark.parametrize('row', [row for row in TABLE if isinstance(row.sent, dict)], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    'row', [row for row in TABLE if isinstance(row.sent, dict)], ids=lambda row: row.name
+)
 def test_a_refused_request_raises_the_same_error_at_the_caller_in_the_same_words(raw, row):
     with pytest.raises(getattr(errors, row.error)) as refused:
         raw.call({}, 'policy_check', request=row.sent)
@@ -91,7 +95,10 @@ def test_the_clients_errors_carry_no_traceback_of_the_worker(client):
     with pytest.raises(errors.InvalidSpec) as refused:
         client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
 
-    assert str(refused.value) == 'Expected `int` >= 1, got `0` - at `$.policies[0].spec.properties.zones[0].weight`'
+    assert (
+        str(refused.value)
+        == 'Expected `int` >= 1, got `0` - at `$.policies[0].spec.properties.zones[0].weight`'
+    )
 
 
 def test_the_other_methods_answer_too(client):
@@ -118,7 +125,10 @@ def test_a_newer_minor_version_is_refused_with_oslo_messagings_own_error(raw):
 
 
 def test_a_client_capped_below_what_its_request_needs_sends_nothing(worker):
-    with pytest.raises(oslo_messaging.RPCVersionCapError), closing(worker.client(version_cap='0.9')) as client:
+    with (
+        pytest.raises(oslo_messaging.RPCVersionCapError),
+        closing(worker.client(version_cap='0.9')) as client,
+    ):
         client.get_capabilities()
     with closing(worker.client(version_cap='1.3')) as client:
         assert client.get_capabilities()
@@ -141,12 +151,18 @@ def test_the_log_joins_request_id_user_and_project_with_the_outcome(client, work
 
     client.policy_check(GOOD, context)
 
-    (line,) = [line for line in worker.log.read_text().splitlines() if 'request-17' in line and ' INFO ' in line]
+    (line,) = [
+        line
+        for line in worker.log.read_text().splitlines()
+        if 'request-17' in line and ' INFO ' in line
+    ]
     assert '[global-17 request-17 user-17 project-17' in line
     assert "BEFORE CLUSTER_SCALE_IN of cluster 'c1': OK in " in line
 
 
-@pytest.mark.parametrize('context', [{'request_id': 7}, {'request_id': 'a\nb'}, {'user_id': ['x']}, {'password': 'p'}])
+@pytest.mark.parametrize(
+    'context', [{'request_id': 7}, {'request_id': 'a\nb'}, {'user_id': ['x']}, {'password': 'p'}]
+)
 def test_a_context_of_any_kind_is_put_up_with(raw, context):
     assert raw.call(context, 'policy_check', request=GOOD)['action']['data']['status'] == 'OK'
 
@@ -186,7 +202,9 @@ def test_garbage_on_the_queue_is_dropped_and_the_next_request_answered(worker, c
 
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
     with amqp(worker.url) as connection:
-        assert connection.default_channel.queue_declare(worker.topic, passive=True).message_count == 0
+        assert (
+            connection.default_channel.queue_declare(worker.topic, passive=True).message_count == 0
+        )
     assert worker.process.poll() is None
 
 
@@ -207,7 +225,9 @@ def test_a_cast_is_decided_and_its_reply_goes_to_where_it_is_wanted(worker, clie
     to = ReplyTo('test-engine', 'test-replies', 'policy_checked')
     client.cast_check(GOOD, to, {'request_id': 'request-18'})
     assert arrived.acquire(timeout=20)
-    wrong = request('CLUSTER_SCALE_IN', [{**zone_policy('a'), 'spec': {'type': 'x', 'version': '1.0'}}])
+    wrong = request(
+        'CLUSTER_SCALE_IN', [{**zone_policy('a'), 'spec': {'type': 'x', 'version': '1.0'}}]
+    )
     client.cast_check(wrong, to, {'request_id': 'request-19'})
     assert arrived.acquire(timeout=20)
     engine.stop()
@@ -230,13 +250,19 @@ def test_where_a_reply_goes_may_be_plain_data_and_is_checked_before_anything_is_
 def test_a_cast_that_is_refused_is_logged(worker, raw):
     raw.cast({'request_id': 'request-24'}, 'policy_check', request={'target': 'NOW'})
 
-    _wait_for(lambda: 'policy_check refused: InvalidRequest: Expected one of' in worker.log.read_text())
+    _wait_for(
+        lambda: 'policy_check refused: InvalidRequest: Expected one of' in worker.log.read_text()
+    )
 
 
 def test_a_reply_that_nobody_takes_is_logged_and_the_worker_goes_on(worker, client):
-    client.cast_check(GOOD, ReplyTo('test-engine', 'test-nobody', 'm'), {'request_id': 'request-20'})
+    client.cast_check(
+        GOOD, ReplyTo('test-engine', 'test-nobody', 'm'), {'request_id': 'request-20'}
+    )
 
-    given_up = 'Gave up the reply to request request-20 (exchange test-engine, topic test-nobody) after '
+    given_up = (
+        'Gave up the reply to request request-20 (exchange test-engine, topic test-nobody) after '
+    )
     _wait_for(lambda: given_up in worker.log.read_text())
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
@@ -249,7 +275,9 @@ def test_a_request_that_expired_is_answered_with_an_error(client):
 
 def _spy(connection, worker):
     """A queue that gets a copy of each request to a worker."""
-    queue = kombu.Queue('test-spy', kombu.Exchange(EXCHANGE, 'topic'), worker.topic)(connection.default_channel)
+    queue = kombu.Queue('test-spy', kombu.Exchange(EXCHANGE, 'topic'), worker.topic)(
+        connection.default_channel
+    )
     queue.queue_declare()
     queue.queue_bind()
     return queue
@@ -303,8 +331,12 @@ def test_notifications_tell_of_start_end_and_error(worker, client, raw):
 SECRETS = ('hunter2-admin', 'hunter2-data', 'hunter2-trust', 'hunter2-token', 'hunter2-node')
 
 
-def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(worker, client, raw, broker_url):
-    """Of a profile only two properties travel, and of a context only ids; the worker drops what others send."""
+def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(
+    worker, client, raw, broker_url
+):
+    """Of a profile only two properties travel, and of a context only ids; the worker drops what
+    others send.
+    """
     secret = {
         'availability_zone': None,
         'admin_pass': SECRETS[0],
@@ -314,14 +346,23 @@ def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(wor
     asked = changed(GOOD, lambda r: r['cluster']['profile'].update(properties=secret))
     asked['credentials'] = {'trust_id': SECRETS[2]}
     asked['cluster']['nodes'][0].update(
-        profile={'type': 'os.nova.server-1.0', 'properties': secret}, details={'adminPass': SECRETS[4]}
+        profile={'type': 'os.nova.server-1.0', 'properties': secret},
+        details={'adminPass': SECRETS[4]},
     )
-    context = {'request_id': 'request-23', 'password': SECRETS[0], 'trusts': [SECRETS[2]], 'auth_token': SECRETS[3]}
+    context = {
+        'request_id': 'request-23',
+        'password': SECRETS[0],
+        'trusts': [SECRETS[2]],
+        'auth_token': SECRETS[3],
+    }
     failing = changed(asked, lambda r: r['cluster']['nodes'][0].update(index='x'))
 
     with amqp(broker_url) as connection:
         spy = _spy(connection, worker)
-        replies = [repr(client.policy_check(asked, context)), repr(raw.call(context, 'policy_check', request=asked))]
+        replies = [
+            repr(client.policy_check(asked, context)),
+            repr(raw.call(context, 'policy_check', request=asked)),
+        ]
         for caller in (
             lambda: client.policy_check(failing, context),
             lambda: raw.call(context, 'policy_check', request=failing),
@@ -337,7 +378,11 @@ def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(wor
         *_notified(broker_url, 'test-notifications.error'),
     ]
     assert len(notifications) >= 5
-    seen = {'log': worker.log.read_text(), 'replies': repr(replies), 'notifications': repr(notifications)}
+    seen = {
+        'log': worker.log.read_text(),
+        'replies': repr(replies),
+        'notifications': repr(notifications),
+    }
     for place, text in seen.items():
         for word in SECRETS:
             assert word not in text, f'{word} stands in {place}'
@@ -381,7 +426,9 @@ def test_the_sample_logging_configuration_shows_whose_request_it_was(start_worke
         client.policy_check(GOOD, {'request_id': 'request-31', 'user_id': 'user-31'})
 
     lines = worker.stderr.read_text().splitlines()
-    assert [line for line in lines if 'request-31 user-31' in line and "of cluster 'c1': OK" in line]
+    assert [
+        line for line in lines if 'request-31 user-31' in line and "of cluster 'c1': OK" in line
+    ]
     assert not [line for line in lines if ' DEBUG ' in line]
 
 
@@ -401,7 +448,8 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
     assert worker.stop() == 0
     with (
         pytest.raises(
-            errors.NoWorkerAnswered, match=r'No worker answered on topic .* within 1 s: is placement-worker'
+            errors.NoWorkerAnswered,
+            match=r'No worker answered on topic .* within 1 s: is placement-worker',
         ),
         closing(worker.client(timeout_s=1)) as client,
     ):
@@ -411,11 +459,20 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
 @pytest.mark.parametrize(
     ('config', 'message'),
     [
-        ('', '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user'),
+        (
+            '',
+            '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user',
+        ),
         ('[cloud]\nbackend = inventory\n', '[cloud] backend = inventory needs inventory_file'),
-        ('[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n', '[cloud] inventory_file: The cloud '),
+        (
+            '[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n',
+            '[cloud] inventory_file: The cloud ',
+        ),
         ('[cloud]\nbackend = aws\n', 'Value for option backend from '),
-        ('[worker]\ntopic = t\nslow_topic = t\n', '[worker] topic and slow_topic have to differ, both are t'),
+        (
+            '[worker]\ntopic = t\nslow_topic = t\n',
+            '[worker] topic and slow_topic have to differ, both are t',
+        ),
         (
             '[DEFAULT]\ntransport_url = hello\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
             'The transport URL is not valid: No scheme specified',
@@ -454,7 +511,11 @@ def test_a_configuration_that_cannot_work_is_told_in_a_line(config, message, tmp
     program = Path(sys.executable).with_name('placement-worker')
 
     done = subprocess.run(
-        [program, '--config-file', tmp_path / 'c'], capture_output=True, text=True, check=False, timeout=30
+        [program, '--config-file', tmp_path / 'c'],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
     )
 
     assert done.returncode == 2

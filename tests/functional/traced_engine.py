@@ -1,4 +1,5 @@
-"""An engine that traces what it does, and calls a worker: URL, topic and request id come as arguments.
+"""An engine that traces what it does, and calls a worker: URL, topic and request id come as
+arguments.
 
 It prints the id of its trace, when the worker has answered.
 """
@@ -17,6 +18,8 @@ trace.set_tracer_provider(TracerProvider())
 client = PolicyClient(url, topic=topic)
 cfg.CONF.set_override('tracing_enabled', True, 'oslo_messaging_tracing')
 with trace.get_tracer('engine').start_as_current_span('scale out') as span:
-    client.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a')]), {'request_id': request_id})
+    client.policy_check(
+        request('CLUSTER_SCALE_OUT', [zone_policy('a')]), {'request_id': request_id}
+    )
 client.close()
 print(trace.format_trace_id(span.get_span_context().trace_id))

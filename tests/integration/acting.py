@@ -37,8 +37,12 @@ def configuration(openstack: Cloud, auth_url: str | None = None, **options: obje
     :param auth_url: of a proxy before Keystone.
     :param options: of [cloud].
     """
-    lines = '\n'.join(f'{name} = {value}' for name, value in {'lookup_budget_s': 60, **options}.items())
-    return TEXT.format(auth_url=auth_url or openstack.auth_url, password=seeding.PASSWORD, options=lines)
+    lines = '\n'.join(
+        f'{name} = {value}' for name, value in {'lookup_budget_s': 60, **options}.items()
+    )
+    return TEXT.format(
+        auth_url=auth_url or openstack.auth_url, password=seeding.PASSWORD, options=lines
+    )
 
 
 def endpoints(
@@ -64,4 +68,7 @@ def project_of(openstack: Cloud, user: str = 'demo') -> str:
 
 def as_nodes(servers: list[Any], **more: Any) -> list[dict[str, Any]]:
     """Nodes of a cluster that say nothing of their servers but the id."""
-    return [{'id': f'n-{server.name}', 'name': server.name, 'physical_id': server.id, **more} for server in servers]
+    return [
+        {'id': f'n-{server.name}', 'name': server.name, 'physical_id': server.id, **more}
+        for server in servers
+    ]

@@ -9,7 +9,12 @@ from tests.integration.service import Request, matching
 from tests.requests import request, zone_policy
 
 Json = dict[str, Any]
-TOKENS, ZONES, REGIONS, SERVERS = '/auth/tokens', '/os-availability-zone', '/v3/regions', '/servers/detail'
+TOKENS, ZONES, REGIONS, SERVERS = (
+    '/auth/tokens',
+    '/os-availability-zone',
+    '/v3/regions',
+    '/servers/detail',
+)
 ZONES_ONE = ('az1', 'az2', 'az3')
 
 
@@ -23,7 +28,11 @@ def scale_out(
 ) -> Json:
     """A request that asks Nova for the zones of RegionOne, unless other policies are given."""
     asked = request(
-        'CLUSTER_SCALE_OUT', policies or [zone_policy(*ZONES_ONE)], list(members), inputs={'count': count}, **more
+        'CLUSTER_SCALE_OUT',
+        policies or [zone_policy(*ZONES_ONE)],
+        list(members),
+        inputs={'count': count},
+        **more,
     )
     asked['cluster']['project'] = acting.project_of(openstack)
     return {**asked, 'credentials': {'trust_id': trust_id}}
@@ -47,6 +56,10 @@ def refused(reply: Json) -> str:
 
 
 def ours(seen: Iterable[Request], target: str = '') -> list[str]:
-    """What the worker asked, e.g. 'GET /v3/regions'; the services ask Keystone about its tokens besides."""
+    """What the worker asked, e.g. 'GET /v3/regions'; the services ask Keystone about its tokens
+    besides.
+    """
     found = matching(seen, target=target)
-    return [f'{one.method} {one.target}' for one in found if one.agent.startswith('placement-worker')]
+    return [
+        f'{one.method} {one.target}' for one in found if one.agent.startswith('placement-worker')
+    ]

@@ -69,7 +69,9 @@ class Cloud:
         """What a service has logged until now."""
         return (self._processes.folder / f'{service}.log').read_text()
 
-    def session(self, user: str, project: str | None = None, auth_url: str | None = None) -> Session:
+    def session(
+        self, user: str, project: str | None = None, auth_url: str | None = None
+    ) -> Session:
         """A session of that user, in the project of the same name unless told."""
         auth = v3.Password(
             auth_url or self.auth_url,
@@ -82,13 +84,18 @@ class Cloud:
         return Session(auth)
 
     def connect(
-        self, user: str, region: str = 'RegionOne', project: str | None = None, auth_url: str | None = None
+        self,
+        user: str,
+        region: str = 'RegionOne',
+        project: str | None = None,
+        auth_url: str | None = None,
     ) -> Connection:
         """A connection of that user, as `session` makes it."""
         return Connection(session=self.session(user, project, auth_url), region_name=region)
 
     def make_trust(self, user: str = 'demo', roles: Iterable[str] = seeding.PLAIN_ROLES) -> str:
-        """Have that user trust the service user, who may act as the user in the user's project; returns the ID.
+        """Have that user trust the service user, who may act as the user in the user's project;
+        returns the ID.
 
         :param roles: what is passed on, by name.
         """
@@ -103,7 +110,9 @@ class Cloud:
         )
         return str(made.id)
 
-    def connect_by_trust(self, trust_id: str, region: str = 'RegionOne', auth_url: str | None = None) -> Connection:
+    def connect_by_trust(
+        self, trust_id: str, region: str = 'RegionOne', auth_url: str | None = None
+    ) -> Connection:
         """A connection of the service user, acting as the one who made the trust."""
         auth = v3.Password(
             auth_url or self.auth_url,
@@ -115,11 +124,16 @@ class Cloud:
         return Connection(session=Session(auth), region_name=region)
 
     def add_servers(
-        self, count: int, region: str = 'RegionOne', user: str = 'demo', networks: Iterable[str] = ('private',)
+        self,
+        count: int,
+        region: str = 'RegionOne',
+        user: str = 'demo',
+        networks: Iterable[str] = ('private',),
     ) -> list[Server]:
         """Make that many active servers of that user, spread over the region's zones.
 
-        :param networks: the names of those that each has an address in, of each of their subnets, in this order.
+        :param networks: the names of those that each has an address in, of each of their subnets,
+            in this order.
         """
         zones, session = itertools.cycle(seeding.ZONES[region]), self.session(user)
         made = [self._server(next(self._serials), next(zones), networks) for _ in range(count)]
@@ -132,7 +146,10 @@ class Cloud:
             {
                 'id': self.networks[name],
                 'label': name,
-                'addresses': [(cidr, str(ip_network(cidr)[FIRST_ADDRESS + serial])) for cidr in subnets.values()],
+                'addresses': [
+                    (cidr, str(ip_network(cidr)[FIRST_ADDRESS + serial]))
+                    for cidr in subnets.values()
+                ],
             }
             for name in networks
             for subnets in [seeding.SUBNETS[name]]
@@ -147,7 +164,9 @@ class Cloud:
 
     @contextmanager
     def redirected(self, service_type: str, region: str, url: str) -> Iterator[None]:
-        """Have the catalog lead elsewhere during the block; the services themselves use the internal endpoints."""
+        """Have the catalog lead elsewhere during the block; the services themselves use the
+        internal endpoints.
+        """
         identity = self.connect('admin').identity
         [service] = identity.services(type=service_type)
         [endpoint] = identity.endpoints(service_id=service.id, region_id=region, interface='public')
@@ -169,5 +188,7 @@ class Cloud:
 
 
 def _shown(id_: str, server: dict[str, Any]) -> Server:
-    addresses = tuple(address for network in server['networks'] for _, address in network['addresses'])
+    addresses = tuple(
+        address for network in server['networks'] for _, address in network['addresses']
+    )
     return Server(id_, server['name'], server['zone'], addresses)

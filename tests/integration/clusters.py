@@ -70,7 +70,11 @@ class Cluster:
             {
                 'target': target,
                 **top,
-                'action': {'id': f'{self.name}-{action}-{len(self.nodes)}', 'action': action, **more},
+                'action': {
+                    'id': f'{self.name}-{action}-{len(self.nodes)}',
+                    'action': action,
+                    **more,
+                },
                 'cluster': self.cluster,
                 'policies': [self.policy],
                 'credentials': self.credentials,
@@ -88,7 +92,9 @@ class Cluster:
         return self.policy['data']['LoadBalancingPolicy']['data']['pool']
 
     def _bind(self, method: Callable[[object], Json]) -> Json:
-        reply = method({'cluster': self.cluster, 'policy': self.policy, 'credentials': self.credentials})
+        reply = method(
+            {'cluster': self.cluster, 'policy': self.policy, 'credentials': self.credentials}
+        )
         self.policy = {**self.policy, 'data': reply['policy']['data']}
         self.data = reply['cluster']['data'] if reply['cluster'] else self.data
         self._write_back(reply['nodes'])
@@ -124,7 +130,8 @@ def left(openstack: Cloud, tag: str = '') -> Json:
     }
     wanted = f'placement-worker:cluster={tag}'
     found = {
-        kind: [one for one in listed() if not tag or wanted in (one.tags or ())] for kind, listed in kinds.items()
+        kind: [one for one in listed() if not tag or wanted in (one.tags or ())]
+        for kind, listed in kinds.items()
     }
     found['members'] = [member for pool in found['pools'] for member in octavia.members(pool.id)]
     return found

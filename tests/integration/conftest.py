@@ -65,8 +65,8 @@ def trust(openstack: Cloud) -> Callable[..., str]:
 def proxy(openstack: Cloud) -> Iterator[Callable[..., Proxy]]:
     """Put a proxy before a service: `proxy('load-balancer')`, `proxy('compute', 'RegionTwo')`.
 
-    The catalog leads to it until the test ends; sessions that exist already may not know. Keystone's is also reached
-    by its own URL: `Proxy.url` takes the place of `Cloud.auth_url`.
+    The catalog leads to it until the test ends; sessions that exist already may not know.
+    Keystone's is also reached by its own URL: `Proxy.url` takes the place of `Cloud.auth_url`.
     """
     with ExitStack() as stack:
 

@@ -1,4 +1,6 @@
-"""The virtual environment that holds the services: made once, and again when its pins or its Python change."""
+"""The virtual environment that holds the services: made once, and again when its pins or its Python
+change.
+"""
 
 import fcntl
 import hashlib
@@ -17,7 +19,8 @@ DEFAULT_PLACE = Path(__file__).parents[2] / '.services-venv'
 def prepare() -> Path:
     """Install the services where they are not yet and return the folder of their environment.
 
-    That is a subfolder of the place that the variable names, one for each set of pins: checkouts may share the place.
+    That is a subfolder of the place that the variable names, one for each set of pins: checkouts
+    may share the place.
     """
     place = Path(os.environ.get(PLACE) or DEFAULT_PLACE).absolute()
     place.mkdir(parents=True, exist_ok=True)
@@ -39,7 +42,14 @@ def _digest() -> str:
 def _install(folder: Path) -> None:
     venv.create(folder, clear=True, with_pip=True)
     requirements, constraints = PINS
-    pip = [str(folder / 'bin' / 'python'), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
+    pip = [
+        str(folder / 'bin' / 'python'),
+        '-m',
+        'pip',
+        'install',
+        '--quiet',
+        '--disable-pip-version-check',
+    ]
     # Python compiles the few modules that are imported when they are: half the time
     given = ['--no-compile', '--requirement', str(requirements), '--constraint', str(constraints)]
     subprocess.run([*pip, *given], check=True)

@@ -18,7 +18,9 @@ def reply_lost(exchange: Exchange) -> None:
 
 def garbage(exchange: Exchange) -> None:
     """The service did what it was asked for, and the answer is no JSON though it says so."""
-    exchange.reply(Answer(exchange.forward().status, (('Content-Type', 'application/json'),), b'{"loadbal'))
+    exchange.reply(
+        Answer(exchange.forward().status, (('Content-Type', 'application/json'),), b'{"loadbal')
+    )
 
 
 def answered(status: int, body: bytes = b'', **headers: str) -> Fault:

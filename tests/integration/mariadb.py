@@ -1,4 +1,6 @@
-"""A private MariaDB for Octavia, whose flows need row locks that sqlite does not have as soon as two of them write."""
+"""A private MariaDB for Octavia, whose flows need row locks that sqlite does not have as soon as
+two of them write.
+"""
 
 import os
 import shlex
@@ -30,7 +32,9 @@ def program(folder: Path) -> Program:
     data, socket, first = folder / 'mariadb', folder / 'mariadb.socket', folder / 'mariadb.sql'
     first.write_text('CREATE DATABASE octavia CHARACTER SET utf8mb4;\n')
     data.mkdir()
-    names = {name: _find(name) or '' for name in ('mariadb-install-db', 'mariadbd', 'my_print_defaults')}
+    names = {
+        name: _find(name) or '' for name in ('mariadb-install-db', 'mariadbd', 'my_print_defaults')
+    }
     missing = [name for name, path in names.items() if not path]
     if missing:
         raise RuntimeError(
@@ -38,7 +42,13 @@ def program(folder: Path) -> Program:
             f'or {CHOICE}=sqlite'
         )
     user = ['--user=root'] if os.geteuid() == 0 else []
-    install = [names['mariadb-install-db'], '--no-defaults', f'--datadir={data}', '--skip-test-db', *user]
+    install = [
+        names['mariadb-install-db'],
+        '--no-defaults',
+        f'--datadir={data}',
+        '--skip-test-db',
+        *user,
+    ]
     serve = [
         names['mariadbd'],
         '--no-defaults',
@@ -48,7 +58,10 @@ def program(folder: Path) -> Program:
         *user,
     ]
     serve += ['--skip-networking', '--skip-grant-tables', '--innodb-flush-log-at-trx-commit=0']
-    return Program(['sh', '-c', f'{shlex.join(install)} && exec {shlex.join(serve)}'], str(folder / 'mariadb.out'))
+    return Program(
+        ['sh', '-c', f'{shlex.join(install)} && exec {shlex.join(serve)}'],
+        str(folder / 'mariadb.out'),
+    )
 
 
 def _find(name: str) -> str | None:

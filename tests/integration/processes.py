@@ -12,13 +12,20 @@ from tests.integration.environment import SERVICES
 from tests.integration.service import Service
 
 NOVAS = {'RegionOne': 'nova-one', 'RegionTwo': 'nova-two'}
-NAMES = {'keystone': 'keystone', 'neutron': 'neutron', 'octavia': 'octavia', **dict.fromkeys(NOVAS.values(), 'nova')}
+NAMES = {
+    'keystone': 'keystone',
+    'neutron': 'neutron',
+    'octavia': 'octavia',
+    **dict.fromkeys(NOVAS.values(), 'nova'),
+}
 TEMPLATES = SERVICES / 'etc'
 LAST_LINES = 30
 
 
 class Processes:
-    """The services' processes; they wait for no other, for their sockets take connections before they do."""
+    """The services' processes; they wait for no other, for their sockets take connections before
+    they do.
+    """
 
     def __init__(self, environment: Path) -> None:
         """Start them.
@@ -44,7 +51,10 @@ class Processes:
     def output(self) -> str:
         """The last lines that each of them printed."""
         files = sorted(self.folder.glob('*.out')) + sorted(self.folder.glob('*.log'))
-        ends = [(file.name, file.read_text(errors='replace').splitlines()[-LAST_LINES:]) for file in files]
+        ends = [
+            (file.name, file.read_text(errors='replace').splitlines()[-LAST_LINES:])
+            for file in files
+        ]
         return '\n'.join(f'--- {name}\n' + '\n'.join(lines) for name, lines in ends if lines)
 
     def _program(self, environment: Path, name: str, listening: socket.socket) -> Program:

@@ -1,4 +1,6 @@
-"""A small HTTP proxy before one service, which does harm by rule and keeps the requests that it saw."""
+"""A small HTTP proxy before one service, which does harm by rule and keeps the requests that it
+saw.
+"""
 
 import os
 import re
@@ -43,7 +45,9 @@ class Exchange(BaseHTTPRequestHandler):
             self.server.fault(self.command, self.path, self.headers.get('User-Agent', ''))(self)
 
     def forward(self) -> Answer:
-        """Ask the service. The host is the client's, so that links in the answer lead through the proxy."""
+        """Ask the service. The host is the client's, so that links in the answer lead through the
+        proxy.
+        """
         upstream = HTTPConnection(self.server.upstream, timeout=UPSTREAM_TIMEOUT_S)
         try:
             upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
@@ -51,7 +55,9 @@ class Exchange(BaseHTTPRequestHandler):
                 upstream.putheader(name, value)
             upstream.endheaders(self._body)
             answer = upstream.getresponse()
-            headers = tuple(pair for pair in answer.getheaders() if pair[0].lower() not in OF_ONE_CONNECTION)
+            headers = tuple(
+                pair for pair in answer.getheaders() if pair[0].lower() not in OF_ONE_CONNECTION
+            )
             return Answer(answer.status, headers, answer.read())
         finally:
             upstream.close()
@@ -86,7 +92,9 @@ def passed_on(exchange: Exchange) -> None:
 
 @dataclass
 class Rule:
-    """A fault of those requests whose method and target (path and query) contain these regular expressions."""
+    """A fault of those requests whose method and target (path and query) contain these regular
+    expressions.
+    """
 
     fault: Fault
     method: str = ''
@@ -95,11 +103,15 @@ class Rule:
     hits: int = field(default=0, init=False)
 
     def takes(self, method: str, target: str) -> bool:
-        return self.hits < self.times and bool(re.search(self.method, method) and re.search(self.target, target))
+        return self.hits < self.times and bool(
+            re.search(self.method, method) and re.search(self.target, target)
+        )
 
 
 class Proxy(ThreadingHTTPServer):
-    """Passes requests on to a service, but for those that a rule takes; the oldest rule goes first."""
+    """Passes requests on to a service, but for those that a rule takes; the oldest rule goes
+    first.
+    """
 
     daemon_threads = False  # closing waits for them
     upstream: str  # host:port

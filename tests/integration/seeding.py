@@ -1,4 +1,6 @@
-"""What the cloud of the tests holds before they run: regions, users, roles, the catalog, networks, servers."""
+"""What the cloud of the tests holds before they run: regions, users, roles, the catalog, networks,
+servers.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -40,9 +42,13 @@ def fill_keystone(admin: Connection, services: Mapping[str, Service]) -> None:
 
 def _add_user(admin: Connection, name: str, project: Project, roles: Iterable[str]) -> None:
     identity = admin.identity
-    user = identity.create_user(name=name, password=PASSWORD, domain_id='default', default_project_id=project.id)
+    user = identity.create_user(
+        name=name, password=PASSWORD, domain_id='default', default_project_id=project.id
+    )
     for role in roles:
-        identity.assign_project_role_to_user(project, user, identity.find_role(role, ignore_missing=False))
+        identity.assign_project_role_to_user(
+            project, user, identity.find_role(role, ignore_missing=False)
+        )
 
 
 def _fill_catalog(admin: Connection, services: Mapping[str, Service]) -> None:
@@ -61,7 +67,9 @@ def _fill_catalog(admin: Connection, services: Mapping[str, Service]) -> None:
     ]
     for service, region, url in endpoints:
         for interface in 'public', 'internal':
-            identity.create_endpoint(service_id=service.id, interface=interface, region_id=region, url=url)
+            identity.create_endpoint(
+                service_id=service.id, interface=interface, region_id=region, url=url
+            )
 
 
 def fill_neutron(admin: Connection) -> tuple[dict[str, str], dict[str, str]]:
@@ -71,6 +79,8 @@ def fill_neutron(admin: Connection) -> tuple[dict[str, str], dict[str, str]]:
         networks[name] = admin.network.create_network(name=name, shared=True).id
         for subnet, cidr in cidrs.items():
             version = 6 if ':' in cidr else 4
-            made = admin.network.create_subnet(name=subnet, network_id=networks[name], ip_version=version, cidr=cidr)
+            made = admin.network.create_subnet(
+                name=subnet, network_id=networks[name], ip_version=version, cidr=cidr
+            )
             subnets[subnet] = made.id
     return networks, subnets

@@ -1,4 +1,6 @@
-"""One running service as the tests see it: its address, the requests that reached it, what it can be told."""
+"""One running service as the tests see it: its address, the requests that reached it, what it can
+be told.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,7 +23,9 @@ class Request(NamedTuple):
 
 def matching(requests: Iterable[Request], method: str = '', target: str = '') -> list[Request]:
     """The requests whose method and target contain these regular expressions."""
-    return [one for one in requests if re.search(method, one.method) and re.search(target, one.target)]
+    return [
+        one for one in requests if re.search(method, one.method) and re.search(target, one.target)
+    ]
 
 
 @dataclass(frozen=True)

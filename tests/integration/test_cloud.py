@@ -22,7 +22,11 @@ def test_each_region_has_zones_of_its_own(openstack: Cloud) -> None:
 def test_a_region_without_nova_is_known_all_the_same(openstack: Cloud) -> None:
     connection = openstack.connect('demo', region='RegionThree')
 
-    assert {region.id for region in connection.identity.regions()} == {'RegionOne', 'RegionThree', 'RegionTwo'}
+    assert {region.id for region in connection.identity.regions()} == {
+        'RegionOne',
+        'RegionThree',
+        'RegionTwo',
+    }
     with pytest.raises(ServiceDisabledException):
         connection.compute.get('/os-availability-zone')
 
@@ -38,7 +42,10 @@ def test_a_zone_can_be_made_unavailable_in_one_region_alone(openstack: Cloud) ->
 def test_servers_have_addresses_on_the_networks_asked_for(openstack: Cloud) -> None:
     made = openstack.add_servers(2, 'RegionTwo', networks=['other', 'private'])
 
-    servers = [openstack.connect('demo', region='RegionTwo').compute.get_server(server.id) for server in made]
+    servers = [
+        openstack.connect('demo', region='RegionTwo').compute.get_server(server.id)
+        for server in made
+    ]
 
     assert [server.availability_zone for server in servers] == ['az1', 'az4']
     for server, asked in zip(servers, made, strict=True):
@@ -59,10 +66,14 @@ def test_servers_are_made_by_the_hundred(openstack: Cloud) -> None:
     made = {server.id for server in openstack.add_servers(100)}
 
     assert len(made) == 100
-    assert made <= {server.id for server in openstack.connect('demo').compute.servers(details=False)}
+    assert made <= {
+        server.id for server in openstack.connect('demo').compute.servers(details=False)
+    }
 
 
-def test_who_is_trusted_lists_zones_and_keeps_load_balancers_as_the_one_who_trusts(openstack: Cloud) -> None:
+def test_who_is_trusted_lists_zones_and_keeps_load_balancers_as_the_one_who_trusts(
+    openstack: Cloud,
+) -> None:
     trusted = openstack.connect_by_trust(openstack.make_trust('demo'))
 
     made = trusted.load_balancer.create_load_balancer(

@@ -27,7 +27,9 @@ def test_writers_at_once_are_accepted_and_get_their_way_or_are_told_to_wait(
     def add(writer: int) -> int:
         member = {'address': f'10.0.0.{writer + 1}', 'protocol_port': 80}
         start.wait()
-        answer = octavia.put(f'/lbaas/pools/{pool.id}/members?additive_only=true', json={'members': [member]})
+        answer = octavia.put(
+            f'/lbaas/pools/{pool.id}/members?additive_only=true', json={'members': [member]}
+        )
         return int(answer.status_code)
 
     with ThreadPoolExecutor(WRITERS) as writers:

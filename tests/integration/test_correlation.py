@@ -1,4 +1,6 @@
-"""The id that a caller gives its request is found in the logs of the services that were asked for it."""
+"""The id that a caller gives its request is found in the logs of the services that were asked for
+it.
+"""
 
 import uuid
 from collections.abc import Callable
@@ -17,13 +19,19 @@ def clouds(openstack: Cloud) -> OpenStackClouds:
     """As the worker has them, with the service user of the harness."""
 
     def log_in(trust_id: str | None) -> v3.Password:
-        user = {'username': 'placement-worker', 'password': seeding.PASSWORD, 'user_domain_id': 'default'}
+        user = {
+            'username': 'placement-worker',
+            'password': seeding.PASSWORD,
+            'user_domain_id': 'default',
+        }
         return v3.Password(openstack.auth_url, trust_id=trust_id, **user)
 
     return OpenStackClouds(Access(log_in, 'RegionOne', ['public'], {}))
 
 
-def test_octavia_logs_the_id_of_the_request_that_it_is_asked_for(openstack: Cloud, trust: Callable[..., str]) -> None:
+def test_octavia_logs_the_id_of_the_request_that_it_is_asked_for(
+    openstack: Cloud, trust: Callable[..., str]
+) -> None:
     request_id = f'req-{uuid.uuid4()}'
     project = openstack.session('demo').get_project_id()
     cloud = clouds(openstack).acting_for(Credentials(trust_id=trust()), project)

@@ -47,7 +47,9 @@ def test_programs_and_their_children_end_with_a_test_run_that_is_killed(tmp_path
     wait_for_end(reading, writing)
 
 
-def test_the_folder_goes_with_the_programs_unless_they_will_be_started_again(tmp_path: Path) -> None:
+def test_the_folder_goes_with_the_programs_unless_they_will_be_started_again(
+    tmp_path: Path,
+) -> None:
     kept, gone = tmp_path / 'kept', tmp_path / 'gone'
     for folder in kept, gone:
         folder.mkdir()
@@ -64,7 +66,9 @@ def test_the_folder_goes_with_the_programs_unless_they_will_be_started_again(tmp
 def test_programs_see_the_environment_that_they_are_given_alone(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     show = 'import json, os, sys; os.write(int(sys.argv[1]), json.dumps(dict(os.environ)).encode())'
-    program = Program([sys.executable, '-c', show, str(writing)], str(tmp_path / 'output'), [writing])
+    program = Program(
+        [sys.executable, '-c', show, str(writing)], str(tmp_path / 'output'), [writing]
+    )
 
     guard = Guard(tmp_path, [program], {'A': '1', 'LC_CTYPE': 'C.UTF-8'})
 

@@ -24,9 +24,13 @@ def test_a_load_balancer_is_made_for_twenty_nodes_in_three_updates_and_follows_t
         'members': 20,
     }
     assert {one.provisioning_status for objects in made.values() for one in objects} == {'ACTIVE'}
-    assert {member.id for member in made['members']} == {node['data']['lb_member'] for node in web.nodes}
+    assert {member.id for member in made['members']} == {
+        node['data']['lb_member'] for node in web.nodes
+    }
     assert len(updates(seen)) <= 3
-    assert web.data['loadbalancers']['balance']['vip_address'] == made['loadbalancers'][0].vip_address
+    assert (
+        web.data['loadbalancers']['balance']['vip_address'] == made['loadbalancers'][0].vip_address
+    )
 
     new = web.grow(50)
     with openstack.services['octavia'].watch() as seen:
@@ -73,11 +77,15 @@ def test_a_pool_that_was_there_before_keeps_the_members_of_others(
     )
     octavia.wait_for_load_balancer(balancer.id, wait=60)
     [pool] = octavia.pools(name='shared')
-    foreign = octavia.create_member(pool.id, address='10.0.200.1', protocol_port=80, weight=0, backup=True)
+    foreign = octavia.create_member(
+        pool.id, address='10.0.200.1', protocol_port=80, weight=0, backup=True
+    )
     octavia.wait_for_load_balancer(balancer.id, wait=60)
     web = cluster(4)
     web.policy = lb_policy(
-        loadbalancer='shared-frontend', pool={'id': pool.id, 'subnet': 'private-subnet'}, health_monitor=None
+        loadbalancer='shared-frontend',
+        pool={'id': pool.id, 'subnet': 'private-subnet'},
+        health_monitor=None,
     )
 
     assert web.attach()['status'] == 'OK'

@@ -1,4 +1,6 @@
-"""Whatever goes wrong between worker and real Octavia: it ends as it should, or with nothing left and a reason."""
+"""Whatever goes wrong between worker and real Octavia: it ends as it should, or with nothing left
+and a reason.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Whatever goes wrong between a worker and real Keystone and Nova: an answer in time, or a reason that helps."""
+"""Whatever goes wrong between a worker and real Keystone and Nova: an answer in time, or a reason
+that helps.
+"""
 
 import logging
 import time
@@ -28,7 +30,9 @@ FAULTS: dict[str, tuple[Fault, str]] = {
 }
 SLOW: dict[str, Fault] = {'hanging': faults.hanging, 'slow': faults.slow(60)}
 SERVICES = {'identity': (TOKENS, 'Identity'), 'compute': (ZONES, 'Compute')}
-each_service = pytest.mark.parametrize(('service', 'target', 'name'), [(s, *rest) for s, rest in SERVICES.items()])
+each_service = pytest.mark.parametrize(
+    ('service', 'target', 'name'), [(s, *rest) for s, rest in SERVICES.items()]
+)
 
 
 @pytest.fixture
@@ -85,7 +89,9 @@ def test_a_service_that_is_slow_costs_no_more_than_the_budget(
     fault: Fault,
 ) -> None:
     between, asked = proxy(service), scale_out(openstack, trust())
-    endpoints = make_endpoints(auth_url=between.url if service == 'identity' else None, lookup_budget_s=BUDGET_S)
+    endpoints = make_endpoints(
+        auth_url=between.url if service == 'identity' else None, lookup_budget_s=BUDGET_S
+    )
     between.inject(fault, target=target, times=ALWAYS)
     started = time.monotonic()
 
@@ -108,7 +114,9 @@ def test_a_service_that_asks_to_wait_is_given_the_time(
     assert time.monotonic() - started >= 1
 
 
-@pytest.mark.parametrize(('status', 'advice'), [(403, 'check that the roles'), (404, 'check that the endpoint')])
+@pytest.mark.parametrize(
+    ('status', 'advice'), [(403, 'check that the roles'), (404, 'check that the endpoint')]
+)
 def test_what_does_not_pass_is_not_asked_again(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put, status: int, advice: str
 ) -> None:

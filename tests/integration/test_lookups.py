@@ -9,7 +9,17 @@ import pytest
 from placement_worker.errors import InvalidSpec
 from placement_worker.handlers.endpoints import Endpoints
 from tests.integration import acting, faults
-from tests.integration.checks import REGIONS, SERVERS, TOKENS, ZONES, ZONES_ONE, decided, ours, refused, scale_out
+from tests.integration.checks import (
+    REGIONS,
+    SERVERS,
+    TOKENS,
+    ZONES,
+    ZONES_ONE,
+    decided,
+    ours,
+    refused,
+    scale_out,
+)
 from tests.integration.cloud import Cloud
 from tests.integration.proxy import Proxy
 from tests.requests import deletion_policy, region_policy, request, zone_policy
@@ -46,7 +56,10 @@ def test_regions_are_planned_first_and_then_the_zones_of_each_ones_own_nova(
         data = decided(make_endpoints().policy_check(asked))
 
     assert data['creation']['regions'] == {'RegionOne': 5, 'RegionTwo': 5}
-    assert [(place['region_name'], place['zone'], place['count']) for place in data['creation']['places']] == [
+    assert [
+        (place['region_name'], place['zone'], place['count'])
+        for place in data['creation']['places']
+    ] == [
         ('RegionOne', 'az1', 2),
         ('RegionOne', 'az2', 2),
         ('RegionOne', 'az3', 1),
@@ -95,7 +108,12 @@ def test_a_nova_that_is_away_fails_only_the_plans_that_need_it(
     endpoints, trust_id = make_endpoints(max_attempts=2), trust()
 
     assert decided(endpoints.policy_check(scale_out(openstack, trust_id)))['creation']['count'] == 6
-    assert decided(endpoints.policy_check(scale_out(openstack, trust_id, BOTH[:1])))['creation']['count'] == 6
+    assert (
+        decided(endpoints.policy_check(scale_out(openstack, trust_id, BOTH[:1])))['creation'][
+            'count'
+        ]
+        == 6
+    )
     reason = refused(endpoints.policy_check(scale_out(openstack, trust_id, BOTH)))
 
     assert reason.startswith('Compute service unavailable after 2 attempts in ')
@@ -127,7 +145,9 @@ def test_fifty_checks_at_once_cost_one_token_one_look_at_the_zones_and_one_listi
     nova, begun = proxy('compute'), threading.Semaphore(0)
     members = acting.as_nodes(openstack.add_servers(30))
     asked = scale_out(openstack, trust(), members=members)
-    released = {what: threading.Event() for what in (SERVERS, ZONES)}  # in the order in which they are asked
+    released = {
+        what: threading.Event() for what in (SERVERS, ZONES)
+    }  # in the order in which they are asked
     for what, event in released.items():
         nova.inject(faults.held(event), target=what, times=float('inf'))
 
@@ -139,7 +159,9 @@ def test_fifty_checks_at_once_cost_one_token_one_look_at_the_zones_and_one_listi
     with openstack.services['keystone'].watch() as keystone, ThreadPoolExecutor(MANY) as threads:
         replies = [threads.submit(endpoints.policy_check, asked) for _ in range(MANY)]
         for _ in range(2 * MANY):
-            assert begun.acquire(timeout=WAIT_S)  # at the start of each check, and at that of its policy
+            assert begun.acquire(
+                timeout=WAIT_S
+            )  # at the start of each check, and at that of its policy
         for event in released.values():
             threading.Event().wait(GRACE_S)  # the last ones are on their way to the look-up
             event.set()
@@ -147,12 +169,21 @@ def test_fifty_checks_at_once_cost_one_token_one_look_at_the_zones_and_one_listi
 
     assert all(one == data[0] for one in data)
     assert ours(keystone) == ['GET /v3', 'POST /v3/auth/tokens']
-    assert sorted(ours(nova.requests)) == ['GET /v2.1/os-availability-zone', 'GET /v2.1/servers/detail?limit=1000']
+    assert sorted(ours(nova.requests)) == [
+        'GET /v2.1/os-availability-zone',
+        'GET /v2.1/servers/detail?limit=1000',
+    ]
 
 
-def test_answers_that_are_kept_are_not_asked_for_again(openstack: Cloud, make_endpoints: Make, trust: Trust) -> None:
+def test_answers_that_are_kept_are_not_asked_for_again(
+    openstack: Cloud, make_endpoints: Make, trust: Trust
+) -> None:
     endpoints, asked = make_endpoints(validity_ttl_s=600), scale_out(openstack, trust(), BOTH)
-    services = (openstack.services['keystone'], openstack.nova('RegionOne'), openstack.nova('RegionTwo'))
+    services = (
+        openstack.services['keystone'],
+        openstack.nova('RegionOne'),
+        openstack.nova('RegionTwo'),
+    )
     with services[0].watch() as keystone, services[1].watch() as one, services[2].watch() as two:
         for _ in range(MANY):
             decided(endpoints.policy_check(asked))
@@ -171,4 +202,6 @@ def test_a_spec_is_validated_against_all_regions_naming_all_that_is_unknown(
     with pytest.raises(InvalidSpec, match='no usable availability zone `az7`, `az8`'):
         endpoints.policy_validate({'spec': unknown['spec'], 'check_resources': True})
     with pytest.raises(InvalidSpec, match='no usable region `R8`, `R9`'):
-        endpoints.policy_validate({'spec': region_policy('R8', 'RegionTwo', 'R9')['spec'], 'check_resources': True})
+        endpoints.policy_validate(
+            {'spec': region_policy('R8', 'RegionTwo', 'R9')['spec'], 'check_resources': True}
+        )

@@ -63,10 +63,14 @@ def between(upstream: Upstream) -> Iterator[Proxy]:
 
 
 def put(proxy: Proxy, path: str = '/members', timeout: float = LONG_S) -> requests.Response:
-    return requests.put(f'{proxy.url}{path}', data='{"a": 1}', timeout=timeout, headers={'User-Agent': 'ours'})
+    return requests.put(
+        f'{proxy.url}{path}', data='{"a": 1}', timeout=timeout, headers={'User-Agent': 'ours'}
+    )
 
 
-def test_requests_and_answers_pass_unchanged_under_the_host_of_the_proxy(between: Proxy, upstream: Upstream) -> None:
+def test_requests_and_answers_pass_unchanged_under_the_host_of_the_proxy(
+    between: Proxy, upstream: Upstream
+) -> None:
     answer = put(between, '/members?additive_only=true')
 
     assert (answer.status_code, answer.json()) == (201, {'a': 1})
@@ -177,7 +181,9 @@ def test_the_catalog_leads_through_the_proxy_until_the_test_ends(
     assert len(matching(made.requests, 'GET', '/v2.1/os-availability-zone$')) == 2
 
 
-def test_load_balancers_and_trusts_work_through_proxies(openstack: Cloud, proxy: Callable[..., Proxy]) -> None:
+def test_load_balancers_and_trusts_work_through_proxies(
+    openstack: Cloud, proxy: Callable[..., Proxy]
+) -> None:
     keystone, octavia = proxy('identity'), proxy('load-balancer')
     trusted = openstack.connect_by_trust(openstack.make_trust(), auth_url=keystone.url)
 

@@ -1,4 +1,6 @@
-"""A worker of two processes over RabbitMQ and real OpenStack services: what an engine sees of it."""
+"""A worker of two processes over RabbitMQ and real OpenStack services: what an engine sees of
+it.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,8 +31,12 @@ def worker(openstack: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         broker.close()
 
 
-@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')  # as for tests/functional
-def test_many_engines_at_once_get_one_plan_and_each_process_one_token(openstack: Cloud, worker: Worker) -> None:
+@pytest.mark.filterwarnings(
+    'ignore::pytest.PytestUnraisableExceptionWarning'
+)  # as for tests/functional
+def test_many_engines_at_once_get_one_plan_and_each_process_one_token(
+    openstack: Cloud, worker: Worker
+) -> None:
     trust_id = openstack.make_trust()
     asked, client = scale_out(openstack, trust_id), worker.client(timeout_s=60)
     with (
@@ -41,7 +47,9 @@ def test_many_engines_at_once_get_one_plan_and_each_process_one_token(openstack:
         replies = list(callers.map(lambda _: client.policy_check(asked), range(CALLS)))
     client.close()
 
-    assert [reply.action.data['creation']['zones'] for reply in replies] == [{'az1': 2, 'az2': 2, 'az3': 2}] * CALLS
+    assert [reply.action.data['creation']['zones'] for reply in replies] == [
+        {'az1': 2, 'az2': 2, 'az3': 2}
+    ] * CALLS
     assert 1 <= len(ours(keystone, TOKENS)) <= PROCESSES
     assert 1 <= len(ours(nova, ZONES)) <= CALLS
     log = worker.log.read_text()

@@ -1,4 +1,6 @@
-"""A machine that only the test sees: this one's, with folders that nothing is written through to."""
+"""A machine that only the test sees: this one's, with folders that nothing is written through
+to.
+"""
 
 import os
 import shlex
@@ -23,12 +25,26 @@ exec sleep infinity
 
 
 class Machine:
-    """A mount namespace with `FOLDERS` laid over; whoever enters it is root in it, and leaves no trace."""
+    """A mount namespace with `FOLDERS` laid over; whoever enters it is root in it, and leaves no
+    trace.
+    """
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix='placement-worker-machine-'))
-        command = ['unshare', '--mount', '--propagation', 'private', 'bash', '-c', PRELUDE, self._folder, *FOLDERS]
-        self._inside = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [
+            'unshare',
+            '--mount',
+            '--propagation',
+            'private',
+            'bash',
+            '-c',
+            PRELUDE,
+            self._folder,
+            *FOLDERS,
+        ]
+        self._inside = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     @classmethod
     def refusal(cls) -> str | None:
@@ -57,7 +73,9 @@ class Machine:
     def entered(self, command: str) -> str:
         """The command line by which bash runs a command in it, in the folder where it stands."""
         namespace = f'/proc/{self._inside.pid}/ns/mnt'
-        return f'nsenter --mount={namespace} --wd="$PWD" bash -euo pipefail -c {shlex.quote(command)}'
+        return (
+            f'nsenter --mount={namespace} --wd="$PWD" bash -euo pipefail -c {shlex.quote(command)}'
+        )
 
     def _wait(self) -> str | None:
         assert self._inside.stdout is not None

@@ -18,7 +18,9 @@ OPTION = re.compile(r' *:(\w+): (.*)')
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A literal block; `kind` is its language, `::` for one that says none. `line` counts from 1."""
+    """A literal block; `kind` is its language, `::` for one that says none. `line` counts from
+    1.
+    """
 
     page: str
     line: int
@@ -30,14 +32,21 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """Those in it, each on one line and without its comment; none in a block of something else."""
-        lines = [re.sub(r'(^|\s+)#( .*|$)', '', line).strip() for line in self.text.replace('\\\n', '').splitlines()]
+        """Those in it, each on one line and without its comment; none in a block of something
+        else.
+        """
+        lines = [
+            re.sub(r'(^|\s+)#( .*|$)', '', line).strip()
+            for line in self.text.replace('\\\n', '').splitlines()
+        ]
         return [line for line in lines if line] if self.is_shell else []
 
     @property
     def is_shell(self) -> bool:
         """Whether it says so, or begins with a program that we know."""
-        return self.kind == 'bash' or (self.kind == '::' and starts_program(self.text.partition('\n')[0]))
+        return self.kind == 'bash' or (
+            self.kind == '::' and starts_program(self.text.partition('\n')[0])
+        )
 
     @property
     def is_output(self) -> bool:
@@ -52,7 +61,10 @@ class Block:
 def starts_program(line: str) -> bool:
     """Whether a line is a command; `placement-worker decides ...` is one of a log."""
     words = line.split() or ['']
-    return bool(PROGRAMS.fullmatch(Path(words[0]).name)) or words[:2] == ['placement-worker', '--config-file']
+    return bool(PROGRAMS.fullmatch(Path(words[0]).name)) or words[:2] == [
+        'placement-worker',
+        '--config-file',
+    ]
 
 
 def indentation(line: str) -> int:
@@ -72,11 +84,15 @@ def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
         directive = DIRECTIVE.match(line)
         if directive or (line.endswith('::') and not line.lstrip().startswith('.. ')):
             start, indent = number, indentation(next(filter(None, lines[number:]), ''))
-            while number < len(lines) and (not lines[number] or indentation(lines[number]) >= max(indent, 1)):
+            while number < len(lines) and (
+                not lines[number] or indentation(lines[number]) >= max(indent, 1)
+            ):
                 number += 1
             options, text = _parted(lines[start:number], directive is not None)
             kind = directive[2] if directive else '::'
-            yield Block(page, start, kind, options.get('caption', ''), text, before if directive else line)
+            yield Block(
+                page, start, kind, options.get('caption', ''), text, before if directive else line
+            )
         before = line or before
 
 

@@ -1,4 +1,6 @@
-"""The manual's commands over the embedded cloud, and that each command of the manual is tried somewhere."""
+"""The manual's commands over the embedded cloud, and that each command of the manual is tried
+somewhere.
+"""
 
 import itertools
 import re
@@ -11,7 +13,10 @@ from tests.manual import ways, workspace
 from tests.manual.pages import PAGES, ROOT, blocks, unknown
 
 COMMANDS = [
-    (page.stem, block.place, command) for page in PAGES for block in blocks(page) for command in block.commands
+    (page.stem, block.place, command)
+    for page in PAGES
+    for block in blocks(page)
+    for command in block.commands
 ]
 NAMES = [page.stem for page in PAGES]
 
@@ -24,7 +29,9 @@ def test_what_looks_like_a_command_is_known(page):
 
 def test_it_is_said_of_every_command_how_it_is_tried():
     assert len(COMMANDS) > 80
-    assert [(place, command) for page, place, command in COMMANDS if ways.way(page, command) is None] == []
+    assert [
+        (place, command) for page, place, command in COMMANDS if ways.way(page, command) is None
+    ] == []
 
 
 def test_no_way_is_left_over():
@@ -34,7 +41,9 @@ def test_no_way_is_left_over():
 
 
 def test_what_is_not_tried_by_these_tests_has_a_reason():
-    silent = [way for way in ways.WAYS if way.how in (ways.SYNTAX, ways.ELSEWHERE) and not way.reason]
+    silent = [
+        way for way in ways.WAYS if way.how in (ways.SYNTAX, ways.ELSEWHERE) and not way.reason
+    ]
 
     assert silent == []
     named = [way.reason.partition(':')[0] for way in ways.WAYS if way.how == ways.ELSEWHERE]
@@ -52,7 +61,11 @@ def test_bash_can_read_every_command(page):
 
 def installing_into(folder, command):
     """The command, with what pip installs in a folder, and not in the environment of the tests."""
-    return re.sub(r'^pip install ', f'{sys.executable} -m pip install --quiet --no-deps --target {folder} ', command)
+    return re.sub(
+        r'^pip install ',
+        f'{sys.executable} -m pip install --quiet --no-deps --target {folder} ',
+        command,
+    )
 
 
 @pytest.mark.parametrize('page', PAGES, ids=NAMES)
@@ -67,23 +80,37 @@ def test_the_commands_that_need_no_worker_do_what_the_page_shows(page, tmp_path)
     env = workspace.environment(PYTHONPATH=str(packages))
 
     for block, following in itertools.zip_longest(found, found[1:]):
-        here = [command for command in block.commands if ways.way(page.stem, command).how == ways.HERE]
-        printed = ''.join(workspace.type_in(installing_into(packages, command), folder, env) for command in here)
+        here = [
+            command for command in block.commands if ways.way(page.stem, command).how == ways.HERE
+        ]
+        printed = ''.join(
+            workspace.type_in(installing_into(packages, command), folder, env) for command in here
+        )
         if here and len(here) == len(block.commands) and following and following.is_output:
-            assert workspace.timeless(printed) == workspace.timeless(following.text), following.place
-    left = subprocess.run([*git, 'ls-files', '--others', '--exclude-standard'], check=True, stdout=subprocess.PIPE)
+            assert workspace.timeless(printed) == workspace.timeless(following.text), (
+                following.place
+            )
+    left = subprocess.run(
+        [*git, 'ls-files', '--others', '--exclude-standard'], check=True, stdout=subprocess.PIPE
+    )
     assert left.stdout.decode() == ''
 
 
 def test_writing_a_policy_shows_a_whole_package_and_tries_it():
-    """Nobody has to look for the code, where its names come from, how it is announced, and how it is bound."""
+    """Nobody has to look for the code, where its names come from, how it is announced, and how it
+    is bound.
+    """
     page = ROOT / 'doc' / 'source' / 'writing-a-policy.rst'
 
     text = page.read_text()
     for file in (ROOT / 'examples' / 'policy-plugin').glob('*.*'):
         assert f'.. literalinclude:: ../../examples/policy-plugin/{file.name}\n' in text
     assert 'self.properties' in text
-    assert any(command.startswith('placement-policy check ') for block in blocks(page) for command in block.commands)
+    assert any(
+        command.startswith('placement-policy check ')
+        for block in blocks(page)
+        for command in block.commands
+    )
 
 
 LOAD_BALANCED = [page for page in PAGES if 'placement-policy attach ' in page.read_text()]
@@ -94,7 +121,9 @@ def test_load_balancing_can_be_tried_again(page, tmp_path):
     """Ids of an earlier try, which are left in the folder, do not let the later one fail."""
     found = blocks(page)
     workspace.furnish(tmp_path, found)
-    commands = [command for block in found for command in block.commands if 'load-balanc' in command]
+    commands = [
+        command for block in found for command in block.commands if 'load-balanc' in command
+    ]
 
     for command in [*commands, *commands]:
         if ways.way(page.stem, command).how == ways.HERE:

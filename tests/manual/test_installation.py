@@ -1,7 +1,9 @@
-"""The manual's commands for root: a worker is installed, started, looked after and upgraded, as the pages say.
+"""The manual's commands for root: a worker is installed, started, looked after and upgraded, as the
+pages say.
 
-Its folders in /etc, /opt and /usr/local are seen by the test alone, user and group, too. The broker is a private one.
-`bin/` stands in for systemd, which does not run in containers; the unit is still what `systemd-analyze` finds sound.
+Its folders in /etc, /opt and /usr/local are seen by the test alone, user and group, too. The broker
+is a private one. `bin/` stands in for systemd, which does not run in containers; the unit is still
+what `systemd-analyze` finds sound.
 """
 
 import contextlib
@@ -35,7 +37,9 @@ class Operator:
         self.machine, self.broker, self.folder = machine, broker, folder
         state = folder.parent / 'state'
         state.mkdir()
-        of_broker = ' '.join(f'{name}={value}' for name, value in broker.environment.items() if ' ' not in value)
+        of_broker = ' '.join(
+            f'{name}={value}' for name, value in broker.environment.items() if ' ' not in value
+        )
         self.env = workspace.environment(
             PATH=f'{STAND_INS}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{workspace.python_folder()}',
             STAND_IN_STATE=str(state),
@@ -50,7 +54,10 @@ class Operator:
     def type_in_while_asking(self, command):
         """Type a command while requests are sent; return the process that answered each of them."""
         url = f'rabbit://placement-worker:{PASSWORD}@127.0.0.1:{self.broker.port}/placement'
-        with ThreadPoolExecutor(1) as typing, contextlib.closing(PolicyClient(url, timeout_s=30)) as client:
+        with (
+            ThreadPoolExecutor(1) as typing,
+            contextlib.closing(PolicyClient(url, timeout_s=30)) as client,
+        ):
             typed, answers = typing.submit(self.type_in, command), []
             while not typed.done():
                 answers.append(client.get_capabilities().pid)
@@ -59,7 +66,9 @@ class Operator:
         return answers
 
     def check(self, more=''):
-        """Return the output of the upgrade check, which root runs, with its exit status in the last line."""
+        """Return the output of the upgrade check, which root runs, with its exit status in the last
+        line.
+        """
         check = f'placement-worker-status --config-file {CONFIGURED} {more} upgrade check --json'
         return self.type_in(f'status=0; {check} || status=$?; echo; echo exit status $status')
 
@@ -78,7 +87,9 @@ class Operator:
         url = f'rabbit://placement-worker:{PASSWORD}@127.0.0.1:{self.broker.port}/placement'
         settings = re.sub(r'(?<=transport_url = ).*', url, shown)
         if 'auth_type' in shown:
-            settings = settings.partition('[service_auth]')[0] + '[worker]\nhost = testhost\nworkers = 1\n'
+            settings = (
+                settings.partition('[service_auth]')[0] + '[worker]\nhost = testhost\nworkers = 1\n'
+            )
         self.type_in(f'printf "%s\\n" {shlex.quote(settings)} >> {CONFIGURED}')
 
 
@@ -125,7 +136,9 @@ def test_the_manual_leads_from_nothing_to_a_worker_that_is_looked_after(operator
 
     assert len(answered_by) > 20
     assert len(set(answered_by)) == 1
-    loaded = operator.type_in('grep -o "/opt/placement-worker[^/]*" "/proc/$(cat "$STAND_IN_STATE/pid")/maps"')
+    loaded = operator.type_in(
+        'grep -o "/opt/placement-worker[^/]*" "/proc/$(cat "$STAND_IN_STATE/pid")/maps"'
+    )
     assert set(loaded.split()) == {'/opt/placement-worker-0.2.0'}
 
 
@@ -154,7 +167,9 @@ def test_the_readmes_completion_of_the_shell_is_installed(operator):
     ],
     ids=['configuration', 'inventory', 'decision-log'],
 )
-def test_an_upgrade_check_of_root_with_a_file_closed_to_the_service_fails(operator, wrong, right, message):
+def test_an_upgrade_check_of_root_with_a_file_closed_to_the_service_fails(
+    operator, wrong, right, message
+):
     """The permissions of the service's user count, as long as --user names no other user."""
     assert operator.check().endswith('exit status 0\n')
     operator.type_in(wrong)

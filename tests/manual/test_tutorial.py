@@ -1,6 +1,7 @@
 """The tutorial, and the README's first line, typed by somebody who has a clone and nothing else.
 
-What they install comes from PyPI. Only the broker is another one than the tutorial's: a private one.
+What they install comes from PyPI. Only the broker is another one than the tutorial's: a private
+one.
 """
 
 import contextlib
@@ -31,17 +32,30 @@ class Newcomer:
 
     def __init__(self, clone, broker):
         workspace.clone(clone)
-        self.clone, self.broker_url, self.epmd_port = clone, broker.url, broker.environment['ERL_EPMD_PORT']
+        self.clone, self.broker_url, self.epmd_port = (
+            clone,
+            broker.url,
+            broker.environment['ERL_EPMD_PORT'],
+        )
         self.worker = None
         system = f'{workspace.python_folder()}:/usr/bin:/bin'
-        self.env = {'PATH': system, 'HOME': str(clone.parent), 'LANG': 'C.UTF-8', 'PIP_NO_INPUT': '1'}
+        self.env = {
+            'PATH': system,
+            'HOME': str(clone.parent),
+            'LANG': 'C.UTF-8',
+            'PIP_NO_INPUT': '1',
+        }
 
     def write(self, block):
-        (self.clone / block.caption).write_text(f'{block.text}\n'.replace(THEIR_BROKER, self.broker_url))
+        (self.clone / block.caption).write_text(
+            f'{block.text}\n'.replace(THEIR_BROKER, self.broker_url)
+        )
 
     def type_in(self, command):
         if command.startswith('export PATH='):
-            self.env['PATH'] = workspace.type_in(f'{command}; echo "$PATH"', self.clone, self.env).strip()
+            self.env['PATH'] = workspace.type_in(
+                f'{command}; echo "$PATH"', self.clone, self.env
+            ).strip()
             return ''
         if command.startswith('placement-worker '):
             self.start(command)
@@ -86,30 +100,51 @@ def newcomer(tmp_path):
 
 
 def test_a_newcomer_sees_what_the_tutorial_shows(newcomer):
-    """Everything is typed in its order, also the files, and everything that is printed is compared."""
+    """Everything is typed in its order, also the files, and everything that is printed is
+    compared.
+    """
     for block, following in itertools.pairwise([*blocks(TUTORIAL), None]):
         if block.caption:
             newcomer.write(block)
-        typed = [one for one in block.commands if ways.way(TUTORIAL.stem, one).how in (ways.FRESH, ways.HERE)]
+        typed = [
+            one
+            for one in block.commands
+            if ways.way(TUTORIAL.stem, one).how in (ways.FRESH, ways.HERE)
+        ]
         printed = ''.join(newcomer.type_in(command) for command in typed)
         if block.commands and following and following.is_output:
-            assert workspace.timeless(printed) == workspace.timeless(following.text), following.place
+            assert workspace.timeless(printed) == workspace.timeless(following.text), (
+                following.place
+            )
 
     newcomer.press_ctrl_c()
 
 
 def test_the_first_line_of_the_readme_leads_to_a_decision(newcomer):
-    (line,) = [one for block in blocks(README) for one in block.commands if ways.way('README', one).how == ways.FRESH]
+    (line,) = [
+        one
+        for block in blocks(README)
+        for one in block.commands
+        if ways.way('README', one).how == ways.FRESH
+    ]
 
     assert 'zones: az1 1, az2 6' in newcomer.type_in(line)
 
 
 def test_a_broker_of_ones_own_runs_beside_the_one_that_is_there(newcomer, tmp_path):
-    """Under another name, on another port, with its data in the clone; it needs no more than the tutorial sets."""
-    (command,) = [one for block in blocks(TUTORIAL) for one in block.commands if THEIR_OTHER_PORT in one]
+    """Under another name, on another port, with its data in the clone; it needs no more than the
+    tutorial sets.
+    """
+    (command,) = [
+        one for block in blocks(TUTORIAL) for one in block.commands if THEIR_OTHER_PORT in one
+    ]
     port, distribution = free_ports(2)
     here = f'cd {newcomer.clone} && exec {command.replace(THEIR_OTHER_PORT, str(port))}'
-    env = {**newcomer.env, 'ERL_EPMD_PORT': newcomer.epmd_port, 'RABBITMQ_DIST_PORT': str(distribution)}
+    env = {
+        **newcomer.env,
+        'ERL_EPMD_PORT': newcomer.epmd_port,
+        'RABBITMQ_DIST_PORT': str(distribution),
+    }
     log, gone = tmp_path / 'broker-log', tmp_path / 'gone'
     gone.mkdir()
 

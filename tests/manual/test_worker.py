@@ -38,7 +38,12 @@ def worker(broker, tmp_path_factory):
     """A worker as the manual has it, topics and all, that has decided once."""
     folder = tmp_path_factory.mktemp('worker')
     log = f'[decision_log]\nfile = {folder / "decisions.jsonl"}\n'
-    names = {'host': HOST, 'topic': TOPIC, 'slow_topic': SLOW_TOPIC, 'liveness_file': folder / 'liveness'}
+    names = {
+        'host': HOST,
+        'topic': TOPIC,
+        'slow_topic': SLOW_TOPIC,
+        'liveness_file': folder / 'liveness',
+    }
     worker = Worker(folder, broker.url, CLOUD, log, **names)
     try:
         worker.wait_until_ready()
@@ -69,12 +74,24 @@ def fitted(command, worker):
 
 def park(worker):
     """Put a request where the workers put those that kill."""
-    request = json.loads(json.dumps(yaml.safe_load((ROOT / 'examples' / 'scale-in.yaml').read_text()), default=str))
+    request = json.loads(
+        json.dumps(yaml.safe_load((ROOT / 'examples' / 'scale-in.yaml').read_text()), default=str)
+    )
     message = {'method': 'policy_check', 'args': {'request': request}, 'version': '1.0'}
-    headers = {parking.PARKED_ID: PARKED, parking.PARKED_AT: '2026-01-01', parking.PARKED_FROM: TOPIC}
+    headers = {
+        parking.PARKED_ID: PARKED,
+        parking.PARKED_AT: '2026-01-01',
+        parking.PARKED_FROM: TOPIC,
+    }
     envelope = {'oslo.version': '2.0', 'oslo.message': json.dumps(message)}
     with amqp(worker.url) as connection, connection.Producer() as producer:
-        producer.publish(envelope, exchange='', routing_key=TOPIC + parking.PARKED, headers=headers, mandatory=True)
+        producer.publish(
+            envelope,
+            exchange='',
+            routing_key=TOPIC + parking.PARKED,
+            headers=headers,
+            mandatory=True,
+        )
 
 
 @pytest.mark.parametrize('page', ASKING, ids=[page.stem for page in ASKING])
@@ -94,13 +111,19 @@ def test_the_commands_that_ask_a_worker_get_an_answer(page, worker, tmp_path):
 def test_the_installation_lists_every_queue_and_operating_deletes_those_of_a_host(worker, broker):
     """What stands in neither table would stay on the broker, and nobody would know whose it is."""
     listed = broker.control('list_queues', 'name', 'type').splitlines()
-    made = {line.split()[0] for line in listed if line.split()[1] == 'quorum' and line.startswith(TOPIC)}
+    made = {
+        line.split()[0] for line in listed if line.split()[1] == 'quorum' and line.startswith(TOPIC)
+    }
     shown = {name.replace(HOST, 'HOST') for name in made}
 
-    install, operating = ((ROOT / 'doc' / 'source' / f'{name}.rst').read_text() for name in ('install', 'operating'))
+    install, operating = (
+        (ROOT / 'doc' / 'source' / f'{name}.rst').read_text() for name in ('install', 'operating')
+    )
     assert [name for name in sorted(shown) if f'``{name}``' not in install] == []
     of_host = [name for name in sorted(shown) if name.endswith('.HOST')]
-    assert [name for name in of_host if f'delete_queue -p placement {name}\n' not in operating] == []
+    assert [
+        name for name in of_host if f'delete_queue -p placement {name}\n' not in operating
+    ] == []
     assert len(of_host) == 3
 
 

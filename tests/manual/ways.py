@@ -10,7 +10,9 @@ WORKER = 'worker'
 ROOT = 'root'
 """By root, on a machine's folders that only the test sees: `test_installation.py`."""
 FRESH = 'fresh'
-"""In a fresh clone, with what is installed from PyPI: `test_tutorial.py`, which types the whole tutorial."""
+"""In a fresh clone, with what is installed from PyPI: `test_tutorial.py`, which types the whole
+tutorial.
+"""
 ELSEWHERE = 'elsewhere'
 """As it stands, by the test that the reason names."""
 SYNTAX = 'syntax'
@@ -27,17 +29,41 @@ class Way(NamedTuple):
 
 
 WAYS = [
-    Way('tutorial', r'sudo apt-get ', SYNTAX, 'the machine that runs the tests is not theirs to change'),
-    Way('tutorial', r'env RABBITMQ', ELSEWHERE, 'tests/manual/test_tutorial.py: beside another broker'),
-    Way('tutorial', r'(python3|\.venv|export|placement-worker|.* worker\.conf|sed -i .s/false)', FRESH),
+    Way(
+        'tutorial',
+        r'sudo apt-get ',
+        SYNTAX,
+        'the machine that runs the tests is not theirs to change',
+    ),
+    Way(
+        'tutorial',
+        r'env RABBITMQ',
+        ELSEWHERE,
+        'tests/manual/test_tutorial.py: beside another broker',
+    ),
+    Way(
+        'tutorial',
+        r'(python3|\.venv|export|placement-worker|.* worker\.conf|sed -i .s/false)',
+        FRESH,
+    ),
     Way('tutorial', r'.*', HERE),
     Way('README', r'python3 -m venv .venv && ', FRESH),
     Way('README', r'tools/test$', ELSEWHERE, '.ci/run: it is what runs this'),
     Way('README', r'placement-policy complete > /etc/', ROOT),
     Way('bus-security', r'rabbitmqctl ', ELSEWHERE, 'tests/functional/test_bus_security.py'),
     Way('bus-security', r'(install|chown|chmod) ', ROOT),
-    Way('openstack', r'openstack ', SYNTAX, 'needs Keystone; tests/integration makes such users and trusts'),
-    Way('senlin', r"pip install 'placement-worker\[senlin\]'", SYNTAX, 'installs the real Senlin: tox -e senlin does'),
+    Way(
+        'openstack',
+        r'openstack ',
+        SYNTAX,
+        'needs Keystone; tests/integration makes such users and trusts',
+    ),
+    Way(
+        'senlin',
+        r"pip install 'placement-worker\[senlin\]'",
+        SYNTAX,
+        'installs the real Senlin: tox -e senlin does',
+    ),
     Way('writing-a-policy', r'pip install ', HERE),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay) ', WORKER),
@@ -51,4 +77,6 @@ WAYS = [
 
 def way(page: str, command: str) -> Way | None:
     """How a command of a page is tried; None if nobody has said so."""
-    return next((one for one in WAYS if re.match(one.page, page) and re.match(one.command, command)), None)
+    return next(
+        (one for one in WAYS if re.match(one.page, page) and re.match(one.command, command)), None
+    )

@@ -20,7 +20,11 @@ TIMEOUT_S = 300
 
 def environment(**more: str) -> dict[str, str]:
     """With the programs of this environment first in the PATH."""
-    return {**os.environ, 'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}', **more}
+    return {
+        **os.environ,
+        'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}',
+        **more,
+    }
 
 
 def python_folder() -> Path:
@@ -29,11 +33,16 @@ def python_folder() -> Path:
 
 
 def furnish(folder: Path, blocks: list[Block]) -> None:
-    """Put into a folder what a clone has, what a page shows under a name, and what everybody has of their own."""
+    """Put into a folder what a clone has, what a page shows under a name, and what everybody has of
+    their own.
+    """
     for name in ('examples', 'conf'):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / '.gitignore', folder)
-    requests = [yaml.safe_load((folder / 'examples' / f'scale-{way}.yaml').read_text()) for way in ('in', 'out')]
+    requests = [
+        yaml.safe_load((folder / 'examples' / f'scale-{way}.yaml').read_text())
+        for way in ('in', 'out')
+    ]
     (folder / 'requests.jsonl').write_text(
         ''.join(f'{msgspec.json.encode(request).decode()}\n' for request in requests)
     )
@@ -56,7 +65,9 @@ def type_in(command: str, folder: Path, env: Mapping[str, str], answer: str = ''
         timeout=TIMEOUT_S,
         check=False,
     )
-    expected = next((status for known, status in EXPECTED_STATUS.items() if re.match(known, command)), 0)
+    expected = next(
+        (status for known, status in EXPECTED_STATUS.items() if re.match(known, command)), 0
+    )
     assert done.returncode == expected, f'{command}: exit status {done.returncode}\n{done.stdout}'
     return done.stdout
 

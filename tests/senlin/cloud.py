@@ -1,8 +1,9 @@
 """Stands in for Keystone, Nova and load balancers where Senlin asks for them.
 
-Completes Senlin's own stand-in (`cloud_backend = openstack_test`), which has one server and no zones. Everything else
-of Senlin is real: its `os.nova.server-1.0` creates and deletes servers here. What stands in the folder that the
-environment variable names is seen by all processes. An entry point in `senlin.endpoints` has it imported.
+Completes Senlin's own stand-in (`cloud_backend = openstack_test`), which has one server and no
+zones. Everything else of Senlin is real: its `os.nova.server-1.0` creates and deletes servers here.
+What stands in the folder that the environment variable names is seen by all processes. An entry
+point in `senlin.endpoints` has it imported.
 """
 
 import json
@@ -39,7 +40,10 @@ def inventory():
         'networks': {'private': {'id': 'net1'}},
         'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/16'}},
         'load_balancer': {'state': str(folder() / LOAD_BALANCERS)},
-        'servers': {one: {'addresses': {'private': [{'addr': address(one), 'version': 4}]}} for one in SERVERS},
+        'servers': {
+            one: {'addresses': {'private': [{'addr': address(one), 'version': 4}]}}
+            for one in SERVERS
+        },
     }
 
 
@@ -64,15 +68,24 @@ def members(pool_id):
 
 def tags(pool_id):
     """The tags of the members in one of its pools, by address."""
-    return {member['address']: member.get('tags', []) for member in _state()['members'][pool_id].values()}
+    return {
+        member['address']: member.get('tags', [])
+        for member in _state()['members'][pool_id].values()
+    }
 
 
 def pool_of_others(address):
-    """Create a load balancer `front` that no policy manages, and return the id of its pool, which has one member."""
+    """Create a load balancer `front` that no policy manages, and return the id of its pool, which
+    has one member.
+    """
     octavia = Inventory.parse(inventory(), 'test').octavia(None)
     lb = octavia.create('loadbalancer', {'name': 'front', 'vip_subnet_id': 'sub1'})
-    listener = octavia.create('listener', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'protocol_port': 80})
-    pool = octavia.create('pool', {'listener_id': listener['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'})
+    listener = octavia.create(
+        'listener', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'protocol_port': 80}
+    )
+    pool = octavia.create(
+        'pool', {'listener_id': listener['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}
+    )
     octavia.create_member(pool['id'], {'address': address, 'protocol_port': 80})
     return pool['id']
 
@@ -87,7 +100,9 @@ class Compute(os_test.compute):
         return [zone for zone in zones if ZONES.get(zone)]
 
     def server_create(self, **request):
-        used = {file.name for part in ('servers', 'deleted') for file in (folder() / part).iterdir()}
+        used = {
+            file.name for part in ('servers', 'deleted') for file in (folder() / part).iterdir()
+        }
         server_id = next(server_id for server_id in SERVERS if server_id not in used)
         (folder() / 'servers' / server_id).write_text(json.dumps(request))
         return self.server_get(server_id)
@@ -171,7 +186,9 @@ class NeutronClient(os_test.network):
 
 
 class LoadBalancing(lbaas.LoadBalancerDriver):
-    """Senlin's own driver: it makes load balancers part by part, without tags, and waits in between."""
+    """Senlin's own driver: it makes load balancers part by part, without tags, and waits in
+    between.
+    """
 
     def oc(self):
         return OctaviaClient(self.conn_params)

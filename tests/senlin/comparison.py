@@ -1,4 +1,6 @@
-"""Requests decided by Senlin's own policies and by the worker, for doc/source/comparison-senlin.rst."""
+"""Requests decided by Senlin's own policies and by the worker, for
+doc/source/comparison-senlin.rst.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,8 @@ THREE = zones('az1', 'az2', 'az3')
 
 @dataclass(frozen=True)
 class Case:
-    """A cluster with policies and what is asked of it; `why` the answers differ, or that they do not.
+    """A cluster with policies and what is asked of it; `why` the answers differ, or that they do
+    not.
 
     :ivar nodes: where the nodes are, by zone or by the whole placement.
     :ivar lost: the zone whose nodes have failed.
@@ -41,14 +44,20 @@ def told(cluster, node, data):
     entries = data.get('placement', {}).get('placements')
     if entries is None:
         return 'the engine creates nodes anywhere: the plan is not where it looks'
-    groups = [f' (group {entry["servergroup"]})' if 'servergroup' in entry else '' for entry in entries]
+    groups = [
+        f' (group {entry["servergroup"]})' if 'servergroup' in entry else '' for entry in entries
+    ]
     places = [entry.get('zone', 'any zone') for entry in entries]
-    return 'the engine creates nodes in ' + ', then '.join(map(''.join, zip(places, groups, strict=True)))
+    return 'the engine creates nodes in ' + ', then '.join(
+        map(''.join, zip(places, groups, strict=True))
+    )
 
 
 def by_region(cluster, node, data):
     """Where the victims are."""
-    victims = [engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']]
+    victims = [
+        engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']
+    ]
     return f'delete {len(victims)}: ' + _listed(
         Counter(placement.get('region_name', 'no known region') for placement in victims)
     )
@@ -242,7 +251,9 @@ def _places(cluster, plan):
         counts = Counter(_place(engine.node_of(node_id)) for node_id in plan['candidates'])
         return ': ' + _listed(counts)
     if 'places' in plan:
-        counts = {f'{entry["region_name"]}/{entry["zone"]}': entry['count'] for entry in plan['places']}
+        counts = {
+            f'{entry["region_name"]}/{entry["zone"]}': entry['count'] for entry in plan['places']
+        }
         return ': ' + _listed(counts)
     return ''.join(f': {_listed(plan[kind])}' for kind in ('regions', 'zones') if kind in plan)
 

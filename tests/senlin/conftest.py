@@ -1,4 +1,6 @@
-"""Senlin in this process, as in its engine: with a database of its own, and a worker behind a broker."""
+"""Senlin in this process, as in its engine: with a database of its own, and a worker behind a
+broker.
+"""
 
 import senlin.cmd  # noqa: F401, I001  eventlet patches the standard library, before anything else is imported
 import contextlib
@@ -19,7 +21,10 @@ from tests.senlin import cloud, engine
 
 __all__ = ['broker_url']
 ROOT = Path(__file__).parents[2]
-OWN, BESIDE_SENLIN = ROOT / '.venv/bin/placement-worker', Path(sys.executable).with_name('placement-worker')
+OWN, BESIDE_SENLIN = (
+    ROOT / '.venv/bin/placement-worker',
+    Path(sys.executable).with_name('placement-worker'),
+)
 WORKER = OWN if OWN.exists() else BESIDE_SENLIN
 """The worker runs in an environment of its own, without Senlin, if `tools/test` made one."""
 TOPIC = f'test-senlin-{os.getpid()}'
@@ -58,7 +63,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def senlin_conf(folder: Path, broker_url: str) -> Path:
     """Senlin's configuration, with its database made by its own program."""
     file = folder / 'senlin.conf'
-    file.write_text(SENLIN_CONF.format(url=broker_url, folder=folder, program='senlin', topic=TOPIC))
+    file.write_text(
+        SENLIN_CONF.format(url=broker_url, folder=folder, program='senlin', topic=TOPIC)
+    )
     manage = Path(sys.executable).with_name('senlin-manage')
     subprocess.run([manage, '--config-file', file, 'db_sync'], check=True, capture_output=True)
     return file
@@ -75,10 +82,16 @@ def senlin_here(senlin_conf: Path) -> None:
 
 
 @pytest.fixture(scope='session')
-def worker(senlin_here: None, broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+def worker(
+    senlin_here: None, broker_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
     """A worker over the cloud that Senlin sees."""
     running = Worker(
-        tmp_path_factory.mktemp('worker'), broker_url, cloud.inventory(), command=(str(WORKER),), topic=TOPIC
+        tmp_path_factory.mktemp('worker'),
+        broker_url,
+        cloud.inventory(),
+        command=(str(WORKER),),
+        topic=TOPIC,
     )
     try:
         running.wait_until_ready()

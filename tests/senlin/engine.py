@@ -1,4 +1,6 @@
-"""What tests do with Senlin: fill its database as its conductor does, and have its actions check policies."""
+"""What tests do with Senlin: fill its database as its conductor does, and have its actions check
+policies.
+"""
 
 from senlin.common import consts
 from senlin.common.context import RequestContext
@@ -14,7 +16,13 @@ from senlin.policies.base import Policy
 from senlin.profiles.base import Profile
 
 USER, PROJECT, TRUST = 'u' * 32, 'p' * 32, 'trust-of-the-owner'
-SERVER = {'flavor': 'm1.tiny', 'image': 'cirros', 'networks': [], 'admin_pass': 'a-password', 'user_data': 'a-secret'}
+SERVER = {
+    'flavor': 'm1.tiny',
+    'image': 'cirros',
+    'networks': [],
+    'admin_pass': 'a-password',
+    'user_data': 'a-secret',
+}
 
 
 def context():
@@ -39,12 +47,16 @@ def add_stack_profile():
 
 
 def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **sizes):
-    """A cluster with a created node in each of the zones; `places` names them by region and zone instead."""
+    """A cluster with a created node in each of the zones; `places` names them by region and zone
+    instead.
+    """
     profile = profile or add_profile()
     placements = [{'zone': zone} for zone in zones] + list(places)
     ours = context()
     owner = {'user': USER, 'project': PROJECT, 'domain': ''}
-    cluster = Cluster('web', len(placements), profile.id, context=ours, status='ACTIVE', **owner, **sizes)
+    cluster = Cluster(
+        'web', len(placements), profile.id, context=ours, status='ACTIVE', **owner, **sizes
+    )
     cluster.store(ours)
     for placement in placements:
         add_node(cluster, profile, placement, status)
@@ -89,14 +101,23 @@ def add_action(target, name, cause=consts.CAUSE_RPC, **inputs):
     """An action that the engine has taken up."""
     cluster_id = target.id if isinstance(target, Cluster) else target.cluster_id
     action_id = Action.create(
-        context(), target.id, name, force=True, name='test', cluster_id=cluster_id, cause=cause, inputs=inputs
+        context(),
+        target.id,
+        name,
+        force=True,
+        name='test',
+        cluster_id=cluster_id,
+        cause=cause,
+        inputs=inputs,
     )
     return Action.load(context(), action_id)
 
 
 def checked(action, target='BEFORE'):
     """Check policies as the engine does, and read the action's data from the database."""
-    cluster_id = action.entity.id if isinstance(action.entity, Cluster) else action.entity.cluster_id
+    cluster_id = (
+        action.entity.id if isinstance(action.entity, Cluster) else action.entity.cluster_id
+    )
     action.policy_check(cluster_id, target)
     stored = actions.Action.get(context(), action.id).data
     return {**stored, 'status': action.data['status'], 'reason': action.data['reason']}

@@ -2,9 +2,9 @@
 
     .tox/senlin/bin/python -m tests.senlin.spec_table senlin-16.0.0
 
-The argument is the unpacked source distribution of Senlin. From it come all example policies and all
-specs in its tests; the rows of `VARIANTS` and `PROBES` are added. Senlin has no functional tests of
-its own in that distribution. `test_specs.py` asks Senlin again for each row of the file.
+The argument is the unpacked source distribution of Senlin. From it come all example policies and
+all specs in its tests; the rows of `VARIANTS` and `PROBES` are added. Senlin has no functional
+tests of its own in that distribution. `test_specs.py` asks Senlin again for each row of the file.
 """
 
 import ast
@@ -32,16 +32,31 @@ POLICIES = {
 Json = dict[str, Any]
 
 DELETION = {'type': 'senlin.policy.deletion', 'version': '1.1', 'properties': {}}
-ZONES = {'type': 'senlin.policy.zone_placement', 'version': '1.0', 'properties': {'zones': [{'name': 'az1'}]}}
-REGIONS = {'type': 'senlin.policy.region_placement', 'version': '1.0', 'properties': {'regions': [{'name': 'R1'}]}}
+ZONES = {
+    'type': 'senlin.policy.zone_placement',
+    'version': '1.0',
+    'properties': {'zones': [{'name': 'az1'}]},
+}
+REGIONS = {
+    'type': 'senlin.policy.region_placement',
+    'version': '1.0',
+    'properties': {'regions': [{'name': 'R1'}]},
+}
 LOAD_BALANCING = {
     'type': 'senlin.policy.loadbalance',
     'version': '1.3',
     'properties': {'pool': {'subnet': 's'}, 'vip': {'subnet': 's'}, 'health_monitor': {}},
 }
 VARIANTS: list[tuple[str, str, Any]] = [
-    *(('test_deletion_policy.py', 'criteria', one) for one in ('RANDOM', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST')),
-    ('test_zone_placement.py', 'zones', [{'name': 'AZ1'}, {'name': 'AZ2'}, {'name': 'AZ3'}, {'name': 'AZ4'}]),
+    *(
+        ('test_deletion_policy.py', 'criteria', one)
+        for one in ('RANDOM', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST')
+    ),
+    (
+        'test_zone_placement.py',
+        'zones',
+        [{'name': 'AZ1'}, {'name': 'AZ2'}, {'name': 'AZ3'}, {'name': 'AZ4'}],
+    ),
     ('test_lb_policy.py', 'pool.id', 'POOL_ID'),
     ('test_lb_policy.py', 'health_monitor.id', 'HM_ID'),
     ('test_lb_policy.py', 'loadbalancer', 'LB_ID'),
@@ -49,9 +64,31 @@ VARIANTS: list[tuple[str, str, Any]] = [
     ('test_lb_policy.py', 'vip.connection_limit', -1),
     ('test_lb_policy.py', 'vip', {'address': '192.168.1.100'}),
 ]
-"""Changes that Senlin's tests make to the first spec of a file: file, path of the property, value."""
+"""Changes that Senlin's tests make to the first spec of a file: file, path of the property,
+value.
+"""
 
-NUMBERS = ['1', ' 7 ', '+7', '1_0', 1.0, 1.9, '1.9', 'many', '', None, True, 0, '0', -1, '-1', 10**6, 10**30, [1], {}]
+NUMBERS = [
+    '1',
+    ' 7 ',
+    '+7',
+    '1_0',
+    1.0,
+    1.9,
+    '1.9',
+    'many',
+    '',
+    None,
+    True,
+    0,
+    '0',
+    -1,
+    '-1',
+    10**6,
+    10**30,
+    [1],
+    {},
+]
 FLAGS = ['yes', 'NO', 'on', 'off', 't', 'False', '1', 0, 1, 2, 1.0, 'maybe', '', None, []]
 TEXTS = ['a', 5, 1.5, True, '', None, ['a'], {'a': 1}]
 MAPS = [{}, None, '', '{}', [], {'unheard-of': 1}]
@@ -60,7 +97,11 @@ PROBES: list[tuple[Json, str, list[Any]]] = [
     (DELETION, 'destroy_after_deletion', FLAGS),
     (DELETION, 'reduce_desired_capacity', FLAGS),
     (DELETION, 'grace_period', NUMBERS),
-    (DELETION, 'hooks', [*MAPS, {'type': 'zaqar', 'params': {'queue': 'q'}}, {'type': 'mail'}, {'timeout': '180'}]),
+    (
+        DELETION,
+        'hooks',
+        [*MAPS, {'type': 'zaqar', 'params': {'queue': 'q'}}, {'type': 'mail'}, {'timeout': '180'}],
+    ),
     (DELETION, 'hooks.params', [*MAPS, {'queue': 5}, {'url': 'http://hook'}]),
     ({**DELETION, 'version': '1.0'}, 'hooks', [{'params': {'queue': 'q'}, 'timeout': '180'}]),
     (DELETION, 'criterion', ['RANDOM']),
@@ -81,7 +122,10 @@ PROBES: list[tuple[Json, str, list[Any]]] = [
         'pool.session_persistence',
         [
             *MAPS,
-            *({'type': one, 'cookie_name': 'c'} for one in ('SOURCE_IP', 'HTTP_COOKIE', 'APP_COOKIE', 'NONE')),
+            *(
+                {'type': one, 'cookie_name': 'c'}
+                for one in ('SOURCE_IP', 'HTTP_COOKIE', 'APP_COOKIE', 'NONE')
+            ),
             {'type': 'APP_COOKIE'},
             {'type': 'APP_COOKIE', 'cookie_name': ''},
             {'cookie_name': 'c'},
@@ -93,8 +137,16 @@ PROBES: list[tuple[Json, str, list[Any]]] = [
     (LOAD_BALANCING, 'vip.address', TEXTS),
     (LOAD_BALANCING, 'vip.connection_limit', [*NUMBERS, -2]),
     (LOAD_BALANCING, 'vip.protocol_port', NUMBERS),
-    (LOAD_BALANCING, 'health_monitor', [{'type': 'HTTP', 'url_path': 'up'}, {'type': 'HTTP', 'url_path': ''}]),
-    (LOAD_BALANCING, 'health_monitor', [*MAPS, {'type': 'PING', 'http_method': 'GET', 'expected_codes': 200}]),
+    (
+        LOAD_BALANCING,
+        'health_monitor',
+        [{'type': 'HTTP', 'url_path': 'up'}, {'type': 'HTTP', 'url_path': ''}],
+    ),
+    (
+        LOAD_BALANCING,
+        'health_monitor',
+        [*MAPS, {'type': 'PING', 'http_method': 'GET', 'expected_codes': 200}],
+    ),
     (LOAD_BALANCING, 'health_monitor.type', ['TCP', 'HTTP', 'HTTPS', 'KNOCK', None]),
     (LOAD_BALANCING, 'health_monitor.delay', NUMBERS),
     (LOAD_BALANCING, 'health_monitor.timeout', NUMBERS),
@@ -106,7 +158,10 @@ PROBES: list[tuple[Json, str, list[Any]]] = [
     (LOAD_BALANCING, 'loadbalancer', TEXTS),
     (LOAD_BALANCING, 'availability_zone', TEXTS),
     *(({**LOAD_BALANCING, 'version': one}, 'flavor_id', ['f']) for one in ('1.0', '1.1', '1.2')),
-    *(({**LOAD_BALANCING, 'version': one}, 'vip', [{'network': 'n'}]) for one in ('1.0', '1.1', '1.2')),
+    *(
+        ({**LOAD_BALANCING, 'version': one}, 'vip', [{'network': 'n'}])
+        for one in ('1.0', '1.1', '1.2')
+    ),
 ]
 
 
@@ -132,7 +187,9 @@ def answer(spec: Json) -> Json:
         policy.nova = policy.keystone = policy.network = policy.octavia = lambda *_: Everything()
         policy.validate(SimpleNamespace(user_id='u', project_id='p'), validate_props=True)
         return {'properties': json.loads(json.dumps(dict(policy.properties)))}
-    except Exception as exc:  # Senlin answers 400 to some, and 500 to those that it has not thought of
+    except (
+        Exception
+    ) as exc:  # Senlin answers 400 to some, and 500 to those that it has not thought of
         return {'error': f'{type(exc).__name__}: {exc}'}
 
 
@@ -176,7 +233,10 @@ def probes() -> Iterator[tuple[str, Json]]:
     """Yield the rows of `PROBES`."""
     for spec, path, values in PROBES:
         for value in values:
-            yield f'{spec["type"]}-{spec["version"]}: {path} = {json.dumps(value)}', changed(spec, path, value)
+            yield (
+                f'{spec["type"]}-{spec["version"]}: {path} = {json.dumps(value)}',
+                changed(spec, path, value),
+            )
 
 
 def changed(spec: Json, path: str, value: Any) -> Json:

@@ -10,7 +10,9 @@ def zones(*names, **weights):
 
 
 def regions(*names, **weights):
-    return spec('region_placement', regions=[*({'name': name} for name in names), *weighted(weights)])
+    return spec(
+        'region_placement', regions=[*({'name': name} for name in names), *weighted(weights)]
+    )
 
 
 def deletion(**properties):
@@ -22,7 +24,13 @@ def affinity():
 
 
 def scaling(event, number):
-    adjustment = {'type': 'CHANGE_IN_CAPACITY', 'number': number, 'min_step': 1, 'best_effort': True, 'cooldown': 0}
+    adjustment = {
+        'type': 'CHANGE_IN_CAPACITY',
+        'number': number,
+        'min_step': 1,
+        'best_effort': True,
+        'cooldown': 0,
+    }
     return spec('scaling', event=event, adjustment=adjustment)
 
 

@@ -1,4 +1,6 @@
-"""Senlin's own `Action.policy_check`, with the worker behind it; results are read back from Senlin's database."""
+"""Senlin's own `Action.policy_check`, with the worker behind it; results are read back from
+Senlin's database.
+"""
 
 import collections
 import logging
@@ -18,7 +20,9 @@ pytestmark = pytest.mark.usefixtures('worker')
 
 
 def asked(worker, action):
-    """How often the worker was asked about an action, by the id of the user's request in its log."""
+    """How often the worker was asked about an action, by the id of the user's request in its
+    log.
+    """
     lines = worker.log.read_text().splitlines()
     decided = re.compile(r' of cluster \S+: (OK|ERROR) in ')
     return sum(action.context.request_id in line and bool(decided.search(line)) for line in lines)
@@ -56,17 +60,25 @@ def test_new_nodes_are_spread_over_regions():
 
 def test_regions_zones_and_victims_are_decided_in_one_call(worker):
     places = [
-        {'region_name': region, 'zone': zone} for region in ('RegionOne', 'RegionTwo') for zone in ('az1', 'az2')
+        {'region_name': region, 'zone': zone}
+        for region in ('RegionOne', 'RegionTwo')
+        for zone in ('az1', 'az2')
     ]
     cluster = engine.add_cluster(places=[*places, places[0], places[0]])
-    policies = ('regions', regions('RegionOne', 'RegionTwo')), ('zones', zones('az1', 'az2')), ('victims', deletion())
+    policies = (
+        ('regions', regions('RegionOne', 'RegionTwo')),
+        ('zones', zones('az1', 'az2')),
+        ('victims', deletion()),
+    )
     engine.bound(cluster, *policies)
     action = engine.add_action(cluster, consts.CLUSTER_SCALE_IN, count=2)
 
     data = engine.checked(action)
 
     assert data['deletion']['places'] == [{'region_name': 'RegionOne', 'zone': 'az1', 'count': 2}]
-    victims = [engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']]
+    victims = [
+        engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']
+    ]
     assert victims == [places[0], places[0]]
     assert asked(worker, action) == 1
 
@@ -79,7 +91,10 @@ def test_a_cluster_that_is_resized_loses_the_nodes_of_the_zone_with_too_many():
 
     assert (data['deletion']['count'], data['deletion']['grace_period']) == (2, 7)
     assert data['deletion']['zones'] == {'az1': 2}
-    victims = [engine.node_of(node_id).data['placement']['zone'] for node_id in data['deletion']['candidates']]
+    victims = [
+        engine.node_of(node_id).data['placement']['zone']
+        for node_id in data['deletion']['candidates']
+    ]
     assert victims == ['az1', 'az1']
 
 
@@ -113,7 +128,10 @@ def test_nodes_that_the_user_names_are_the_victims():
 
     data = engine.check(cluster, consts.CLUSTER_DEL_NODES, candidates=named)
 
-    assert (data['deletion']['candidates'], data['deletion']['destroy_after_deletion']) == (named, False)
+    assert (data['deletion']['candidates'], data['deletion']['destroy_after_deletion']) == (
+        named,
+        False,
+    )
 
 
 def test_a_single_new_node_gets_its_zone_in_the_database_and_in_the_engine():
@@ -131,7 +149,9 @@ def test_a_single_new_node_gets_its_zone_in_the_database_and_in_the_engine():
 def test_a_single_new_node_whose_profile_names_a_zone_stays_there():
     cluster = engine.add_cluster('az1', 'az1')
     engine.bound(cluster, ('zones', zones('az1', 'az2')))
-    node = engine.add_node(cluster, engine.add_profile(availability_zone='az1'), status=consts.NS_INIT)
+    node = engine.add_node(
+        cluster, engine.add_profile(availability_zone='az1'), status=consts.NS_INIT
+    )
 
     data = engine.check(node, consts.NODE_CREATE)
 
@@ -181,7 +201,9 @@ def test_a_single_node_that_is_deleted_is_its_own_victim():
     [(consts.CAUSE_RPC, True), (consts.CAUSE_DERIVED_LCH, True), (consts.CAUSE_DERIVED, False)],
 )
 def test_cause_of_a_node_action_says_whether_policies_decide(cause, is_decided):
-    """The worker leaves alone a node action that the engine derived from an action of the cluster."""
+    """The worker leaves alone a node action that the engine derived from an action of the
+    cluster.
+    """
     cluster = engine.add_cluster('az1', 'az1')
     engine.bound(cluster, ('victims', deletion()))
 
@@ -192,7 +214,9 @@ def test_cause_of_a_node_action_says_whether_policies_decide(cause, is_decided):
 
 def test_the_count_of_a_scaling_policy_is_what_is_placed():
     cluster = engine.add_cluster('az1', 'az2')
-    engine.bound(cluster, ('scaling', scaling('CLUSTER_SCALE_OUT', 4)), ('zones', zones('az1', 'az2')))
+    engine.bound(
+        cluster, ('scaling', scaling('CLUSTER_SCALE_OUT', 4)), ('zones', zones('az1', 'az2'))
+    )
 
     data = engine.check(cluster, consts.CLUSTER_SCALE_OUT)
 
@@ -211,10 +235,16 @@ def test_nodes_get_their_server_group_and_their_zone_whoever_comes_first(affinit
 
 
 @pytest.mark.parametrize('affinity_priority', [250, 300])
-def test_regions_and_zones_around_a_policy_of_somebody_else_are_planned_in_one_call(worker, affinity_priority):
+def test_regions_and_zones_around_a_policy_of_somebody_else_are_planned_in_one_call(
+    worker, affinity_priority
+):
     """Affinity bound between region and zone placement runs before both, which make one call."""
     cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}])
-    policies = ('regions', regions('RegionOne')), ('affinity', affinity()), ('zones', zones('az1', 'az2'))
+    policies = (
+        ('regions', regions('RegionOne')),
+        ('affinity', affinity()),
+        ('zones', zones('az1', 'az2')),
+    )
     set_priority(cluster, engine.bound(cluster, *policies)['affinity'], affinity_priority)
     grown = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=1)
     shrunk = engine.add_action(cluster, consts.CLUSTER_SCALE_IN, count=1)
@@ -222,7 +252,9 @@ def test_regions_and_zones_around_a_policy_of_somebody_else_are_planned_in_one_c
     data = engine.checked(grown)
     engine.checked(shrunk)
 
-    assert placements(data) == [{'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}]
+    assert placements(data) == [
+        {'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}
+    ]
     assert (asked(worker, grown), asked(worker, shrunk)) == (1, 1)
 
 
@@ -245,7 +277,9 @@ def test_new_nodes_of_a_region_without_usable_zone_go_elsewhere_though_affinity_
 
 
 def test_count_of_a_scaling_policy_between_region_and_zone_placement_reaches_both():
-    """A scaling policy with the priority of zone placement decides the count before regions are planned."""
+    """A scaling policy with the priority of zone placement decides the count before regions are
+    planned.
+    """
     cluster = engine.add_cluster()
     policies = engine.bound(
         cluster,
@@ -264,7 +298,11 @@ def test_count_of_a_scaling_policy_between_region_and_zone_placement_reaches_bot
 def test_order_of_our_policies_is_that_of_their_types_around_a_policy_of_somebody_else(worker):
     """Zones are planned after regions although another policy's priority lies between theirs."""
     cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}])
-    policies = ('zones', zones('az1', 'az2')), ('affinity', affinity()), ('regions', regions('RegionOne'))
+    policies = (
+        ('zones', zones('az1', 'az2')),
+        ('affinity', affinity()),
+        ('regions', regions('RegionOne')),
+    )
     made = engine.bound(cluster, *policies)
     for name, priority in (('zones', 100), ('affinity', 250), ('regions', 400)):
         set_priority(cluster, made[name], priority)
@@ -300,7 +338,11 @@ def test_warnings_of_the_worker_are_in_the_log_of_senlin(caplog):
     engine.bound(cluster, ('zones', zones('az1', 'nowhere')))
     engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
 
-    warned = [text for name, level, text in caplog.record_tuples if level == logging.WARNING and 'placement' in name]
+    warned = [
+        text
+        for name, level, text in caplog.record_tuples
+        if level == logging.WARNING and 'placement' in name
+    ]
     unknown = 'The cloud does not know availability zone "nowhere"'
     assert warned[0] == f'Policy zones of cluster {cluster.id}: {unknown}'
     assert [text.rpartition(f'{cluster.id}: ')[2] for text in warned[1:]] == [
@@ -318,7 +360,10 @@ def test_a_policy_of_somebody_else_that_fails_stops_the_check_before_ours(worker
     data = engine.checked(action)
 
     assert data['status'] == 'ERROR'
-    assert data['reason'] == "Failed policy 'scaling': Invalid count (-1) for action 'CLUSTER_SCALE_OUT'."
+    assert (
+        data['reason']
+        == "Failed policy 'scaling': Invalid count (-1) for action 'CLUSTER_SCALE_OUT'."
+    )
     assert asked(worker, action) == 0
 
 
@@ -356,9 +401,14 @@ def test_checks_of_several_greenthreads_get_their_own_answers():
     clusters = [engine.add_cluster('az1') for _ in range(5)]
     for cluster in clusters:
         engine.bound(cluster, ('zones', zones('az1', 'az2')))
-    actions = [engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=n) for n, cluster in enumerate(clusters, 1)]
+    actions = [
+        engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=n)
+        for n, cluster in enumerate(clusters, 1)
+    ]
 
     pool = eventlet.GreenPool()
-    counts = collections.Counter({data['creation']['count'] for data in pool.imap(engine.checked, actions)})
+    counts = collections.Counter(
+        {data['creation']['count'] for data in pool.imap(engine.checked, actions)}
+    )
 
     assert sorted(counts) == list(range(1, 6))

@@ -1,4 +1,6 @@
-"""The engine's own process, `senlin-engine`, with the plug-in: actions from its dispatcher to the last node."""
+"""The engine's own process, `senlin-engine`, with the plug-in: actions from its dispatcher to the
+last node.
+"""
 
 import os
 import subprocess
@@ -30,8 +32,17 @@ ENDED = (consts.ACTION_SUCCEEDED, consts.ACTION_FAILED, consts.ACTION_CANCELLED)
 def engine_log(worker, senlin_conf, folder) -> Iterator[Path]:
     """The engine, as an operator starts it, and its log."""
     log = folder / 'engine.log'
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(HERE.parents[1]), str(HERE / 'plugin')])}
-    program = [Path(sys.executable).with_name('senlin-engine'), '--config-file', senlin_conf, '--log-file', log]
+    environment = {
+        **os.environ,
+        'PYTHONPATH': os.pathsep.join([str(HERE.parents[1]), str(HERE / 'plugin')]),
+    }
+    program = [
+        Path(sys.executable).with_name('senlin-engine'),
+        '--config-file',
+        senlin_conf,
+        '--log-file',
+        log,
+    ]
     process = subprocess.Popen(program, env=environment, stderr=subprocess.DEVNULL)
     try:
         wait_for(listening)
@@ -60,8 +71,15 @@ def wait_for(condition: Callable[[], object]) -> object:
 
 
 def ended(target, name, **inputs):
-    """Have the engine do something, as the conductor asks it to; the action at its end, as the database has it."""
-    more = {'name': 'test', 'cluster_id': target.id, 'cause': consts.CAUSE_RPC, 'status': Action.READY}
+    """Have the engine do something, as the conductor asks it to; the action at its end, as the
+    database has it.
+    """
+    more = {
+        'name': 'test',
+        'cluster_id': target.id,
+        'cause': consts.CAUSE_RPC,
+        'status': Action.READY,
+    }
     action_id = Action.create(engine.context(), target.id, name, inputs=inputs, **more)
     dispatcher.start_action()
 
@@ -116,12 +134,16 @@ def test_a_cluster_grows_shrinks_and_goes_through_the_engines_own_dispatcher(eng
     assert [node.data['placement']['zone'] for node in created] == planned
     assert [asked[node.physical_id]['availability_zone'] for node in created] == planned
     assert zones_of(cluster) == {'az1': 2, 'az2': 4}
-    assert pool(cluster, balancing)[0] == sorted(cloud.address(node.physical_id) for node in members(cluster))
+    assert pool(cluster, balancing)[0] == sorted(
+        cloud.address(node.physical_id) for node in members(cluster)
+    )
 
     shrunk = succeeded(cluster, consts.CLUSTER_SCALE_IN, count=3)
 
     assert zones_of(cluster) == {'az1': 1, 'az2': 2}
-    assert set(shrunk.data['deletion']['candidates']).isdisjoint(node.id for node in members(cluster))
+    assert set(shrunk.data['deletion']['candidates']).isdisjoint(
+        node.id for node in members(cluster)
+    )
     left, lb_id = pool(cluster, balancing)
     assert left == sorted(cloud.address(node.physical_id) for node in members(cluster))
 
@@ -137,14 +159,18 @@ def members_of(cluster):
 
 
 def balanced_without_the_plugin(by_itself, spec):
-    """A cluster of two nodes to which Senlin by itself has attached a load-balancing policy, and the policy."""
+    """A cluster of two nodes to which Senlin by itself has attached a load-balancing policy, and
+    the policy.
+    """
     with by_itself():
         cluster = engine.add_cluster('az1', 'az1')
         return cluster, engine.bound(cluster, ('lb', spec))['lb']
 
 
 def test_a_cluster_that_senlin_balanced_by_itself_scales_and_is_detached(engine_log, by_itself):
-    """A binding made before the plugin was switched on scales out and in, and is detached without a trace."""
+    """A binding made before the plugin was switched on scales out and in, and is detached without a
+    trace.
+    """
     cluster, balancing = balanced_without_the_plugin(by_itself, example_load_balancing())
     old = {node.id for node in members(cluster)}
     pool_id = engine.data_of(cluster, balancing)['LoadBalancingPolicy']['data']['pool']
@@ -167,8 +193,12 @@ def test_a_cluster_that_senlin_balanced_by_itself_scales_and_is_detached(engine_
     assert 'loadbalancers' not in Cluster.load(engine.context(), cluster.id).data
 
 
-def test_a_cluster_that_senlin_balanced_by_itself_is_deleted_with_its_load_balancer(engine_log, by_itself):
-    """A cluster whose load balancer Senlin made by itself is deleted, and the load balancer with it."""
+def test_a_cluster_that_senlin_balanced_by_itself_is_deleted_with_its_load_balancer(
+    engine_log, by_itself
+):
+    """A cluster whose load balancer Senlin made by itself is deleted, and the load balancer with
+    it.
+    """
     cluster, balancing = balanced_without_the_plugin(by_itself, example_load_balancing())
     _, lb_id = pool(cluster, balancing)
 
@@ -178,7 +208,9 @@ def test_a_cluster_that_senlin_balanced_by_itself_is_deleted_with_its_load_balan
 
 
 def test_a_cluster_that_senlin_put_into_a_pool_of_others_leaves_it(engine_log, by_itself):
-    """Nodes that Senlin by itself added to a pre-existing pool scale with it and leave it; all else stays."""
+    """Nodes that Senlin by itself added to a pre-existing pool scale with it and leave it; all else
+    stays.
+    """
     theirs = '10.0.250.1'
     existing = cloud.pool_of_others(theirs)
     spec = load_balancing(loadbalancer='front')
@@ -199,7 +231,10 @@ def test_a_cluster_that_senlin_put_into_a_pool_of_others_leaves_it(engine_log, b
 
 
 def test_the_engine_says_at_start_who_decides(engine_log):
-    assert 'placement-worker decides for the policies of senlin.policy.deletion' in engine_log.read_text()
+    assert (
+        'placement-worker decides for the policies of senlin.policy.deletion'
+        in engine_log.read_text()
+    )
 
 
 def test_a_resize_follows_the_plan(engine_log):
@@ -215,9 +250,16 @@ def test_a_resize_follows_the_plan(engine_log):
     assert sorted(zones_of(cluster).values()) == [1, 2]
 
 
-def test_an_action_whose_policies_cannot_decide_fails_with_their_reason_and_changes_nothing(engine_log):
+def test_an_action_whose_policies_cannot_decide_fails_with_their_reason_and_changes_nothing(
+    engine_log,
+):
     cluster = engine.add_cluster('az1')
-    succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=policy('zones', zones('down')).id, enabled=True)
+    succeeded(
+        cluster,
+        consts.CLUSTER_ATTACH_POLICY,
+        policy_id=policy('zones', zones('down')).id,
+        enabled=True,
+    )
 
     action = ended(cluster, consts.CLUSTER_SCALE_OUT, count=1)
 

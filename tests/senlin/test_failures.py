@@ -1,4 +1,6 @@
-"""What becomes of a check that no worker answers or that one refuses: an ERROR that says so, within the time set."""
+"""What becomes of a check that no worker answers or that one refuses: an ERROR that says so, within
+the time set.
+"""
 
 import json
 import os
@@ -106,7 +108,10 @@ def test_a_check_ends_in_error_where_the_broker_does_not_respond(placed, worker)
         broker.close()
 
     assert data['status'] == 'ERROR'
-    assert data['reason'] == "Failed policy 'zones': No worker answered within 2 s: the broker does not respond"
+    assert (
+        data['reason']
+        == "Failed policy 'zones': No worker answered within 2 s: the broker does not respond"
+    )
 
 
 def test_after_an_action_that_is_not_answered_the_check_ends_in_error_too():
@@ -177,7 +182,9 @@ def test_a_policy_is_not_attached_to_a_profile_type_that_it_does_not_support():
     _, done, reason = engine.attach(cluster, 'zones', zones('az1'))
 
     assert not done
-    assert reason == "Failed policy 'zones': Policy not applicable on profile type: os.heat.stack-1.0"
+    assert (
+        reason == "Failed policy 'zones': Policy not applicable on profile type: os.heat.stack-1.0"
+    )
 
 
 def test_senlin_decides_by_itself_as_long_as_its_configuration_names_no_broker(placed, by_itself):

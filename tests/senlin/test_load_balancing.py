@@ -1,4 +1,6 @@
-"""The load-balancing policy in the real Senlin: attached, followed and detached, with the worker's embedded cloud."""
+"""The load-balancing policy in the real Senlin: attached, followed and detached, with the worker's
+embedded cloud.
+"""
 
 import pytest
 from senlin.common import consts
@@ -180,19 +182,24 @@ def test_nodes_that_cannot_join_the_pool_are_marked_in_the_database():
     data = engine.checked(action, 'AFTER')
 
     assert data['status'] == 'ERROR'
-    failed = (
-        f"Failed policy 'lb': Failed in adding nodes into lb pool: ['{homeless.id}'] ({homeless.id}: The node has no"
-    )
+    failed = f"Failed policy 'lb': Failed in adding nodes into lb pool: ['{homeless.id}'] ({homeless.id}: The node has no"
     assert data['reason'].startswith(failed)
     marked = engine.node_of(homeless.id)
-    assert (marked.status, marked.status_reason) == ('WARNING', 'Failed in adding node into lb pool.')
+    assert (marked.status, marked.status_reason) == (
+        'WARNING',
+        'Failed in adding node into lb pool.',
+    )
     assert in_pool(cluster, policy) == addresses(*cluster.nodes)
 
 
 def test_a_node_in_error_that_cannot_join_the_pool_keeps_status_and_reason_in_the_database():
-    """A node in ERROR stays in ERROR, with the reason that the engine gave and that of the worker."""
+    """A node in ERROR stays in ERROR, with the reason that the engine gave and that of the
+    worker.
+    """
     cluster, _ = balanced('az1')
-    homeless = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_INIT)
+    homeless = engine.add_node(
+        cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_INIT
+    )
     homeless.set_status(engine.context(), consts.NS_ERROR, 'No valid host was found.')
     action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[homeless.id])
     action.data['creation'] = {'nodes': [homeless.id]}

@@ -12,9 +12,13 @@ from placement_worker.cmd.cli import PlacementPolicy
 
 @pytest.fixture
 def program(capsys, monkeypatch, tmp_path):
-    """Run the program in a folder of its own, over files given as keywords; returns exit status, output and errors."""
+    """Run the program in a folder of its own, over files given as keywords; returns exit status,
+    output and errors.
+    """
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # the program adds its own, to this test's streams
+    monkeypatch.setattr(
+        logging.getLogger(), 'handlers', []
+    )  # the program adds its own, to this test's streams
 
     def run(*arguments, **files):
         for name, content in files.items():

@@ -38,7 +38,9 @@ def test_a_ratio_is_the_median_of_the_rounds_so_that_one_disturbed_round_does_no
 
 
 def test_results_become_a_table_of_restructuredtext():
-    table = results.Table('Echo', [{'nodes': 3, 'p50 ms': 1.23456}, {'nodes': 10_000, 'p50 ms': None}], 'By hand.')
+    table = results.Table(
+        'Echo', [{'nodes': 3, 'p50 ms': 1.23456}, {'nodes': 10_000, 'p50 ms': None}], 'By hand.'
+    )
 
     assert results.text(table).splitlines() == [
         'Echo',

@@ -1,4 +1,6 @@
-"""The systemd unit, the container file and the jobs of Zuul and pre-commit: what no test runs as it stands."""
+"""The systemd unit, the container file and the jobs of Zuul and pre-commit: what no test runs as it
+stands.
+"""
 
 import configparser
 import json
@@ -29,9 +31,14 @@ def service():
 
 @pytest.fixture
 def instructions():
-    """Of the image's last stage: instruction -> its arguments, the last one if there are several."""
+    """Of the image's last stage: instruction -> its arguments, the last one if there are
+    several.
+    """
     text = (ROOT / 'Containerfile').read_text().rpartition('\nFROM ')[2].replace('\\\n', ' ')
-    return {name: ' '.join(arguments) for name, *arguments in (line.split() for line in text.splitlines()[1:] if line)}
+    return {
+        name: ' '.join(arguments)
+        for name, *arguments in (line.split() for line in text.splitlines()[1:] if line)
+    }
 
 
 def scripts():
@@ -43,13 +50,20 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace('/usr/bin/placement-worker ', f'{sys.executable} '))
 
-    done = subprocess.run(['systemd-analyze', 'verify', unit], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        ['systemd-analyze', 'verify', unit], check=False, capture_output=True, text=True
+    )
 
     assert (done.returncode, done.stderr) == (0, '')
 
 
 def test_the_unit_has_what_the_manual_says():
-    block = (ROOT / 'doc' / 'source' / 'health.rst').read_text().split('    [Service]\n')[1].split('\n\n')[0]
+    block = (
+        (ROOT / 'doc' / 'source' / 'health.rst')
+        .read_text()
+        .split('    [Service]\n')[1]
+        .split('\n\n')[0]
+    )
     lines = [line.strip() for line in block.splitlines()]
 
     assert 'Type=notify' in lines
@@ -77,7 +91,9 @@ def test_the_image_runs_our_command_without_a_shell_and_not_as_root(instructions
     assert instructions['STOPSIGNAL'] == 'SIGTERM'
 
 
-def test_the_image_is_healthy_by_the_file_that_its_worker_is_told_to_write(instructions, monkeypatch):
+def test_the_image_is_healthy_by_the_file_that_its_worker_is_told_to_write(
+    instructions, monkeypatch
+):
     command, *arguments = json.loads(instructions['HEALTHCHECK'].partition(' CMD ')[2])
     name, _, file = re.search(r'(OS_\w+)(=)(\S+)', instructions['ENV']).groups()
     monkeypatch.setenv(name, file)
@@ -92,7 +108,11 @@ def test_the_image_is_healthy_by_the_file_that_its_worker_is_told_to_write(instr
 
 
 def test_what_the_image_is_built_from_is_not_left_out():
-    kept = {line[1:] for line in (ROOT / '.dockerignore').read_text().splitlines() if line.startswith('!')}
+    kept = {
+        line[1:]
+        for line in (ROOT / '.dockerignore').read_text().splitlines()
+        if line.startswith('!')
+    }
 
     assert kept == {'LICENSE', 'README.rst', 'placement_worker', 'pyproject.toml', 'setup.cfg'}
     assert all((ROOT / name).exists() for name in kept)
@@ -104,11 +124,16 @@ def test_the_jobs_of_zuul_are_there_and_run_environments_of_tox():
     (project,) = (part['project'] for part in parts if 'project' in part)
     tox = configparser.RawConfigParser()
     tox.read(ROOT / 'tox.ini')
-    there = {*tox['tox']['envlist'].split(','), *(name.removeprefix('testenv:') for name in tox.sections())}
+    there = {
+        *tox['tox']['envlist'].split(','),
+        *(name.removeprefix('testenv:') for name in tox.sections()),
+    }
 
     assert set(project['gate']['jobs']) <= set(jobs)
     assert {job['parent'] for job in jobs.values()} <= {'tox', *jobs}
-    assert {job['vars']['tox_envlist'] for job in jobs.values() if 'tox_envlist' in job['vars']} <= there
+    assert {
+        job['vars']['tox_envlist'] for job in jobs.values() if 'tox_envlist' in job['vars']
+    } <= there
 
 
 def test_no_hook_of_pre_commit_fetches_anything():

@@ -8,7 +8,9 @@ from tests.options import Options
 
 @pytest.fixture
 def start(tmp_path, capsys):
-    """Start a worker with a configuration that it does not start with; gives its status and its words."""
+    """Start a worker with a configuration that it does not start with; gives its status and its
+    words.
+    """
 
     def run(text):
         file = tmp_path / 'worker.conf'
@@ -24,7 +26,10 @@ def start(tmp_path, capsys):
     [
         ('[worker]\ntopic =\n', '[worker] topic is empty'),
         ('[worker]\nslow_topic =\n', '[worker] slow_topic is empty'),
-        ('[worker]\ntopic = t\nslow_topic = t\n', '[worker] topic and slow_topic have to differ, both are t'),
+        (
+            '[worker]\ntopic = t\nslow_topic = t\n',
+            '[worker] topic and slow_topic have to differ, both are t',
+        ),
         (
             '[worker]\nslow_topic = placement-worker-suspects\n',
             '[worker] slow_topic = placement-worker-suspects is a queue for what is put aside',
@@ -33,7 +38,10 @@ def start(tmp_path, capsys):
             '[worker]\ntopic = t\nslow_topic = t-parked\n',
             '[worker] slow_topic = t-parked is a queue for what is put aside',
         ),
-        ('[DEFAULT]\nlog_config_append = /nofile\n', 'The log cannot be set up: Error loading logging config /nofile'),
+        (
+            '[DEFAULT]\nlog_config_append = /nofile\n',
+            'The log cannot be set up: Error loading logging config /nofile',
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(text, told, start):

@@ -148,7 +148,11 @@ class Rules(Struct, forbid_unknown_fields=True):
 
 
 DASHBOARD = msgspec.json.decode((CONF / 'grafana-dashboard.json').read_bytes(), type=Dashboard)
-RULES = msgspec.convert(yaml.safe_load((CONF / 'prometheus-alerts.yaml').read_text()), Rules).groups[0].rules
+RULES = (
+    msgspec.convert(yaml.safe_load((CONF / 'prometheus-alerts.yaml').read_text()), Rules)
+    .groups[0]
+    .rules
+)
 QUERIES = [(panel.title, target.expr) for panel in DASHBOARD.panels for target in panel.targets]
 EXPRESSIONS = [*QUERIES, *((rule.alert, rule.expr) for rule in RULES)]
 
@@ -160,7 +164,11 @@ def exposed():
     for tell, _ in TOLD:
         tell(metrics)
     samples = [sample for family in registry.collect() for sample in family.samples]
-    return {sample.name: set(sample.labels) for sample in samples if not sample.name.endswith('_created')}
+    return {
+        sample.name: set(sample.labels)
+        for sample in samples
+        if not sample.name.endswith('_created')
+    }
 
 
 def parsed(expression):
@@ -182,7 +190,9 @@ def nodes(expression):
 
 
 def selectors(expression):
-    return [one for one in nodes(parsed(expression)) if isinstance(one, promql_parser.VectorSelector)]
+    return [
+        one for one in nodes(parsed(expression)) if isinstance(one, promql_parser.VectorSelector)
+    ]
 
 
 @pytest.mark.parametrize(('title', 'expression'), EXPRESSIONS)
@@ -219,7 +229,9 @@ def test_each_metric_and_each_alert_is_in_the_manual():
     manual = MANUAL.read_text()
     families = {re.sub('_(bucket|sum|count)$', '', name) for name in exposed()}
 
-    assert [name for name in (*families, *(rule.alert for rule in RULES)) if f'``{name}``' not in manual] == []
+    assert [
+        name for name in (*families, *(rule.alert for rule in RULES)) if f'``{name}``' not in manual
+    ] == []
 
 
 def test_no_panel_lies_on_another_or_beside_the_grid():

@@ -19,7 +19,10 @@ def group(text, name):
 def generate(config, file):
     program = Path(sys.executable).with_name('oslo-config-generator')
     subprocess.run(
-        [program, '--config-file', f'conf/{config}', '--output-file', file], cwd=ROOT, check=True, capture_output=True
+        [program, '--config-file', f'conf/{config}', '--output-file', file],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
     )
     return file.read_text()
 

@@ -1,4 +1,6 @@
-"""The turns that threads take in tests: in the order that is told, and time passes for all of them at once."""
+"""The turns that threads take in tests: in the order that is told, and time passes for all of them
+at once.
+"""
 
 import pytest
 

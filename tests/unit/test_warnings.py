@@ -16,7 +16,16 @@ from placement_worker.policies import base
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.balancing import Lab
-from tests.requests import bind, connected, deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.requests import (
+    bind,
+    connected,
+    deletion_policy,
+    node,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
 
 SCALE_IN, RESIZE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'
 EMPTIED = 'The action removes all 3 nodes of the cluster'
@@ -61,14 +70,20 @@ def test_warnings_absent_from_the_reply_of_an_older_worker_are_none():
     checked = b'{"action": {"id": "a", "data": {}}, "cluster": null, "nodes": {}, "decisions": []}'
     bound = b'{"status": "OK", "reason": "", "policy": {"id": "p", "data": {}}, "cluster": null, "nodes": {}}'
 
-    assert decoder(CheckReply).decode(checked).warnings == decoder(BindReply).decode(bound).warnings == []
+    assert (
+        decoder(CheckReply).decode(checked).warnings
+        == decoder(BindReply).decode(bound).warnings
+        == []
+    )
 
 
 def test_warnings_stay_the_same_on_replay(registry):
     """A decision with a warning is replayed to the byte, as is one that an older worker logged."""
     lines = []
     endpoints = Endpoints(Inventory(), registry, recorder=DecisionLog(lines.append))
-    reply = endpoints.policy_check(request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 3}))
+    reply = endpoints.policy_check(
+        request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 3})
+    )
     assert reply['warnings'] == [EMPTIED]
     older = json.loads(lines[0])
     del older['reply']['warnings']
@@ -114,7 +129,10 @@ def test_warnings_stay_the_same_on_replay(registry):
 )
 def test_warning_of_a_resize_that_a_bound_changes_names_the_bound(check, inputs, sizes, warning):
     """A resize that a bound changes says what it asked for, the bound, and what it does."""
-    reply = check(request(RESIZE, [zone_policy('a'), deletion_policy()], nodes(a=3), inputs=inputs, **sizes), ['a'])
+    reply = check(
+        request(RESIZE, [zone_policy('a'), deletion_policy()], nodes(a=3), inputs=inputs, **sizes),
+        ['a'],
+    )
 
     assert reply['action']['data']['status'] == 'OK'
     assert reply['warnings'] == [warning]
@@ -125,14 +143,28 @@ def test_warning_of_a_resize_that_a_bound_changes_names_the_bound(check, inputs,
     [
         request(RESIZE, [deletion_policy()], nodes(a=3), inputs=resize('EXACT_CAPACITY', 2)),
         request(
-            RESIZE, [deletion_policy()], nodes(a=3), inputs=resize('EXACT_CAPACITY', 9), max_size=2, target='AFTER'
+            RESIZE,
+            [deletion_policy()],
+            nodes(a=3),
+            inputs=resize('EXACT_CAPACITY', 9),
+            max_size=2,
+            target='AFTER',
         ),
-        request(RESIZE, [deletion_policy()], nodes(a=3), data={'deletion': {'count': 1}}, max_size=2),
+        request(
+            RESIZE, [deletion_policy()], nodes(a=3), data={'deletion': {'count': 1}}, max_size=2
+        ),
         request(SCALE_IN, [deletion_policy()], nodes(a=3), inputs={'count': 2}),
         request('CLUSTER_SCALE_OUT', [deletion_policy()], nodes(a=3), inputs={'count': 2}),
-        request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(1), cause='Derived Action'),
+        request(
+            'NODE_DELETE', [deletion_policy()], [node(1)], node=node(1), cause='Derived Action'
+        ),
         request('CLUSTER_DELETE', [deletion_policy()], nodes(a=3)),
-        request('CLUSTER_REPLACE_NODES', [deletion_policy()], [node(1)], inputs={'candidates': {'n1': 'n2'}}),
+        request(
+            'CLUSTER_REPLACE_NODES',
+            [deletion_policy()],
+            [node(1)],
+            inputs={'candidates': {'n1': 'n2'}},
+        ),
         request(SCALE_IN, [], nodes(a=3), inputs={'count': 3}),
         request(SCALE_IN, [deletion_policy()], [], inputs={'count': 0}),
     ],
@@ -158,10 +190,18 @@ def test_warnings_of_a_size_that_is_as_asked_are_none(check, asked):
         ),
         (request(SCALE_IN, [zone_policy('a')], nodes(a=3), inputs={'count': 3}), [EMPTIED]),
         (
-            request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=3), inputs={'candidates': ['n1', 'n2', 'n3']}),
+            request(
+                'CLUSTER_DEL_NODES',
+                [deletion_policy()],
+                nodes(a=3),
+                inputs={'candidates': ['n1', 'n2', 'n3']},
+            ),
             [EMPTIED],
         ),
-        (request(RESIZE, [deletion_policy()], nodes(a=3), inputs=resize('EXACT_CAPACITY', 0)), [EMPTIED]),
+        (
+            request(RESIZE, [deletion_policy()], nodes(a=3), inputs=resize('EXACT_CAPACITY', 0)),
+            [EMPTIED],
+        ),
         (
             request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(1)),
             ['The action removes the only node of the cluster'],
@@ -180,7 +220,10 @@ def test_warnings_of_a_trimmed_count_without_a_deletion_policy():
 
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 8}))
 
-    assert reply['warnings'] == [EMPTIED, 'The action asks to remove 8 nodes, but the cluster has 3']
+    assert reply['warnings'] == [
+        EMPTIED,
+        'The action asks to remove 8 nodes, but the cluster has 3',
+    ]
 
 
 def test_warnings_of_a_check_that_fails_are_those_of_the_policies_before(check):
@@ -231,7 +274,12 @@ def test_warning_of_known_inputs_is_none(check, action):
     own = known_inputs.OF[action]
     keys = (*(('anything',) if own is None else own), *known_inputs.OF_ALL)
 
-    assert check(request(action, [], [node(1)], node=node(1), inputs=dict.fromkeys(keys, 1)))['warnings'] == []
+    assert (
+        check(request(action, [], [node(1)], node=node(1), inputs=dict.fromkeys(keys, 1)))[
+            'warnings'
+        ]
+        == []
+    )
 
 
 def test_warning_of_inputs_that_a_plugin_declares_is_none():

@@ -71,7 +71,9 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         self.__dict__['_store'] = Memory() if path is None else File(path)
         for name, entry in self.subnets.items():
             if entry.network not in self.networks:
-                raise ValueError(f'Expected a key of `networks`, got `{entry.network}` in `subnets.{name}.network`')
+                raise ValueError(
+                    f'Expected a key of `networks`, got `{entry.network}` in `subnets.{name}.network`'
+                )
 
     @classmethod
     def parse(cls, raw: object, source: str) -> 'Inventory':
@@ -110,10 +112,14 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self
 
     def kept_in(self, path: str) -> 'Inventory':
-        """The same, with load balancers that all processes share, unless the description says where they are kept."""
+        """The same, with load balancers that all processes share, unless the description says where
+        they are kept.
+        """
         if self.load_balancer.state is not None:
             return self
-        return msgspec.structs.replace(self, load_balancer=msgspec.structs.replace(self.load_balancer, state=path))
+        return msgspec.structs.replace(
+            self, load_balancer=msgspec.structs.replace(self.load_balancer, state=path)
+        )
 
     @property
     def load_balancer_region(self) -> str | None:
@@ -124,13 +130,21 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """As `Cloud.octavia`: load balancers that are not real, see `simulator`."""
         name = region or self.load_balancer_region
         subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
-        return octavia_simulator.Simulator(self.load_balancer, self.__dict__['_store'], subnets, name)
+        return octavia_simulator.Simulator(
+            self.load_balancer, self.__dict__['_store'], subnets, name
+        )
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """Return the zones of a region; without one, of the home region, the cloud, or its first region."""
+        """Return the zones of a region; without one, of the home region, the cloud, or its first
+        region.
+        """
         region = region or self.home_region
         if not isinstance(self.region_map, dict):
-            return self.zone_list if region is None or not self.region_map or region in self.region_map else {}
+            return (
+                self.zone_list
+                if region is None or not self.region_map or region in self.region_map
+                else {}
+            )
         if region is None:
             if self.zone_list:
                 return self.zone_list
@@ -144,7 +158,9 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """As `Cloud.regions`."""
         return frozenset(self.region_map)
 
-    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
+    def servers(
+        self, region: str | None, server_ids: Collection[str]
+    ) -> Mapping[str, ServerDetails]:
         """As `Cloud.servers`; servers belong to no region here."""
         found = ((server_id, self.server_map.get(server_id)) for server_id in server_ids)
         return {

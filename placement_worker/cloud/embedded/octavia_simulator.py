@@ -1,7 +1,7 @@
 """Octavia's state machine without Octavia: the load balancers of the embedded cloud.
 
-Every change makes a load balancer PENDING for a while and is refused meanwhile; faults are injected as the
-description of the cloud says::
+Every change makes a load balancer PENDING for a while and is refused meanwhile; faults are injected
+as the description of the cloud says::
 
     load_balancer:
       pending_s: 0.5                        # how long a change stays pending
@@ -28,7 +28,15 @@ from placement_worker.cloud.lbaas import ApiError, Kind, Resource
 
 T = TypeVar('T')
 Call = Literal[
-    'find', 'show', 'create', 'delete', 'members', 'create_member', 'update_members', 'delete_member', 'any'
+    'find',
+    'show',
+    'create',
+    'delete',
+    'members',
+    'create_member',
+    'update_members',
+    'delete_member',
+    'any',
 ]
 MESSAGES = {
     0: 'The connection broke',
@@ -43,9 +51,10 @@ MESSAGES = {
 class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     """What goes wrong with which calls.
 
-    `status`: of the answer; 0: none comes. `done`: whether the call has its effect nevertheless. `becomes`: the call
-    is answered as it should be, but its load balancer ends in ERROR. `skip`: how many calls go well before; `times`:
-    how many fail then; -1: all. `message`: the text of the answer.
+    `status`: of the answer; 0: none comes. `done`: whether the call has its effect nevertheless.
+    `becomes`: the call is answered as it should be, but its load balancer ends in ERROR. `skip`:
+    how many calls go well before; `times`: how many fail then; -1: all. `message`: the text of the
+    answer.
     """
 
     call: Call = 'any'
@@ -93,11 +102,16 @@ class Simulator:
 
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
         """As `Octavia.find`."""
-        return self._call('find', kind, lambda state: [one for one in state.all(kind) if _fits(one, filters)])
+        return self._call(
+            'find', kind, lambda state: [one for one in state.all(kind) if _fits(one, filters)]
+        )
 
     def show(self, kind: Kind, object_id: str) -> Resource:
         """As `Octavia.show`."""
-        offered = {'flavor': self._settings.flavors, 'availability_zone': self._settings.availability_zones}.get(kind)
+        offered = {
+            'flavor': self._settings.flavors,
+            'availability_zone': self._settings.availability_zones,
+        }.get(kind)
         if offered is None:
             return self._call('show', kind, lambda state: state.get(kind, object_id))
         return self._call('show', kind, lambda _: _offered(kind, object_id, offered))
@@ -118,10 +132,14 @@ class Simulator:
         """As `Octavia.create_member`."""
         return self._call('create_member', None, lambda state: state.create_member(pool_id, member))
 
-    def update_members(self, pool_id: str, members: Sequence[Resource], *, additive_only: bool) -> None:
+    def update_members(
+        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
+    ) -> None:
         """As `Octavia.update_members`."""
         self._call(
-            'update_members', None, lambda state: state.update_members(pool_id, members, additive_only=additive_only)
+            'update_members',
+            None,
+            lambda state: state.update_members(pool_id, members, additive_only=additive_only),
         )
 
     def delete_member(self, pool_id: str, member_id: str) -> None:
@@ -131,7 +149,9 @@ class Simulator:
     def _call(self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T]) -> T:
         """Have one call done, or fail as the next fault says."""
         with self._store.changing() as state:
-            machine = StateMachine(state.setdefault(self._region, {}), self._now(), self._settings.pending_s)
+            machine = StateMachine(
+                state.setdefault(self._region, {}), self._now(), self._settings.pending_s
+            )
             fault = self._fault(machine.data.setdefault('faults', {}), call, kind)
             try:
                 answer = _faulty(fault, machine, act)
@@ -149,7 +169,11 @@ class Simulator:
                 continue
             turn = seen.get(str(number), 0)
             seen[str(number)] = turn + 1
-            if chosen is None and turn >= fault.skip and (fault.times < 0 or turn < fault.skip + fault.times):
+            if (
+                chosen is None
+                and turn >= fault.skip
+                and (fault.times < 0 or turn < fault.skip + fault.times)
+            ):
                 chosen = fault
         return chosen
 
@@ -176,6 +200,8 @@ def _offered(kind: Kind, name: str, offered: Sequence[str]) -> Resource:
 
 def _fits(shown: Resource, filters: Mapping[str, Any]) -> bool:
     return all(
-        set(wanted) <= set(shown.get(key) or ()) if isinstance(wanted, list) else shown.get(key) == wanted
+        set(wanted) <= set(shown.get(key) or ())
+        if isinstance(wanted, list)
+        else shown.get(key) == wanted
         for key, wanted in filters.items()
     )

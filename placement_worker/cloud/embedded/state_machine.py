@@ -1,4 +1,6 @@
-"""What Octavia does to load balancers and their parts, on plain data: who is changed, pending, refused."""
+"""What Octavia does to load balancers and their parts, on plain data: who is changed, pending,
+refused.
+"""
 
 import datetime
 import ipaddress
@@ -10,7 +12,12 @@ from placement_worker.cloud.lbaas import ApiError, Kind, Resource
 
 IDS = uuid.UUID('b0a5f5bc-6a33-4f63-9c4b-6a8e2f6d0c11')
 """Ids are made of this and a serial number, so that the same calls give the same ids."""
-NAMES = {'loadbalancer': 'Load Balancer', 'listener': 'Listener', 'pool': 'Pool', 'healthmonitor': 'Health Monitor'}
+NAMES = {
+    'loadbalancer': 'Load Balancer',
+    'listener': 'Listener',
+    'pool': 'Pool',
+    'healthmonitor': 'Health Monitor',
+}
 KINDS: tuple[Kind, ...] = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
 NO_SUBNET_VIP = '198.51.100.1'
 
@@ -18,8 +25,8 @@ NO_SUBNET_VIP = '198.51.100.1'
 class StateMachine:
     """The load balancers of one region at one moment.
 
-    :ivar data: {kind: {id: object}, 'members': {pool id: {member id: member}}, 'pending': {load balancer id: {until,
-        then}}, 'serial': so many ids were given}; changed in place.
+    :ivar data: {kind: {id: object}, 'members': {pool id: {member id: member}}, 'pending': {load
+        balancer id: {until, then}}, 'serial': so many ids were given}; changed in place.
     """
 
     def __init__(self, data: dict[str, Any], now: float, pending_s: float) -> None:
@@ -41,8 +48,12 @@ class StateMachine:
         """One object."""
         return self._shown(kind, self._stored(kind, object_id))
 
-    def create(self, kind: Kind, body: Resource, subnets: Mapping[str, str | None] | None) -> Resource:
-        """Make an object: a load balancer with the children that it names, or a child of one that is there."""
+    def create(
+        self, kind: Kind, body: Resource, subnets: Mapping[str, str | None] | None
+    ) -> Resource:
+        """Make an object: a load balancer with the children that it names, or a child of one that
+        is there.
+        """
         if kind == 'loadbalancer':
             return self._create_load_balancer(body, subnets)
         lb_id = self._parent(kind, body)
@@ -58,7 +69,10 @@ class StateMachine:
             self._change(stored['lb'])
             stored['provisioning_status'] = 'PENDING_DELETE'
             return
-        if any(one['lb'] == object_id for part in KINDS[1:] for one in self.data[part].values()) and not cascade:
+        if (
+            any(one['lb'] == object_id for part in KINDS[1:] for one in self.data[part].values())
+            and not cascade
+        ):
             raise ApiError(f'Cannot delete Load Balancer {object_id} - it has children', 400)
         if stored['provisioning_status'].startswith('PENDING'):
             state = stored['provisioning_status']
@@ -75,11 +89,15 @@ class StateMachine:
         """Add a member."""
         pool, members = self._stored('pool', pool_id), self.data['members'].setdefault(pool_id, {})
         if any(_key(member) == _key(body) for member in members.values()):
-            raise ApiError(f'Another member on this pool is already using ip {body["address"]}', 409)
+            raise ApiError(
+                f'Another member on this pool is already using ip {body["address"]}', 409
+            )
         self._change(pool['lb'])
         return dict(self._put_member(members, body))
 
-    def update_members(self, pool_id: str, bodies: Sequence[Resource], *, additive_only: bool) -> None:
+    def update_members(
+        self, pool_id: str, bodies: Sequence[Resource], *, additive_only: bool
+    ) -> None:
         """Add or change members; without `additive_only` delete those that are not listed."""
         pool, members = self._stored('pool', pool_id), self.data['members'].setdefault(pool_id, {})
         keys = [_key(body) for body in bodies]
@@ -109,14 +127,18 @@ class StateMachine:
         for pending in self.data['pending'].values():
             pending['then'] = 'ERROR'
 
-    def _create_load_balancer(self, body: Resource, subnets: Mapping[str, str | None] | None) -> Resource:
+    def _create_load_balancer(
+        self, body: Resource, subnets: Mapping[str, str | None] | None
+    ) -> Resource:
         subnet_id = body.get('vip_subnet_id')
         if subnets is not None and subnet_id is not None and subnet_id not in subnets:
             raise ApiError(f'Subnet {subnet_id} not found.', 400)
         number = self.data.get('serial', 0)
         vip = body.get('vip_address') or _address((subnets or {}).get(subnet_id or ''), number)
         stored = self._store('loadbalancer', body, vip_address=vip, vip_subnet_id=subnet_id)
-        stored['created_at'] = datetime.datetime.fromtimestamp(self._now, datetime.UTC).strftime('%Y-%m-%dT%H:%M:%S')
+        stored['created_at'] = datetime.datetime.fromtimestamp(self._now, datetime.UTC).strftime(
+            '%Y-%m-%dT%H:%M:%S'
+        )
         self._pend(stored['id'], 'ACTIVE')
         for listener in body.get('listeners') or ():
             made = self._add('listener', stored['id'], listener)
@@ -129,13 +151,21 @@ class StateMachine:
         """A child of a load balancer, with its own children."""
         if kind == 'listener':
             port = body['protocol_port']
-            if any(one['lb'] == lb_id and one['protocol_port'] == port for one in self.data['listener'].values()):
-                raise ApiError(f'Another Listener on this Load Balancer is already using protocol_port {port}', 409)
+            if any(
+                one['lb'] == lb_id and one['protocol_port'] == port
+                for one in self.data['listener'].values()
+            ):
+                raise ApiError(
+                    f'Another Listener on this Load Balancer is already using protocol_port {port}',
+                    409,
+                )
             return self._store(kind, body, lb=lb_id, loadbalancers=[{'id': lb_id}])
         if kind == 'healthmonitor':
             pool = self._stored('pool', body['pool_id'])
             if pool.get('healthmonitor_id'):
-                raise ApiError(f'This pool already has a health monitor ({pool["healthmonitor_id"]})', 409)
+                raise ApiError(
+                    f'This pool already has a health monitor ({pool["healthmonitor_id"]})', 409
+                )
             monitor = self._store(kind, body, lb=lb_id, pools=[{'id': pool['id']}])
             pool['healthmonitor_id'] = monitor['id']
             return monitor
@@ -227,7 +257,11 @@ class StateMachine:
         shown = {key: value for key, value in stored.items() if key != 'lb'}
         if kind == 'loadbalancer':
             for child, name in (('listener', 'listeners'), ('pool', 'pools')):
-                shown[name] = [{'id': one['id']} for one in self.data[child].values() if one['lb'] == stored['id']]
+                shown[name] = [
+                    {'id': one['id']}
+                    for one in self.data[child].values()
+                    if one['lb'] == stored['id']
+                ]
         return shown
 
 

@@ -1,4 +1,6 @@
-"""Where the embedded cloud keeps its load balancers: in memory, or in a file that several processes share."""
+"""Where the embedded cloud keeps its load balancers: in memory, or in a file that several processes
+share.
+"""
 
 import contextlib
 import fcntl
@@ -17,7 +19,9 @@ class Store(Protocol):
     """Plain data that one at a time may look at and change."""
 
     def changing(self) -> contextlib.AbstractContextManager[State]:
-        """The data, to be read and changed; kept when the block ends, unless it ends with an exception."""
+        """The data, to be read and changed; kept when the block ends, unless it ends with an
+        exception.
+        """
 
 
 class Memory:
@@ -35,7 +39,9 @@ class Memory:
 
 
 class File:
-    """For several processes, any of which may be killed: a new file takes the place of the old one."""
+    """For several processes, any of which may be killed: a new file takes the place of the old
+    one.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)

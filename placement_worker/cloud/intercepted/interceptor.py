@@ -17,7 +17,10 @@ class Clouds:
     """As `cloud.Clouds`, and the observer hears of each call."""
 
     def __init__(
-        self, clouds: ports.Clouds, observer: Observer, clock: Callable[[], float] = time.perf_counter
+        self,
+        clouds: ports.Clouds,
+        observer: Observer,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Wrap them.
 
@@ -28,7 +31,10 @@ class Clouds:
     def acting_for(self, credentials: Credentials, project: str | None) -> ports.Cloud:
         """As `cloud.Clouds.acting_for`; Keystone may be asked for a token."""
         timed = Stopwatch(self._observer, self._clock)
-        return Cloud(timed('identity', 'acting_for', lambda: self._clouds.acting_for(credentials, project)), timed)
+        return Cloud(
+            timed('identity', 'acting_for', lambda: self._clouds.acting_for(credentials, project)),
+            timed,
+        )
 
     def acting_as_service(self) -> ports.Cloud:
         """As `cloud.Clouds.acting_as_service`."""
@@ -82,7 +88,9 @@ class Cloud:
         """As `cloud.Cloud.regions`."""
         return self._timed('identity', 'regions', self._wrapped.regions)
 
-    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
+    def servers(
+        self, region: str | None, server_ids: Collection[str]
+    ) -> Mapping[str, ServerDetails]:
         """As `cloud.Cloud.servers`."""
         return self._timed('compute', 'servers', lambda: self._wrapped.servers(region, server_ids))
 
@@ -119,7 +127,9 @@ class Octavia:
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
         """As `lbaas.Octavia.delete`."""
-        self._timed(f'delete_{kind}', lambda: self._wrapped.delete(kind, object_id, cascade=cascade))
+        self._timed(
+            f'delete_{kind}', lambda: self._wrapped.delete(kind, object_id, cascade=cascade)
+        )
 
     def members(self, pool_id: str) -> list[Resource]:
         """As `lbaas.Octavia.members`."""
@@ -129,10 +139,13 @@ class Octavia:
         """As `lbaas.Octavia.create_member`."""
         return self._timed('create_member', lambda: self._wrapped.create_member(pool_id, member))
 
-    def update_members(self, pool_id: str, members: Sequence[Resource], *, additive_only: bool) -> None:
+    def update_members(
+        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
+    ) -> None:
         """As `lbaas.Octavia.update_members`."""
         self._timed(
-            'update_members', lambda: self._wrapped.update_members(pool_id, members, additive_only=additive_only)
+            'update_members',
+            lambda: self._wrapped.update_members(pool_id, members, additive_only=additive_only),
         )
 
     def delete_member(self, pool_id: str, member_id: str) -> None:

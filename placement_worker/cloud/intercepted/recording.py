@@ -24,8 +24,8 @@ class Failure(Wire, frozen=True):
 class Answer(Wire, frozen=True, omit_defaults=True):
     """A question to a cloud, and what it answered.
 
-    `asked`: a method of `Clouds`, of `Cloud`, or with `octavia.` before it of `Octavia`. `of`: its arguments, without
-    credentials; the first one of Octavia's is the region.
+    `asked`: a method of `Clouds`, of `Cloud`, or with `octavia.` before it of `Octavia`. `of`: its
+    arguments, without credentials; the first one of Octavia's is the region.
     """
 
     asked: str
@@ -47,7 +47,9 @@ class Notes:
         except (Rejected, ApiError) as exc:
             self._answers.append(Answer(asked, list(arguments), failure=_failure(exc)))
             raise
-        self._answers.append(Answer(asked, list(arguments), msgspec.Raw(msgspec.json.encode(answer))))
+        self._answers.append(
+            Answer(asked, list(arguments), msgspec.Raw(msgspec.json.encode(answer)))
+        )
         return answer
 
 
@@ -61,7 +63,11 @@ class RecordedClouds:
     def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
         """As `Clouds.acting_for`; noted is whether that is allowed."""
         found: list[Cloud] = []
-        self._notes.of('acting_for', [project], lambda: found.append(self._clouds.acting_for(credentials, project)))
+        self._notes.of(
+            'acting_for',
+            [project],
+            lambda: found.append(self._clouds.acting_for(credentials, project)),
+        )
         return _RecordedCloud(found[0], self._notes)
 
     def acting_as_service(self) -> Cloud:
@@ -90,15 +96,21 @@ class _RecordedCloud:
     def regions(self) -> Collection[str]:
         return self._notes.of('regions', [], lambda: sorted(self._cloud.regions()))
 
-    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
+    def servers(
+        self, region: str | None, server_ids: Collection[str]
+    ) -> Mapping[str, ServerDetails]:
         ids = list(server_ids)
         return self._notes.of('servers', [region, ids], lambda: self._cloud.servers(region, ids))
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        return self._notes.of('subnet', [region, name_or_id], lambda: self._cloud.subnet(region, name_or_id))
+        return self._notes.of(
+            'subnet', [region, name_or_id], lambda: self._cloud.subnet(region, name_or_id)
+        )
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        return self._notes.of('network', [region, name_or_id], lambda: self._cloud.network(region, name_or_id))
+        return self._notes.of(
+            'network', [region, name_or_id], lambda: self._cloud.network(region, name_or_id)
+        )
 
     def octavia(self, region: str | None) -> Octavia:
         found: list[Octavia] = []
@@ -124,15 +136,23 @@ class _RecordedOctavia:
         return self._of('create', [kind, body], lambda: self._octavia.create(kind, body))
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        self._of('delete', [kind, object_id, cascade], lambda: self._octavia.delete(kind, object_id, cascade=cascade))
+        self._of(
+            'delete',
+            [kind, object_id, cascade],
+            lambda: self._octavia.delete(kind, object_id, cascade=cascade),
+        )
 
     def members(self, pool_id: str) -> list[Resource]:
         return self._of('members', [pool_id], lambda: self._octavia.members(pool_id))
 
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        return self._of('create_member', [pool_id, member], lambda: self._octavia.create_member(pool_id, member))
+        return self._of(
+            'create_member', [pool_id, member], lambda: self._octavia.create_member(pool_id, member)
+        )
 
-    def update_members(self, pool_id: str, members: Sequence[Resource], *, additive_only: bool) -> None:
+    def update_members(
+        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
+    ) -> None:
         self._of(
             'update_members',
             [pool_id, list(members), additive_only],
@@ -140,7 +160,11 @@ class _RecordedOctavia:
         )
 
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        self._of('delete_member', [pool_id, member_id], lambda: self._octavia.delete_member(pool_id, member_id))
+        self._of(
+            'delete_member',
+            [pool_id, member_id],
+            lambda: self._octavia.delete_member(pool_id, member_id),
+        )
 
     def _of(self, call: str, arguments: Sequence[Any], ask: Callable[[], T]) -> T:
         return self._notes.of(f'octavia.{call}', [self._region, *arguments], ask)
@@ -148,5 +172,7 @@ class _RecordedOctavia:
 
 def _failure(exc: Rejected | ApiError) -> Failure:
     if isinstance(exc, ApiError):
-        return Failure(type(exc).__name__, str(exc), {'status': exc.status, 'retry_after_s': exc.retry_after_s})
+        return Failure(
+            type(exc).__name__, str(exc), {'status': exc.status, 'retry_after_s': exc.retry_after_s}
+        )
     return Failure(type(exc).__name__, str(exc), dict(exc.details))

@@ -34,7 +34,9 @@ class Record:
         """
         left = self._answers[_key(asked, of)]
         if not left:
-            raise NotRecorded(f'The cloud is asked what it was not asked then: {asked}({json.dumps(of)[1:-1]})')
+            raise NotRecorded(
+                f'The cloud is asked what it was not asked then: {asked}({json.dumps(of)[1:-1]})'
+            )
         answer = left.popleft()
         if answer.failure is not None:
             raise _failed(answer.failure)
@@ -78,10 +80,14 @@ class ReplayedCloud:
         answer: Collection[str] = self._record.next('regions', [], list[str])
         return answer
 
-    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
+    def servers(
+        self, region: str | None, server_ids: Collection[str]
+    ) -> Mapping[str, ServerDetails]:
         """As `Cloud.servers`."""
         kind = dict[str, ServerDetails]
-        answer: Mapping[str, ServerDetails] = self._record.next('servers', [region, list(server_ids)], kind)
+        answer: Mapping[str, ServerDetails] = self._record.next(
+            'servers', [region, list(server_ids)], kind
+        )
         return answer
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
@@ -130,7 +136,9 @@ class _ReplayedOctavia:
         answer: Resource = self._next('create_member', pool_id, member)
         return answer
 
-    def update_members(self, pool_id: str, members: Sequence[Resource], *, additive_only: bool) -> None:
+    def update_members(
+        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
+    ) -> None:
         self._next('update_members', pool_id, list(members), additive_only)
 
     def delete_member(self, pool_id: str, member_id: str) -> None:

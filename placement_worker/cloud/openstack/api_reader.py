@@ -26,10 +26,12 @@ class Reader:
         self._patience = patience
 
     def endpoint(self, service_type: str, region: str | None) -> str | None:
-        """The URL of a service in the catalog, without a slash at its end; None if a region is not there.
+        """The URL of a service in the catalog, without a slash at its end; None if a region is not
+        there.
 
         :param region: None for the configured one, which has to be there.
-        :raises ServiceFailed: Keystone gives no token; or the configured region has no such service.
+        :raises ServiceFailed: Keystone gives no token; or the configured region has no such
+            service.
         """
         entry = self._entry(service_type, region)
         return entry.url.rstrip('/') if entry and entry.url else None
@@ -50,7 +52,9 @@ class Reader:
         catalog = self.session.log_in().service_catalog
         try:
             return catalog.endpoint_data_for(
-                service_type=service_type, interface=list(self._access.interfaces), region_name=wanted
+                service_type=service_type,
+                interface=list(self._access.interfaces),
+                region_name=wanted,
             )
         except CatalogException as exc:
             if region is not None and region != self._access.region:
@@ -67,7 +71,9 @@ class Reader:
         url = (self.session.plugin.auth_url or '').rstrip('/')
         return url if url.endswith('/v3') else f'{url}/v3'
 
-    def get(self, service: Service, url: str, kind: type[T], params: Mapping[str, str] | None = None) -> T:
+    def get(
+        self, service: Service, url: str, kind: type[T], params: Mapping[str, str] | None = None
+    ) -> T:
         """What the service answers to a GET.
 
         :raises ServiceFailed: it does not answer, or refuses to.
@@ -76,7 +82,10 @@ class Reader:
         def once() -> T:
             try:
                 answer = self.session.get(
-                    url, params=dict(params or {}), raise_exc=False, headers={'Accept': 'application/json'}
+                    url,
+                    params=dict(params or {}),
+                    raise_exc=False,
+                    headers={'Accept': 'application/json'},
                 )
                 if answer.status_code < MULTIPLE_CHOICES:
                     return decoder(kind).decode(answer.content)

@@ -1,4 +1,6 @@
-"""OpenStack clouds, as the owners of clusters see them: Nova's zones, Keystone's regions, Neutron's networks."""
+"""OpenStack clouds, as the owners of clusters see them: Nova's zones, Keystone's regions, Neutron's
+networks.
+"""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
@@ -21,7 +23,9 @@ PAGE = 1000
 
 
 class OpenStackClouds:
-    """The clouds of all owners. Threads share it; it opens nothing before it is asked, so that it may be forked."""
+    """The clouds of all owners. Threads share it; it opens nothing before it is asked, so that it
+    may be forked.
+    """
 
     def __init__(
         self,
@@ -34,10 +38,12 @@ class OpenStackClouds:
     ) -> None:
         """Say how it is reached.
 
-        :param patience: with services that do not answer; its `budget_s` is for all look-ups of a check together.
+        :param patience: with services that do not answer; its `budget_s` is for all look-ups of a
+            check together.
         :param max_sessions: of trusts that are kept.
         :param validity_ttl_s: how long an answer about zones and regions is kept.
-        :param allow_service_credentials: whether a request without a trust may use the service user's own rights.
+        :param allow_service_credentials: whether a request without a trust may use the service
+            user's own rights.
         """
         self.access = access
         self.patience = patience
@@ -85,7 +91,9 @@ class _Asking(Generic[T]):
 
 
 class OpenStackCloud:
-    """One project's view, for one check: all its look-ups together have the budget of the patience."""
+    """One project's view, for one check: all its look-ups together have the budget of the
+    patience.
+    """
 
     def __init__(self, clouds: OpenStackClouds, session: Session, project: str | None) -> None:
         self._clouds = clouds
@@ -110,19 +118,25 @@ class OpenStackCloud:
 
     @property
     def load_balancer_region(self) -> str | None:
-        """The region for load balancers: the home region, else that of the catalog's first Octavia."""
+        """The region for load balancers: the home region, else that of the catalog's first
+        Octavia.
+        """
         with self._allowance.spent():
             return self._reader.home_region('load-balancer')
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `Cloud.zones`."""
-        return self._share(('zones', self._named(region)), partial(self._ask_zones, region), keep=True)
+        return self._share(
+            ('zones', self._named(region)), partial(self._ask_zones, region), keep=True
+        )
 
     def regions(self) -> Collection[str]:
         """As `Cloud.regions`."""
         return self._share(('regions',), self._ask_regions, keep=True)
 
-    def servers(self, region: str | None, server_ids: Collection[str]) -> Mapping[str, ServerDetails]:
+    def servers(
+        self, region: str | None, server_ids: Collection[str]
+    ) -> Mapping[str, ServerDetails]:
         """As `Cloud.servers`: from listings of the project's servers, never a request a server."""
         wanted = frozenset(server_ids)
         if not wanted:
@@ -130,12 +144,19 @@ class OpenStackCloud:
         question = ('servers', self._named(region))
         ask = _Asking(partial(self._list_servers, region, wanted))
         found = self._share(question, ask)
-        doubtful = frozenset(one for one in wanted if one not in found or not found[one].is_complete)
-        if doubtful and not ask.was_asked:  # who listed them wanted others, or began before these were there
-            again = self._share((*question, doubtful), partial(self._list_servers, region, doubtful))
+        doubtful = frozenset(
+            one for one in wanted if one not in found or not found[one].is_complete
+        )
+        if (
+            doubtful and not ask.was_asked
+        ):  # who listed them wanted others, or began before these were there
+            again = self._share(
+                (*question, doubtful), partial(self._list_servers, region, doubtful)
+            )
             found = {**found, **again}
         return {
-            one: ServerDetails(found[one].availability_zone, found[one].addresses) for one in wanted & found.keys()
+            one: ServerDetails(found[one].availability_zone, found[one].addresses)
+            for one in wanted & found.keys()
         }
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
@@ -158,7 +179,9 @@ class OpenStackCloud:
             raise ServiceFailed(f'The catalog has no load-balancer service in region {region}')
         return OctaviaApi(self._session, self._named(region), self._clouds.access.interfaces, url)
 
-    def _share(self, question: tuple[Hashable, ...], ask: Callable[[], T], *, keep: bool = False) -> T:
+    def _share(
+        self, question: tuple[Hashable, ...], ask: Callable[[], T], *, keep: bool = False
+    ) -> T:
         """The answer to what all checks of the project may ask at once.
 
         Whoever asks for all may be refused, as its trust is gone; then we ask ourselves.
@@ -193,14 +216,24 @@ class OpenStackCloud:
 
     def _ask_regions(self) -> frozenset[str]:
         url = f'{self._reader.identity_endpoint()}/regions'
-        return frozenset(region.id for region in self._reader.get(services.identity(), url, responses.Regions).regions)
+        return frozenset(
+            region.id
+            for region in self._reader.get(services.identity(), url, responses.Regions).regions
+        )
 
-    def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, responses.Server]:
-        """The project's servers by their ids, the youngest first, at least as far as all wanted ones were seen."""
+    def _list_servers(
+        self, region: str | None, wanted: frozenset[str]
+    ) -> dict[str, responses.Server]:
+        """The project's servers by their ids, the youngest first, at least as far as all wanted
+        ones were seen.
+        """
         base = self._reader.endpoint('compute', region)
         if base is None:
             return {}
-        service, params = services.compute(self._named(region)), {'limit': str(PAGE), **self._of_project()}
+        service, params = (
+            services.compute(self._named(region)),
+            {'limit': str(PAGE), **self._of_project()},
+        )
         seen: dict[str, responses.Server] = {}
         while True:
             page = self._reader.get(service, f'{base}/servers/detail', responses.Servers, params)
@@ -216,7 +249,9 @@ class OpenStackCloud:
             return {}
         return {'all_tenants': '1', 'project_id': self._project}
 
-    def _find(self, what: str, kind: type[responses.Rows[T]], region: str | None, name_or_id: str) -> T | None:
+    def _find(
+        self, what: str, kind: type[responses.Rows[T]], region: str | None, name_or_id: str
+    ) -> T | None:
         """The one object of Neutron that has this id or name.
 
         :raises InvalidInput: several have this name.

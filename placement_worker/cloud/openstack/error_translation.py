@@ -31,18 +31,24 @@ def fault_of(exc: BaseException, url: str | None) -> ApiError:
     """The fault that an exception tells of.
 
     :param url: of the service; only scheme, host and port are repeated.
-    :returns: with the status of HTTP if there was an answer; without one if nobody knows what came of the call.
+    :returns: with the status of HTTP if there was an answer; without one if nobody knows what came
+        of the call.
     """
     where = origin(url)
     answer = getattr(exc, 'response', None)
     if answer is not None and answer.status_code >= HTTPStatus.MULTIPLE_CHOICES:
         return refusal(answer)
     causes = list(_causes(exc))
-    if any(isinstance(cause, (requests.Timeout, keystone.ConnectTimeout, TimeoutError)) for cause in causes):
+    if any(
+        isinstance(cause, (requests.Timeout, keystone.ConnectTimeout, TimeoutError))
+        for cause in causes
+    ):
         return ApiError(f'{where} gave no answer in time')
     if any(isinstance(cause, keystone.SSLError) for cause in causes):
         return ApiError(f'{where}: {_first_line(exc)}; check cafile and insecure')
-    if any(isinstance(cause, (keystone.ConnectionError, requests.ConnectionError)) for cause in causes):
+    if any(
+        isinstance(cause, (keystone.ConnectionError, requests.ConnectionError)) for cause in causes
+    ):
         return ApiError(f'{where}: {_broken(causes)}')
     if isinstance(exc, keystone.ClientException) and not isinstance(exc, keystone.InvalidResponse):
         return ApiError(f'{where}: {_first_line(exc)}')
@@ -50,11 +56,17 @@ def fault_of(exc: BaseException, url: str | None) -> ApiError:
 
 
 def refusal(answer: requests.Response) -> ApiError:
-    """The fault that an answer with a status of 300 and more tells of, in the service's own words."""
+    """The fault that an answer with a status of 300 and more tells of, in the service's own
+    words.
+    """
     status = answer.status_code
     phrase = answer.reason or (HTTPStatus(status).phrase if status in list(HTTPStatus) else '')
     said = _said(answer)
-    message = f'HTTP {status} {phrase}'.rstrip() + f' from {origin(answer.url)}' + (f': {said}' if said else '')
+    message = (
+        f'HTTP {status} {phrase}'.rstrip()
+        + f' from {origin(answer.url)}'
+        + (f': {said}' if said else '')
+    )
     return ApiError(message, status, _retry_after_s(answer))
 
 
@@ -72,7 +84,10 @@ def _retry_after_s(answer: requests.Response) -> float | None:
     if value.isascii() and value.isdigit():
         return float(value)
     try:
-        moment, sent = parsedate_to_datetime(value), parsedate_to_datetime(answer.headers.get('Date', ''))
+        moment, sent = (
+            parsedate_to_datetime(value),
+            parsedate_to_datetime(answer.headers.get('Date', '')),
+        )
         return max(0.0, (moment - sent).total_seconds())
     except (TypeError, ValueError):
         return None
@@ -115,7 +130,11 @@ def _causes(exc: BaseException) -> Iterator[BaseException]:
 def _broken(causes: list[BaseException]) -> str:
     """In the words of the system, which name no Python object."""
     return next(
-        (cause.strerror for cause in causes if isinstance(cause, OSError) and isinstance(cause.strerror, str)),
+        (
+            cause.strerror
+            for cause in causes
+            if isinstance(cause, OSError) and isinstance(cause.strerror, str)
+        ),
         'the connection was closed without an answer',
     )
 

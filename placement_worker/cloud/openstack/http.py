@@ -1,7 +1,7 @@
 """HTTP that keeps to a deadline: a request ends by then, however slowly its answer trickles in.
 
-The time-outs of requests bound each read of a socket, not the whole answer: a byte a second would keep a thread for
-ever. Here whatever is still open at the deadline is shut down.
+The time-outs of requests bound each read of a socket, not the whole answer: a byte a second would
+keep a thread for ever. Here whatever is still open at the deadline is shut down.
 """
 
 import contextlib
@@ -26,7 +26,9 @@ _exchange: ContextVar['_Exchange | None'] = ContextVar('exchange', default=None)
 
 
 def session() -> requests.Session:
-    """Connections that keep to the deadline; several threads and owners may share them, as no cookie is kept."""
+    """Connections that keep to the deadline; several threads and owners may share them, as no
+    cookie is kept.
+    """
     shared = requests.Session()
     shared.cookies.set_policy(cookiejar.DefaultCookiePolicy(allowed_domains=[]))
     shared.hooks['response'].append(_log)
@@ -36,7 +38,9 @@ def session() -> requests.Session:
 
 
 def _log(answer: requests.Response, **_: object) -> None:
-    """The id under which the service has it in its log, beside ours, which the formatter of the log adds."""
+    """The id under which the service has it in its log, beside ours, which the formatter of the log
+    adds.
+    """
     LOG.debug(
         '%s %s: HTTP %d, request id %s',
         answer.request.method,
@@ -47,7 +51,9 @@ def _log(answer: requests.Response, **_: object) -> None:
 
 
 class _Exchange:
-    """The socket that a request goes out and its answer comes in by; shut down when the time is up."""
+    """The socket that a request goes out and its answer comes in by; shut down when the time is
+    up.
+    """
 
     def __init__(self, left_s: float) -> None:
         self._socket: socket.socket | None = None
@@ -67,7 +73,8 @@ class _Exchange:
     def watch(self, connected: socket.socket) -> None:
         """Before each step: have the socket shut down in time.
 
-        :raises TimeoutError: the time is up already; whoever gave up then had no socket, or another one.
+        :raises TimeoutError: the time is up already; whoever gave up then had no socket, or another
+            one.
         """
         self._socket = connected
         if self.is_late:
@@ -93,7 +100,9 @@ class _Adapter(TCPKeepAliveAdapter):
         manager.pool_classes_by_scheme = {'http': _Pool, 'https': _TLSPool}
         return manager
 
-    def send(self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def send(
+        self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
         budget_s = deadline.left_s(timeout)
         if budget_s is None:
             return super().send(request, stream, timeout, *args, **kwargs)

@@ -1,4 +1,6 @@
-"""Octavia's API through openstacksdk's load-balancer proxy: plain data in and out, one request a call, no retry."""
+"""Octavia's API through openstacksdk's load-balancer proxy: plain data in and out, one request a
+call, no retry.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +28,9 @@ _STATELESS = ('flavor', 'availability_zone')
 class OctaviaApi:
     """As `Octavia`."""
 
-    def __init__(self, session: Session, region: str | None, interfaces: Sequence[str], url: str) -> None:
+    def __init__(
+        self, session: Session, region: str | None, interfaces: Sequence[str], url: str
+    ) -> None:
         """Call nobody yet.
 
         :param url: of Octavia in the catalog, for errors.
@@ -39,8 +43,8 @@ class OctaviaApi:
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
         """As `Octavia.find`.
 
-        Not by openstacksdk's own listings: they leave out a filter that they do not know, such as a listener's
-        loadbalancer_id, and would find what belongs to others.
+        Not by openstacksdk's own listings: they leave out a filter that they do not know, such as a
+        listener's loadbalancer_id, and would find what belongs to others.
         """
         path = f'{kind.replace("_", "")}s'
         key = f'{kind}s'
@@ -50,7 +54,9 @@ class OctaviaApi:
             while True:
                 page = _answered(proxy.get(f'/lbaas/{path}', params=params))
                 found += page[key]
-                if not page[key] or not any(link['rel'] == 'next' for link in page.get(f'{key}_links', ())):
+                if not page[key] or not any(
+                    link['rel'] == 'next' for link in page.get(f'{key}_links', ())
+                ):
                     return found
                 params = {**filters, 'marker': page[key][-1]['id']}
 
@@ -69,7 +75,9 @@ class OctaviaApi:
         """As `Octavia.delete`."""
         options = {'cascade': cascade} if kind == 'loadbalancer' else {}
         with self._proxy() as proxy:
-            getattr(proxy, f'delete_{_IN_SDK.get(kind, kind)}')(object_id, ignore_missing=False, **options)
+            getattr(proxy, f'delete_{_IN_SDK.get(kind, kind)}')(
+                object_id, ignore_missing=False, **options
+            )
 
     def members(self, pool_id: str) -> list[Resource]:
         """As `Octavia.members`."""
@@ -81,11 +89,15 @@ class OctaviaApi:
         with self._proxy() as proxy:
             return _plain(proxy.create_member(pool_id, **member))
 
-    def update_members(self, pool_id: str, members: Sequence[Resource], *, additive_only: bool) -> None:
+    def update_members(
+        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
+    ) -> None:
         """As `Octavia.update_members`."""
         params = {'additive_only': 'true'} if additive_only else {}
         with self._proxy() as proxy:
-            answer = proxy.put(f'/lbaas/pools/{pool_id}/members', params=params, json={'members': list(members)})
+            answer = proxy.put(
+                f'/lbaas/pools/{pool_id}/members', params=params, json={'members': list(members)}
+            )
             exceptions.raise_from_response(answer)
 
     def delete_member(self, pool_id: str, member_id: str) -> None:
@@ -99,8 +111,11 @@ class OctaviaApi:
         try:
             yield self._connected()
         except ServiceFailed as exc:
-            # Without a token nothing was asked, so a status of Keystone's must not look like one of Octavia's.
-            raise ApiError(str(exc), UNAUTHORIZED if isinstance(exc, ServiceRefused) else None) from exc
+            # Without a token nothing was asked, so a status of Keystone's must not look like one of
+            # Octavia's.
+            raise ApiError(
+                str(exc), UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
+            ) from exc
         except (*error_translation.LIBRARY, exceptions.SDKException) as exc:
             raise error_translation.fault_of(exc, self._url) from exc
 
@@ -109,9 +124,14 @@ class OctaviaApi:
         made = self._session.load_balancers.get(self._region)
         if made is None:
             region = cloud_region.from_session(
-                self._session, region_name=self._region, interface=self._interfaces, app_name='placement-worker'
+                self._session,
+                region_name=self._region,
+                interface=self._interfaces,
+                app_name='placement-worker',
             )
-            made = self._session.load_balancers[self._region] = Connection(config=region).load_balancer
+            made = self._session.load_balancers[self._region] = Connection(
+                config=region
+            ).load_balancer
         return made
 
 

@@ -1,4 +1,6 @@
-"""Ask a service again while that may help and there is time, then say which service failed and why."""
+"""Ask a service again while that may help and there is time, then say which service failed and
+why.
+"""
 
 import random
 import time
@@ -59,11 +61,14 @@ class Patience:
         started = time.monotonic()
         left_s = deadline.left_s(self.budget_s)
         if left_s <= 0:
-            raise OutOfTime(f'{service.name} service not asked: no time is left for look-ups{service.where}')
+            raise OutOfTime(
+                f'{service.name} service not asked: no time is left for look-ups{service.where}'
+            )
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(passes),
             wait=WAIT_S,
-            stop=tenacity.stop_after_attempt(self.max_attempts) | spent(Budget(left_s, time.monotonic)),
+            stop=tenacity.stop_after_attempt(self.max_attempts)
+            | spent(Budget(left_s, time.monotonic)),
             sleep=self.sleep,
             reraise=True,
         )
@@ -74,7 +79,9 @@ class Patience:
             attempts = int(retrying.statistics['attempt_number'])
             elapsed_s = time.monotonic() - started
             has_stopped_early = attempts < self.max_attempts or elapsed_s >= left_s
-            raise self._failure(exc, has_stopped_early)(_reason(service, exc, attempts, elapsed_s)) from exc
+            raise self._failure(exc, has_stopped_early)(
+                _reason(service, exc, attempts, elapsed_s)
+            ) from exc
 
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
         """What it is to others who want to know the same."""
@@ -92,4 +99,6 @@ def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) ->
     took = f'{elapsed_s:.0f}' if elapsed_s >= 10 else f'{elapsed_s:.1f}'
     tries = f'{attempts} attempt{"" if attempts == 1 else "s"}'
     wait = f'; it asks to wait {exc.retry_after_s:g} s' if exc.retry_after_s else ''
-    return f'{service.name} service unavailable after {tries} in {took} s: {exc}{wait}{service.where}'
+    return (
+        f'{service.name} service unavailable after {tries} in {took} s: {exc}{wait}{service.where}'
+    )

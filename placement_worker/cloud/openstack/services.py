@@ -1,4 +1,6 @@
-"""The services that are asked: how they are called when they fail, and what to check when they refuse."""
+"""The services that are asked: how they are called when they fail, and what to check when they
+refuse.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +26,9 @@ class Service:
 
 
 _NOT_AN_API = 'the endpoint in the catalog (`openstack catalog list`) leads to this service'
-_REFUSED_TOKEN = 'the service asks the same Keystone whether a token is valid, and that the trust still exists'  # noqa: S105
+_REFUSED_TOKEN = (
+    'the service asks the same Keystone whether a token is valid, and that the trust still exists'  # noqa: S105
+)
 _OF_TRUST = (
     'the trust exists and has not expired, that the service user of [service_auth] is its trustee, and that its owner '
     'is enabled and still has the roles in the project'

@@ -1,4 +1,6 @@
-"""Sessions that act for the owner of a trust, or for the service user; kept, so that a warm check needs no token."""
+"""Sessions that act for the owner of a trust, or for the service user; kept, so that a warm check
+needs no token.
+"""
 
 import logging
 import threading
@@ -31,10 +33,12 @@ def _is_no_debug(record: logging.LogRecord) -> bool:
 class Access:
     """How the cloud is reached.
 
-    :ivar log_in: what authenticates the service user, scoped to the trust of that id, or to its own project for None.
+    :ivar log_in: what authenticates the service user, scoped to the trust of that id, or to its own
+        project for None.
     :ivar region: the one that is meant where none is named; None for the first one of the catalog.
     :ivar interfaces: of the catalog, the most wanted first.
-    :ivar connection: further arguments of keystoneauth's Session: verify, cert, timeout (of one request, in seconds).
+    :ivar connection: further arguments of keystoneauth's Session: verify, cert, timeout (of one
+        request, in seconds).
     """
 
     log_in: Callable[[str | None], BaseIdentityPlugin]
@@ -44,7 +48,8 @@ class Access:
 
 
 class Session(keystone.Session):
-    """A session of one trust: it says who failed when it gets no token, and gets one once for all threads.
+    """A session of one trust: it says who failed when it gets no token, and gets one once for all
+    threads.
 
     :ivar load_balancers: region -> what `octavia_api` made for it.
     """
@@ -67,7 +72,8 @@ class Session(keystone.Session):
 
     @property
     def project(self) -> str | None:
-        """The project that it acts in; asked once, as neither trusts nor the service user's project change.
+        """The project that it acts in; asked once, as neither trusts nor the service user's project
+        change.
 
         :raises ServiceFailed: Keystone gives no token.
         """
@@ -85,7 +91,9 @@ class Session(keystone.Session):
         return self._shared.flights.share(('token', self.trust_id), ask, wait_s=left_s)
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
-        """As in keystoneauth1; and the service is told the id of the request that it is asked for."""
+        """As in keystoneauth1; and the service is told the id of the request that it is asked
+        for.
+        """
         kwargs['global_request_id'] = kwargs.get('global_request_id') or request_id.current()
         return super().request(*args, **kwargs)
 
@@ -98,7 +106,9 @@ class Session(keystone.Session):
         return {'X-Auth-Token': self._sent.token}
 
     def invalidate(self, auth: Any = None) -> bool:
-        """As in keystoneauth1; but of many threads whose token was refused only the first one throws it away."""
+        """As in keystoneauth1; but of many threads whose token was refused only the first one
+        throws it away.
+        """
         held = self.plugin.auth_ref
         if held is not None and held.auth_token == self._sent.token:
             self.plugin.invalidate()
@@ -107,7 +117,11 @@ class Session(keystone.Session):
     def _log_in(self) -> AccessInfo:
         try:
             found = self.plugin.get_access(self)
-            _ = found.auth_token, found.project_id, found.expires  # or a later reader would stumble over their absence
+            _ = (
+                found.auth_token,
+                found.project_id,
+                found.expires,
+            )  # or a later reader would stumble over their absence
         except error_translation.LIBRARY as exc:
             fault = error_translation.fault_of(exc, self.plugin.auth_url)
             raise ApiError(self._redacted(str(fault)), fault.status, fault.retry_after_s) from None
@@ -119,7 +133,9 @@ class Session(keystone.Session):
 
 
 class Sessions:
-    """A session a trust; those that were used last are kept. Threads share it; it opens nothing before it is used."""
+    """A session a trust; those that were used last are kept. Threads share it; it opens nothing
+    before it is used.
+    """
 
     def __init__(self, access: Access, patience: Patience, max_sessions: int) -> None:
         """Make room.

@@ -18,10 +18,12 @@ Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
 def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
     """Attach a policy, as `Policy.attach` of Senlin.
 
-    :returns: whether that worked, and the data that the binding keeps, of the version that Senlin's class looks for,
-        so that Senlin by itself can go on with them; else why not.
+    :returns: whether that worked, and the data that the binding keeps, of the version that Senlin's
+        class looks for, so that Senlin by itself can go on with them; else why not.
     """
-    reply = _bind(PolicyClient.policy_attach, requests.sent_binding(policy, enabled=enabled), cluster)
+    reply = _bind(
+        PolicyClient.policy_attach, requests.sent_binding(policy, enabled=enabled), cluster
+    )
     if reply.status != 'OK':
         return False, write_back.failure([policy.name], reply.reason)
     data, name = reply.policy.data, type(policy).__name__

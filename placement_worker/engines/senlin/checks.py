@@ -1,4 +1,6 @@
-"""A policy check of Senlin's: our policies by the worker, all others where they are, in order of priority."""
+"""A policy check of Senlin's: our policies by the worker, all others where they are, in order of
+priority.
+"""
 
 import logging
 import time
@@ -22,9 +24,11 @@ PLACEMENT = 'placement'
 
 
 def check(action: Any, cluster_id: str, target: Phase) -> None:
-    """Ask every enabled policy that handles this; stop at the first that fails, as `Action.policy_check` does.
+    """Ask every enabled policy that handles this; stop at the first that fails, as
+    `Action.policy_check` does.
 
-    Neighbours of ours go out as one call, so that regions and zones are planned together and nodes travel once.
+    Neighbours of ours go out as one call, so that regions and zones are planned together and nodes
+    travel once.
 
     :param action: Senlin's Action; its `data` hold the result.
     """
@@ -51,15 +55,21 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     """Return the enabled bindings with their policies by priority, those of `OURS` in `ORDER`.
 
     A type of `OURS` runs no earlier than the types before it in `ORDER`, whatever its own priority.
-    Region placement takes the place of zone placement where both are bound. Only a call that has both
-    avoids regions without a usable zone, and whatever lies between may still decide the count.
+    Region placement takes the place of zone placement where both are bound. Only a call that has
+    both avoids regions without a usable zone, and whatever lies between may still decide the count.
     """
-    found = bindings.ClusterPolicy.get_all(context, cluster_id, sort='priority', filters={'enabled': True})
-    pairs = [(bound, base.Policy.load(context, bound.policy_id, project_safe=False)) for bound in found]
+    found = bindings.ClusterPolicy.get_all(
+        context, cluster_id, sort='priority', filters={'enabled': True}
+    )
+    pairs = [
+        (bound, base.Policy.load(context, bound.policy_id, project_safe=False)) for bound in found
+    ]
     priorities: dict[str, int] = {}
     earliest = 0
     for kind in ORDER:
-        earliest = max([earliest, *(bound.priority for bound, policy in pairs if policy.spec['type'] == kind)])
+        earliest = max(
+            [earliest, *(bound.priority for bound, policy in pairs if policy.spec['type'] == kind)]
+        )
         priorities[kind] = earliest
     if any(policy.spec['type'] == ZONES for _, policy in pairs):
         priorities[REGIONS] = priorities[ZONES]
@@ -110,7 +120,15 @@ def _ask(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding
     else:
         _write(action, cluster_id, reply)
     took_ms = 1000 * (time.monotonic() - started)
-    told = (action.action, action.id, target, cluster_id, action.data['status'], took_ms, action.data['reason'])
+    told = (
+        action.action,
+        action.id,
+        target,
+        cluster_id,
+        action.data['status'],
+        took_ms,
+        action.data['reason'],
+    )
     LOG.info('%s %s %s of cluster %s: %s in %.0f ms: %s', *told)
     return bool(action.data['status'] != base.CHECK_ERROR)
 
@@ -121,10 +139,14 @@ def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
     entity = action.entity
     of_cluster = isinstance(entity, cluster_mod.Cluster)
     write_back.write_nodes(action.context, reply.nodes, entity.nodes if of_cluster else [entity])
-    write_back.write_cluster(action.context, cluster_id, reply.cluster, entity if of_cluster else None)
+    write_back.write_cluster(
+        action.context, cluster_id, reply.cluster, entity if of_cluster else None
+    )
     write_back.write_action(action, reply.action.data)
     if reply.action.data['status'] == base.CHECK_ERROR:
-        failed = [decision.policy_name for decision in reply.decisions if decision.outcome == 'FAILED']
+        failed = [
+            decision.policy_name for decision in reply.decisions if decision.outcome == 'FAILED'
+        ]
         _fail(action, failed, reply.action.data['reason'])
 
 

@@ -1,4 +1,6 @@
-"""[placement_worker] in senlin.conf: where the workers are, and how long the engine waits for them."""
+"""[placement_worker] in senlin.conf: where the workers are, and how long the engine waits for
+them.
+"""
 
 from typing import Any
 

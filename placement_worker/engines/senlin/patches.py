@@ -20,7 +20,9 @@ POLICIES = (DeletionPolicy, LoadBalancingPolicy, RegionPlacementPolicy, ZonePlac
 
 
 def install() -> None:
-    """Put the seam in; a second time is harmless. Senlin's own way is taken while senlin.conf names no broker."""
+    """Put the seam in; a second time is harmless. Senlin's own way is taken while senlin.conf names
+    no broker.
+    """
     options.register(cfg.CONF)
     if getattr(Action.policy_check, '__wrapped__', None) is None:
         Action.policy_check = _checking(Action.policy_check)
@@ -30,7 +32,9 @@ def install() -> None:
     if is_configured():
         LOG.info('placement-worker decides for the policies of %s', ', '.join(sorted(checks.OURS)))
     else:
-        LOG.warning('[placement_worker] transport_url is not set in senlin.conf: Senlin decides by itself')
+        LOG.warning(
+            '[placement_worker] transport_url is not set in senlin.conf: Senlin decides by itself'
+        )
 
 
 def _checking(of_senlin: Any) -> Any:

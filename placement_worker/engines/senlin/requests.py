@@ -26,7 +26,9 @@ from placement_worker.contract.model import (
 )
 
 
-def check_request(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]) -> CheckRequest:
+def check_request(
+    action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]
+) -> CheckRequest:
     """What asks for a check.
 
     :param action: Senlin's Action, with the data that other policies left.
@@ -38,7 +40,9 @@ def check_request(action: Any, cluster_id: str, target: Phase, policies: Sequenc
             id=action.id,
             action=action.action,
             cause=action.cause,
-            inputs={key: value for key, value in action.inputs.items() if key != 'last_op'},  # of scaling, a datetime
+            inputs={
+                key: value for key, value in action.inputs.items() if key != 'last_op'
+            },  # of scaling, a datetime
             data=action.data,
             node=_sent_target(action, cluster),
         ),
@@ -56,7 +60,11 @@ def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
 
 
 def sent_binding(
-    policy: Any, *, enabled: bool = True, priority: int | None = None, data: Mapping[str, Any] | None = None
+    policy: Any,
+    *,
+    enabled: bool = True,
+    priority: int | None = None,
+    data: Mapping[str, Any] | None = None,
 ) -> Binding:
     """A policy with what its binding says, as far as there is one.
 
@@ -69,7 +77,11 @@ def sent_binding(
         enabled=enabled,
         priority=priority,
         data=dict(data or {}),
-        spec=Spec(type=spec['type'], version=spec['version'], properties=dict(spec.get('properties') or {})),
+        spec=Spec(
+            type=spec['type'],
+            version=spec['version'],
+            properties=dict(spec.get('properties') or {}),
+        ),
     )
 
 
@@ -96,7 +108,9 @@ def sent_cluster(context: Any, cluster_id: str) -> Cluster:
 
 
 def trust(context: Any, cluster: Cluster) -> Credentials:
-    """The Keystone trust of the cluster's owner; without one the worker decides whether it may act."""
+    """The Keystone trust of the cluster's owner; without one the worker decides whether it may
+    act.
+    """
     credential = credentials.Credential.get(context, cluster.user, cluster.project)
     return Credentials(trust_id=credential.cred['openstack']['trust'] if credential else None)
 
@@ -127,7 +141,11 @@ def _sent_node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile])
 
 
 def _profiles(context: Any, profile_ids: Iterable[str]) -> dict[str, Profile]:
-    found = (profiles.Profile.get(context, profile_id, project_safe=False) for profile_id in profile_ids if profile_id)
+    found = (
+        profiles.Profile.get(context, profile_id, project_safe=False)
+        for profile_id in profile_ids
+        if profile_id
+    )
     return {profile.id: _sent_profile(profile) for profile in found if profile}
 
 
@@ -139,5 +157,7 @@ def _sent_profile(profile: Any) -> Profile:
         type=profile.type,
         id=profile.id,
         created_at=profile.created_at,
-        properties=ProfileProperties(properties.get('availability_zone'), ProfileContext(region) if region else None),
+        properties=ProfileProperties(
+            properties.get('availability_zone'), ProfileContext(region) if region else None
+        ),
     )

@@ -1,4 +1,6 @@
-"""How the engine reaches the workers: a client with settings of its own, and a bound on every call."""
+"""How the engine reaches the workers: a client with settings of its own, and a bound on every
+call.
+"""
 
 import functools
 import logging
@@ -15,7 +17,9 @@ from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
 
 LOG = logging.getLogger(__name__)
 GRACE_S = 2
-"""How much longer than the client itself the engine waits: the client knows better what is wrong."""
+"""How much longer than the client itself the engine waits: the client knows better what is
+wrong.
+"""
 OBSERVED = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
 """Groups that oslo.messaging makes known to the process's configuration alone, and asks any for."""
 KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
@@ -35,7 +39,8 @@ def is_configured() -> bool:
 def ask(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, context: Any) -> T:
     """Call a worker from a greenthread of its own, and wait no longer than the configuration says.
 
-    The client bounds its waiting for a reply; a broker that holds connections and says nothing keeps it for longer.
+    The client bounds its waiting for a reply; a broker that holds connections and says nothing
+    keeps it for longer.
 
     :param method: of the client.
     :param context: Senlin's; its ids travel along.
@@ -51,7 +56,9 @@ def ask(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, c
     except eventlet.Timeout as exc:
         if exc is not limit:
             raise
-        raise NoWorkerAnswered(f'No worker answered within {timeout_s} s: the broker does not respond') from exc
+        raise NoWorkerAnswered(
+            f'No worker answered within {timeout_s} s: the broker does not respond'
+        ) from exc
     finally:
         limit.cancel()
     return answer
@@ -80,7 +87,11 @@ def _own_settings() -> cfg.ConfigOpts:
     for group in OBSERVED:
         values = cfg.CONF.get(group, {})
         conf.register_opts(
-            [KINDS.get(type(value), cfg.StrOpt)(name, default=value) for name, value in values.items()], group
+            [
+                KINDS.get(type(value), cfg.StrOpt)(name, default=value)
+                for name, value in values.items()
+            ],
+            group,
         )
     conf([], project='placement_worker', default_config_files=[], default_config_dirs=[])
     return conf

@@ -1,4 +1,6 @@
-"""What the worker decided, written where Senlin looks for it: its database, and the objects the engine holds."""
+"""What the worker decided, written where Senlin looks for it: its database, and the objects the
+engine holds.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
@@ -50,7 +52,8 @@ def write_nodes(context: Any, patches: Mapping[str, NodePatch], held: Iterable[A
 def write_cluster(context: Any, cluster_id: str, patch: ClusterPatch | None, held: Any) -> None:
     """Replace the cluster's data, if they changed.
 
-    :param held: Senlin's object of the cluster, which the engine stores later; None if it holds none.
+    :param held: Senlin's object of the cluster, which the engine stores later; None if it holds
+        none.
     """
     if patch is None:
         return
@@ -62,7 +65,8 @@ def write_cluster(context: Any, cluster_id: str, patch: ClusterPatch | None, hel
 def merge_placement(before: Any, after: Any) -> Any:
     """A placement with what an earlier policy said of the same nodes.
 
-    Senlin's affinity replaces the whole list, and with it the plan that the engine creates nodes from.
+    Senlin's affinity replaces the whole list, and with it the plan that the engine creates nodes
+    from.
 
     :param before: `action.data['placement']` or None.
     :param after: the same after another policy has run.

@@ -11,7 +11,9 @@ from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, s
 class StepLimitProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """Properties of example.policy.step_limit-1.0."""
 
-    max_step: Annotated[int, Meta(ge=1, description='The most nodes that one action creates or deletes.')] = 10
+    max_step: Annotated[
+        int, Meta(ge=1, description='The most nodes that one action creates or deletes.')
+    ] = 10
 
 
 class StepLimit(Policy[StepLimitProperties]):

@@ -1,4 +1,6 @@
-"""Attach the load-balancing policy: to a load balancer of its own, or to one that is there already."""
+"""Attach the load-balancing policy: to a load balancer of its own, or to one that is there
+already.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,13 +44,17 @@ class Attached:
         """Read it from a binding; None if there is nothing."""
         stored = binding.data.get(STORED) if binding else None
         data = stored.get('data') if isinstance(stored, dict) else None
-        if not isinstance(data, dict) or not all(isinstance(data.get(key), str) for key in ('loadbalancer', 'pool')):
+        if not isinstance(data, dict) or not all(
+            isinstance(data.get(key), str) for key in ('loadbalancer', 'pool')
+        ):
             return None
         return cls(data['loadbalancer'], data['pool'], bool(data.get('preexisting')))
 
     @classmethod
     def named(cls, properties: LoadBalancingProperties | None) -> 'Attached | None':
-        """Return the load balancer that the properties name; None without one, or without properties."""
+        """Return the load balancer that the properties name; None without one, or without
+        properties.
+        """
         if properties is None:
             return None
         name, pool_id = properties.loadbalancer, properties.pool.id
@@ -58,7 +64,9 @@ class Attached:
         """The pool, for what is to be told of it where it cannot be opened."""
         return Pool(driver, self.loadbalancer, self.pool, None, tags)
 
-    def opened(self, driver: Driver, tags: Sequence[str], cluster: Cluster, subnet_id: str | None = None) -> Pool:
+    def opened(
+        self, driver: Driver, tags: Sequence[str], cluster: Cluster, subnet_id: str | None = None
+    ) -> Pool:
         """The pool, to be driven.
 
         :raises LoadBalancerFailed: Octavia does not tell which load balancer it is of.
@@ -83,7 +91,8 @@ class Attaching:
     driver: Driver
 
     def run(self) -> Bond:
-        """Make a load balancer, or take one that is there, and add all nodes; if that fails, nothing of it is left.
+        """Make a load balancer, or take one that is there, and add all nodes; if that fails,
+        nothing of it is left.
 
         :raises Rejected: it cannot be done.
         """
@@ -123,9 +132,19 @@ class Attaching:
             if not nodes:
                 return {}
             ids = ids_of(self.request.cluster)
-            pool = Pool(self.driver, balancer.load_balancer, balancer.pool, sought.subnet.id, self._tags, ids)
+            pool = Pool(
+                self.driver,
+                balancer.load_balancer,
+                balancer.pool,
+                sought.subnet.id,
+                self._tags,
+                ids,
+            )
             joined = membership.join(
-                pool, self.state, nodes, lambda missing: ([of_nodes[node.id] for node in missing], {})
+                pool,
+                self.state,
+                nodes,
+                lambda missing: ([of_nodes[node.id] for node in missing], {}),
             )
             return joined.nodes
 
@@ -137,18 +156,28 @@ class Attaching:
             raise RequestExpired('Request expired')
 
     def _undone(self, exc: ApiError | Rejected) -> Rejected:
-        """The error to be raised when everything is removed again: also what a worker that died has made for it."""
+        """The error to be raised when everything is removed again: also what a worker that died has
+        made for it.
+        """
         said = reason(exc)
         if self._is_to_be_undone(exc):
             try:
                 self._undo(self.driver.undoing())
             except (ApiError, Rejected) as left:
-                made = 'was made for it' if self.driver.tally.writes else 'an earlier try may have made'
-                return LoadBalancerFailed(f'{said}; what {made} could not be removed: {reason(left)}')
+                made = (
+                    'was made for it'
+                    if self.driver.tally.writes
+                    else 'an earlier try may have made'
+                )
+                return LoadBalancerFailed(
+                    f'{said}; what {made} could not be removed: {reason(left)}'
+                )
         return RequestExpired(said) if isinstance(exc, RequestExpired) else LoadBalancerFailed(said)
 
     def _is_to_be_undone(self, exc: ApiError | Rejected) -> bool:
-        """Not what the engine knows to be attached, nor, past the time, what others may have attached anew."""
+        """Not what the engine knows to be attached, nor, past the time, what others may have
+        attached anew.
+        """
         if Attached.of(self.request.policy) is not None:
             return False
         return not isinstance(exc, RequestExpired) or bool(self.driver.tally.writes)
@@ -177,13 +206,18 @@ class Attaching:
         try:
             balancer = load_balancers.named(self.driver, name)
             pool = load_balancers.shown(self.driver, 'pool', pool_id)
-            if monitor is not None and load_balancers.shown(self.driver, 'healthmonitor', monitor) is None:
+            if (
+                monitor is not None
+                and load_balancers.shown(self.driver, 'healthmonitor', monitor) is None
+            ):
                 raise InvalidInput(f'The cloud has no health monitor {monitor}.')
         except ApiError as exc:
             raise LoadBalancerFailed(told(exc)) from exc
         if balancer is None:
             raise InvalidInput(f'The cloud has no load balancer {name}.')
-        if pool is None or balancer['id'] not in {parent['id'] for parent in pool.get('loadbalancers') or ()}:
+        if pool is None or balancer['id'] not in {
+            parent['id'] for parent in pool.get('loadbalancers') or ()
+        }:
             raise InvalidInput(f'Load balancer {name} has no pool {pool_id}.')
         listener = next((one['id'] for one in pool.get('listeners') or ()), None)
         return Balancer(balancer['id'], listener, pool_id, monitor, balancer.get('vip_address'))
@@ -195,12 +229,20 @@ class Attaching:
         """
         properties, request = self.properties, self.request
         pool, vip = properties.pool, properties.vip
-        placed = {'availability_zone': properties.availability_zone, 'flavor_id': properties.flavor_id}
+        placed = {
+            'availability_zone': properties.availability_zone,
+            'flavor_id': properties.flavor_id,
+        }
         return Layout(
             name=f'placement-worker-{request.cluster.name or request.cluster.id}'[:NAME_LENGTH],
             tags=self._tags,
             load_balancer=_given(
-                {**self._vip(), 'vip_address': vip.address, 'admin_state_up': vip.admin_state_up, **placed}
+                {
+                    **self._vip(),
+                    'vip_address': vip.address,
+                    'admin_state_up': vip.admin_state_up,
+                    **placed,
+                }
             ),
             listener={
                 'protocol': vip.protocol,
@@ -230,7 +272,9 @@ class Attaching:
             if name is not None:
                 place = look_up(region, name)
                 if place is None:
-                    raise InvalidInput(f'The cloud has no {key[4:-3]} {name}, which the VIP is to be of.')
+                    raise InvalidInput(
+                        f'The cloud has no {key[4:-3]} {name}, which the VIP is to be of.'
+                    )
                 found[key] = place.id
         return found
 
@@ -245,7 +289,10 @@ class Attaching:
         }
         version = float(policy.spec.type_name.rpartition('-')[2])
         before = cluster.data.get(IN_CLUSTER)
-        entries = {**(before if isinstance(before, dict) else {}), policy.id: {'vip_address': balancer.vip_address}}
+        entries = {
+            **(before if isinstance(before, dict) else {}),
+            policy.id: {'vip_address': balancer.vip_address},
+        }
         return Bond(
             {**policy.data, STORED: {'version': version, 'data': _given(made)}},
             nodes,
@@ -263,13 +310,20 @@ def _persistence(wanted: SessionPersistence) -> dict[str, Any] | None:
     """Return what Octavia takes: it refuses a cookie's name with any type but APP_COOKIE."""
     if wanted.type == 'NONE':
         return None
-    return _given({'type': wanted.type, 'cookie_name': wanted.cookie_name if wanted.type == 'APP_COOKIE' else None})
+    return _given(
+        {
+            'type': wanted.type,
+            'cookie_name': wanted.cookie_name if wanted.type == 'APP_COOKIE' else None,
+        }
+    )
 
 
 def _monitor(wanted: HealthMonitor) -> dict[str, Any]:
     """Return what Octavia takes: it refuses the options of HTTP with types that do not probe it."""
     dropped = ('id',) if wanted.probes_http else ('id', 'http_method', 'url_path', 'expected_codes')
-    return _given({key: value for key, value in msgspec.to_builtins(wanted).items() if key not in dropped})
+    return _given(
+        {key: value for key, value in msgspec.to_builtins(wanted).items() if key not in dropped}
+    )
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

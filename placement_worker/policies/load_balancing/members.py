@@ -1,4 +1,6 @@
-"""Nodes of a cluster join a pool and leave it: what is written to the pool, and what becomes of the nodes."""
+"""Nodes of a cluster join a pool and leave it: what is written to the pool, and what becomes of the
+nodes.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,10 @@ from placement_worker.policies.load_balancing.properties import LoadBalancingPro
 
 NOT_ADDED = 'Failed in adding nodes into lb pool'
 NOT_REMOVED = 'Failed in removing deleted node(s) from lb pool'
-OF_A_NODE = {NOT_ADDED: 'Failed in adding node into lb pool.', NOT_REMOVED: 'Failed in removing node from lb pool.'}
+OF_A_NODE = {
+    NOT_ADDED: 'Failed in adding node into lb pool.',
+    NOT_REMOVED: 'Failed in removing node from lb pool.',
+}
 """What is said of each node where that is said of all."""
 STRANGER = 'The cluster has no such node'
 MEMBER = 'lb_member'
@@ -59,7 +64,10 @@ class Ledger:
             f'{would}added': self.added,
             'in the pool already': self.already_there,
         }
-        return ', '.join(f'{len(ids)} {what}' for what, ids in counts.items() if ids) or 'Nothing to change'
+        return (
+            ', '.join(f'{len(ids)} {what}' for what, ids in counts.items() if ids)
+            or 'Nothing to change'
+        )
 
     def details(self, pool: Pool, planned_updates: int | None = None) -> dict[str, Any]:
         """As spec.md 5 lists them; of a dry run what it would take."""
@@ -74,13 +82,19 @@ class Ledger:
             'failed': dict(sorted(self.failed.items())),
             'api_calls': tally.calls,
             'updates': tally.updates if planned_updates is None else planned_updates,
-            **({'waited_s': round(tally.waited_s, 3)} if done else {'estimated_s': (planned_updates or 0) * UPDATE_S}),
+            **(
+                {'waited_s': round(tally.waited_s, 3)}
+                if done
+                else {'estimated_s': (planned_updates or 0) * UPDATE_S}
+            ),
         }
 
 
 @dataclass(frozen=True)
 class Sought:
-    """How a node is to be found as a member: its address on this network, and the port of the pool."""
+    """How a node is to be found as a member: its address on this network, and the port of the
+    pool.
+    """
 
     region: str | None
     subnet: Subnet
@@ -106,7 +120,11 @@ class Sought:
             region = state.cloud.region_of(node)
             if region and home and region != home:
                 failed[node.id] = f'The node is in region {region}, the load balancer in {home}'
-        asked = [node for node in nodes if node.id not in failed and not (node.details and node.details.addresses)]
+        asked = [
+            node
+            for node in nodes
+            if node.id not in failed and not (node.details and node.details.addresses)
+        ]
         servers = state.cloud.servers_of(asked)
         found = []
         for node in nodes:
@@ -122,15 +140,18 @@ class Sought:
             else:
                 found.append(Member(node.id, node.name or node.id, address, self.port))
         twice = doubled(found)
-        failed.update({node_id: f'Node {first} has the same address' for node_id, first in twice.items()})
+        failed.update(
+            {node_id: f'Node {first} has the same address' for node_id, first in twice.items()}
+        )
         return [member for member in found if member.node_id not in twice], failed
 
 
 class Joining(TypedDict, total=False):
     """What else there is to say of nodes that join.
 
-    `strangers`: ids that are of no node of the cluster. `recovered`: whether the members that nodes have, if any, are
-    those of servers that are no more. `dry_run`: whether nothing is to be written.
+    `strangers`: ids that are of no node of the cluster. `recovered`: whether the members that nodes
+    have, if any, are those of servers that are no more. `dry_run`: whether nothing is to be
+    written.
     """
 
     strangers: Sequence[str]
@@ -139,11 +160,18 @@ class Joining(TypedDict, total=False):
 
 
 def leave(
-    pool: Pool, state: State, nodes: Sequence[Node], find: Find, *, alone: bool, dry_run: bool = False
+    pool: Pool,
+    state: State,
+    nodes: Sequence[Node],
+    find: Find,
+    *,
+    alone: bool,
+    dry_run: bool = False,
 ) -> Outcome:
     """Take nodes out of the pool.
 
-    :param find: says where those would be members that neither know of a member nor are known by one.
+    :param find: says where those would be members that neither know of a member nor are known by
+        one.
     :param alone: whether nobody else changes the pool meanwhile.
     :raises LoadBalancerFailed: some are still in it; `nodes` says what became of each.
     """
@@ -167,7 +195,9 @@ def leave(
     faults = pool.remove(doomed, alone=alone) if doomed else {}
     ledger.failed |= {doomed[member_id]: reason(exc) for member_id, exc in faults.items()}
     ledger.late = any(isinstance(exc, RequestExpired) for exc in faults.values())
-    ledger.removed = [node_id for node_id in dict.fromkeys(doomed.values()) if node_id not in ledger.failed]
+    ledger.removed = [
+        node_id for node_id in dict.fromkeys(doomed.values()) if node_id not in ledger.failed
+    ]
     patches: dict[str, NodePatch] = {}
     for node in nodes:
         if node.id in ledger.failed:
@@ -191,15 +221,20 @@ def join(
 
     :param find: says what members the nodes should be.
     :param strangers: ids that are of no node of the cluster.
-    :param recovered: whether the members that nodes have, if any, are those of servers that are no more.
+    :param recovered: whether the members that nodes have, if any, are those of servers that are no
+        more.
     :raises LoadBalancerFailed: some are not in it; `nodes` says what became of each.
     """
     ledger = Ledger(failed=dict.fromkeys(strangers, STRANGER))
-    with looking(pool, state, nodes, NOT_ADDED, strangers=strangers, recovered=recovered, dry_run=dry_run):
+    with looking(
+        pool, state, nodes, NOT_ADDED, strangers=strangers, recovered=recovered, dry_run=dry_run
+    ):
         shown = _members(pool, pool.standing, must_exist=True)
         there = {member['id'] for member in shown}
         stored = {str(state.node_data(node).get(MEMBER)): node.id for node in nodes}
-        present = {member_id: node_id for member_id, node_id in stored.items() if member_id in there}
+        present = {
+            member_id: node_id for member_id, node_id in stored.items() if member_id in there
+        }
         if not recovered:
             ledger.already_there = list(present.values())
         known = set(ledger.already_there)
@@ -245,7 +280,10 @@ def looking(
     try:
         yield
     except (ApiError, Rejected) as exc:
-        why = {**dict.fromkeys(strangers, STRANGER), **dict.fromkeys((node.id for node in nodes), reason(exc))}
+        why = {
+            **dict.fromkeys(strangers, STRANGER),
+            **dict.fromkeys((node.id for node in nodes), reason(exc)),
+        }
         ledger = Ledger(failed=why)
         patches: dict[str, NodePatch] = {}
         for node in () if dry_run else nodes:
@@ -281,7 +319,9 @@ def _outdated(recovered: bool, kept: bool) -> tuple[str, ...]:
 def _elsewhere(
     pool: Pool, shown: Sequence[Resource], nodes: Iterable[Node], wanted: Iterable[Member]
 ) -> dict[str, str]:
-    """The members that we have added for nodes at other addresses than theirs: member id -> node id."""
+    """The members that we have added for nodes at other addresses than theirs: member id -> node
+    id.
+    """
     ours, where = pool.of_nodes(shown), {member.node_id: member.key for member in wanted}
     at = {member['id']: key(member['address'], member['protocol_port']) for member in shown}
     return {
@@ -310,7 +350,9 @@ def _inherited(
 
 
 def _remove_old(pool: Pool, doomed: Mapping[str, str], ledger: Ledger) -> set[str]:
-    """Take the members of servers that are no more out of the pool; the nodes of those that are still there."""
+    """Take the members of servers that are no more out of the pool; the nodes of those that are
+    still there.
+    """
     faults = pool.remove(doomed, alone=False)
     kept = {doomed[member_id]: reason(exc) for member_id, exc in faults.items()}
     ledger.failed |= kept
@@ -319,7 +361,9 @@ def _remove_old(pool: Pool, doomed: Mapping[str, str], ledger: Ledger) -> set[st
     return set(kept)
 
 
-def _members(pool: Pool, shown: Callable[[], list[Resource]], *, must_exist: bool = False) -> list[Resource]:
+def _members(
+    pool: Pool, shown: Callable[[], list[Resource]], *, must_exist: bool = False
+) -> list[Resource]:
     """What the pool shows; of one that is gone nothing.
 
     :raises LoadBalancerFailed: it is gone, and must not be.
@@ -335,8 +379,12 @@ def _members(pool: Pool, shown: Callable[[], list[Resource]], *, must_exist: boo
         return []
 
 
-def _warned(state: State, node: Node, failure: str, ledger: Ledger, drop: Iterable[str] = ()) -> dict[str, NodePatch]:
-    """The patch of a node that was to be changed, but nobody waits any more: what is the case, without a warning."""
+def _warned(
+    state: State, node: Node, failure: str, ledger: Ledger, drop: Iterable[str] = ()
+) -> dict[str, NodePatch]:
+    """The patch of a node that was to be changed, but nobody waits any more: what is the case,
+    without a warning.
+    """
     patch = changed(state, node, drop)
     if ledger.late:
         return patch
@@ -345,7 +393,9 @@ def _warned(state: State, node: Node, failure: str, ledger: Ledger, drop: Iterab
 
 
 def _worse(node: Node, said: str) -> tuple[str, str]:
-    """Return status and reason of a node that failed here; one in ERROR stays so, and keeps its reason."""
+    """Return status and reason of a node that failed here; one in ERROR stays so, and keeps its
+    reason.
+    """
     before = node.status_reason or ''
     if node.status != 'ERROR' or not before:
         return 'ERROR' if node.status == 'ERROR' else 'WARNING', said

@@ -1,9 +1,10 @@
 """The load-balancing policy: pools follow the cluster.
 
-Before nodes die they leave the pool; after they were born they join it. What attaching made is remembered in the
-binding's data, the member of a node in the node's data.
+Before nodes die they leave the pool; after they were born they join it. What attaching made is
+remembered in the binding's data, the member of a node in the node's data.
 
-:source: seed 003; spec.md 5; Senlin's policies/lb_policy.py (the texts of failures and the stored data are its own).
+:source: seed 003; spec.md 5; Senlin's policies/lb_policy.py (the texts of failures and the stored
+    data are its own).
 """
 
 import math
@@ -42,8 +43,17 @@ from placement_worker.policies import victim_selection
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
 from placement_worker.policies.load_balancing import members
 from placement_worker.policies.load_balancing.attach import IN_CLUSTER, STORED, Attached, Attaching
-from placement_worker.policies.load_balancing.members import MEMBER, NOT_ADDED, NOT_REMOVED, Joining, Sought
-from placement_worker.policies.load_balancing.properties import STATUS_TIMEOUT_S, LoadBalancingProperties
+from placement_worker.policies.load_balancing.members import (
+    MEMBER,
+    NOT_ADDED,
+    NOT_REMOVED,
+    Joining,
+    Sought,
+)
+from placement_worker.policies.load_balancing.properties import (
+    STATUS_TIMEOUT_S,
+    LoadBalancingProperties,
+)
 
 RECREATED = 'RECREATE'
 """What a node's data say under `recovery` if it has another server now."""
@@ -80,9 +90,13 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     )
     profile_types = frozenset({'os.nova.server-1.0'})
     stored_as = STORED
-    after = frozenset({'senlin.policy.region_placement', 'senlin.policy.zone_placement', 'senlin.policy.deletion'})
+    after = frozenset(
+        {'senlin.policy.region_placement', 'senlin.policy.zone_placement', 'senlin.policy.deletion'}
+    )
     looking: ClassVar[Driving] = Driving(max_attempts=3)
-    """How Octavia is asked when a spec is validated: no load balancer is waited for then, but somebody waits."""
+    """How Octavia is asked when a spec is validated: no load balancer is waited for then, but
+    somebody waits.
+    """
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Take nodes out of the pool before they die, or add those that are new.
@@ -92,7 +106,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         :raises InvalidInput: inputs or data of the action are not what they have to be.
         :raises RequestExpired: the caller waits no more.
         """
-        return self._leave(request, state) if request.target == BEFORE else self._join(request, state)
+        return (
+            self._leave(request, state) if request.target == BEFORE else self._join(request, state)
+        )
 
     def _leave(self, request: CheckRequest, state: State) -> Outcome:
         if state.data.get('hooks'):
@@ -103,20 +119,28 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if not count:
             return skipped('No node is to be deleted.')
         fewest = request.cluster.min_size
-        if len(request.cluster.nodes) - count < fewest and request.action.action not in REGARDLESS_OF_MIN_SIZE:
+        if (
+            len(request.cluster.nodes) - count < fewest
+            and request.action.action not in REGARDLESS_OF_MIN_SIZE
+        ):
             return skipped(f'The engine will refuse to leave fewer than min_size ({fewest}) nodes.')
         data = None
         warnings: tuple[str, ...] = ()
         if named is None:
             warnings = trimmed(state.size(request), request.cluster)
-            named = [node.id for node in victim_selection.choose(request, state, count, 'RANDOM')[0].victims]
+            named = [
+                node.id
+                for node in victim_selection.choose(request, state, count, 'RANDOM')[0].victims
+            ]
             chosen = {**decision(state.data, DELETION), 'count': len(named), 'candidates': named}
             data = {**state.data, DELETION: chosen}
         nodes, _ = _found(request, named)
         attached, binding = _attached(state)
         tags = load_balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
-        with members.looking(attached.unseen(driver, tags), state, nodes, NOT_REMOVED, dry_run=request.dry_run):
+        with members.looking(
+            attached.unseen(driver, tags), state, nodes, NOT_REMOVED, dry_run=request.dry_run
+        ):
             pool = attached.opened(driver, tags, request.cluster)
         alone = not attached.preexisting and request.action.action not in actions.OF_A_NODE
         outcome = members.leave(
@@ -139,7 +163,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         recovered = request.action.action == actions.NODE_RECOVER
         if recovered and not _created_anew(state, nodes[0]):
             patch = members.changed(state, nodes[0], ('recovery',))
-            return replace(skipped('The node is in the pool, and was not created anew.'), nodes=patch)
+            return replace(
+                skipped('The node is in the pool, and was not created anew.'), nodes=patch
+            )
         attached, binding = _attached(state)
         tags = load_balancers.tags_of(request.cluster.id, binding.id)
         driver = self._driver(state, request.cluster, request.action.id)
@@ -147,7 +173,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         with members.looking(attached.unseen(driver, tags), state, nodes, NOT_ADDED, **how):
             sought = Sought.of(state, request.cluster, self.properties)
             pool = attached.opened(driver, tags, request.cluster, sought.subnet.id)
-        return members.join(pool, state, nodes, lambda missing: sought.members(missing, state), **how)
+        return members.join(
+            pool, state, nodes, lambda missing: sought.members(missing, state), **how
+        )
 
     def attach(self, request: BindRequest, state: State) -> Bond:
         """Make the load balancer, or take the one that is there, and add all nodes.
@@ -173,7 +201,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             else:
                 load_balancers.remove(driver, tags, [attached.loadbalancer] if attached else [])
         except (ApiError, LoadBalancerFailed) as exc:
-            raise LoadBalancerFailed(reason(exc), nodes=exc.nodes if isinstance(exc, Rejected) else {}) from exc
+            raise LoadBalancerFailed(
+                reason(exc), nodes=exc.nodes if isinstance(exc, Rejected) else {}
+            ) from exc
         nodes: dict[str, NodePatch] = {}
         for node in request.cluster.nodes:
             nodes |= members.changed(state, node, (MEMBER,))
@@ -181,18 +211,38 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         return Bond(data, nodes, _without_vip(request))
 
     def check_resources(self, cloud: Cloud) -> None:
-        """As `Policy.check_resources`: subnets and network, the load balancer with its parts, flavor, zone."""
+        """As `Policy.check_resources`: subnets and network, the load balancer with its parts,
+        flavor, zone.
+        """
         properties = self.properties
-        driver = Driver(cloud.octavia(None), self.looking, properties.lb_status_timeout, lambda: math.inf, '')
+        driver = Driver(
+            cloud.octavia(None), self.looking, properties.lb_status_timeout, lambda: math.inf, ''
+        )
         monitor = properties.health_monitor.id if properties.health_monitor else None
         look_ups: list[tuple[str, str | None, Callable[[str], object]]] = [
             ('pool.subnet', properties.pool.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.subnet', properties.vip.subnet, lambda name: cloud.subnet(None, name)),
             ('vip.network', properties.vip.network, lambda name: cloud.network(None, name)),
-            ('loadbalancer', properties.loadbalancer, lambda name: load_balancers.named(driver, name)),
-            ('pool.id', properties.pool.id, lambda name: load_balancers.shown(driver, 'pool', name)),
-            ('health_monitor.id', monitor, lambda name: load_balancers.shown(driver, 'healthmonitor', name)),
-            ('flavor_id', properties.flavor_id, lambda name: load_balancers.shown(driver, 'flavor', name)),
+            (
+                'loadbalancer',
+                properties.loadbalancer,
+                lambda name: load_balancers.named(driver, name),
+            ),
+            (
+                'pool.id',
+                properties.pool.id,
+                lambda name: load_balancers.shown(driver, 'pool', name),
+            ),
+            (
+                'health_monitor.id',
+                monitor,
+                lambda name: load_balancers.shown(driver, 'healthmonitor', name),
+            ),
+            (
+                'flavor_id',
+                properties.flavor_id,
+                lambda name: load_balancers.shown(driver, 'flavor', name),
+            ),
             (
                 'availability_zone',
                 properties.availability_zone,
@@ -201,7 +251,9 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         ]
         try:
             missing = [
-                f'{at} `{name}`' for at, name, look_up in look_ups if name is not None and not _is_there(look_up, name)
+                f'{at} `{name}`'
+                for at, name, look_up in look_ups
+                if name is not None and not _is_there(look_up, name)
             ]
         except ApiError as exc:
             raise CloudUnavailable(told(exc)) from exc
@@ -211,11 +263,19 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     def _driver(self, state: State, cluster: Cluster, seed: str) -> Driver:
         properties: LoadBalancingProperties | None = self.properties
         timeout_s = properties.lb_status_timeout if properties else STATUS_TIMEOUT_S
-        return Driver(state.cloud.octavia(cluster.profile.region), state.driving, timeout_s, state.left_s, seed)
+        return Driver(
+            state.cloud.octavia(cluster.profile.region),
+            state.driving,
+            timeout_s,
+            state.left_s,
+            seed,
+        )
 
 
 def _is_there(look_up: Callable[[str], object], name: str) -> bool:
-    """Whether there is something of the name; of several the owner of a cluster may see only one."""
+    """Whether there is something of the name; of several the owner of a cluster may see only
+    one.
+    """
     try:
         return bool(look_up(name))
     except InvalidInput:
@@ -229,7 +289,9 @@ def _attached(state: State) -> tuple[Attached, Binding]:
     """
     attached = Attached.of(state.binding)
     if attached is None or state.binding is None:
-        raise NotAttached('The binding holds no load balancer: attach the policy before it is checked.')
+        raise NotAttached(
+            'The binding holds no load balancer: attach the policy before it is checked.'
+        )
     return attached, state.binding
 
 
@@ -264,18 +326,24 @@ def _joining(request: CheckRequest, state: State) -> list[str]:
 
 
 def _created_anew(state: State, node: Node) -> bool:
-    """Whether a node that was recovered has to be added: it was no member, or has another server now."""
+    """Whether a node that was recovered has to be added: it was no member, or has another server
+    now.
+    """
     data = state.node_data(node)
     return not data.get(MEMBER) or data.get('recovery') == RECREATED
 
 
 def _found(request: CheckRequest, node_ids: Iterable[str]) -> tuple[list[Node], list[str]]:
-    """The nodes of these ids, and the ids of which there is none; what the action says of its own node counts."""
+    """The nodes of these ids, and the ids of which there is none; what the action says of its own
+    node counts.
+    """
     known = {node.id: node for node in request.cluster.nodes}
     if request.action.node is not None:
         known[request.action.node.id] = request.action.node
     wanted = list(node_ids)
-    return [known[node_id] for node_id in wanted if node_id in known], [one for one in wanted if one not in known]
+    return [known[node_id] for node_id in wanted if node_id in known], [
+        one for one in wanted if one not in known
+    ]
 
 
 def _without_vip(request: BindRequest) -> ClusterPatch | None:

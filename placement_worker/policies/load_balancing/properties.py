@@ -25,10 +25,12 @@ class SessionPersistence(Struct, frozen=True, forbid_unknown_fields=True):
     """How requests of one client keep going to one member."""
 
     type: Annotated[
-        Literal['SOURCE_IP', 'HTTP_COOKIE', 'APP_COOKIE', 'NONE'], Meta(description='NONE: they do not.')
+        Literal['SOURCE_IP', 'HTTP_COOKIE', 'APP_COOKIE', 'NONE'],
+        Meta(description='NONE: they do not.'),
     ] = 'NONE'
     cookie_name: Annotated[
-        Text | None, Meta(description='Name of the cookie, for APP_COOKIE; ignored with other types.')
+        Text | None,
+        Meta(description='Name of the cookie, for APP_COOKIE; ignored with other types.'),
     ] = None
 
     def __post_init__(self) -> None:
@@ -39,23 +41,34 @@ class SessionPersistence(Struct, frozen=True, forbid_unknown_fields=True):
 class Pool(Struct, frozen=True, forbid_unknown_fields=True):
     """Where the nodes of the cluster are members."""
 
-    subnet: Annotated[Text, Meta(description='Name or ID of the subnet on which nodes are connected.')]
-    protocol: Annotated[PoolProtocol, Meta(description='Protocol used for load balancing.')] = 'HTTP'
-    protocol_port: Annotated[Port, Meta(description='Port on which servers are running on the nodes.')] = 80
+    subnet: Annotated[
+        Text, Meta(description='Name or ID of the subnet on which nodes are connected.')
+    ]
+    protocol: Annotated[PoolProtocol, Meta(description='Protocol used for load balancing.')] = (
+        'HTTP'
+    )
+    protocol_port: Annotated[
+        Port, Meta(description='Port on which servers are running on the nodes.')
+    ] = 80
     lb_method: Annotated[Algorithm, Meta(description='Load balancing algorithm.')] = 'ROUND_ROBIN'
     admin_state_up: Annotated[bool, Meta(description='Administrative state of the pool.')] = True
-    session_persistence: Annotated[SessionPersistence, Meta(description='Session persistence configuration.')] = (
-        SessionPersistence()
-    )
-    id: Annotated[Text | None, Meta(description='ID of a pool that is there already, with `loadbalancer`.')] = None
+    session_persistence: Annotated[
+        SessionPersistence, Meta(description='Session persistence configuration.')
+    ] = SessionPersistence()
+    id: Annotated[
+        Text | None, Meta(description='ID of a pool that is there already, with `loadbalancer`.')
+    ] = None
 
 
 class Vip(Struct, frozen=True, forbid_unknown_fields=True):
     """The virtual IP address that users of the service see."""
 
-    subnet: Annotated[Text | None, Meta(description='Name or ID of the subnet that the address is of.')] = None
+    subnet: Annotated[
+        Text | None, Meta(description='Name or ID of the subnet that the address is of.')
+    ] = None
     network: Annotated[
-        Text | None, Meta(description='Name or ID of the network that the address is of. New in 1.2.')
+        Text | None,
+        Meta(description='Name or ID of the network that the address is of. New in 1.2.'),
     ] = None
     address: Annotated[Text | None, Meta(description='IP address; any, if none is given.')] = None
     connection_limit: Annotated[
@@ -67,30 +80,47 @@ class Vip(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
-    """How members are probed. Delay and timeout are passed on as they are: Octavia takes them in seconds."""
+    """How members are probed. Delay and timeout are passed on as they are: Octavia takes them in
+    seconds.
+    """
 
     type: Annotated[MonitorType, Meta(description='Type of probe.')] = 'PING'
     delay: Annotated[int, Meta(ge=0, le=LARGEST, description='Seconds between probes.')] = 10
     timeout: Annotated[
-        int, Meta(ge=0, le=LARGEST, description='Seconds to wait for an answer; best less than `delay`.')
+        int,
+        Meta(
+            ge=0, le=LARGEST, description='Seconds to wait for an answer; best less than `delay`.'
+        ),
     ] = 5
-    max_retries: Annotated[int, Meta(ge=1, le=10, description='Failures before a member is taken out.')] = 3
-    admin_state_up: Annotated[bool, Meta(description='Administrative state of the health monitor.')] = True
+    max_retries: Annotated[
+        int, Meta(ge=1, le=10, description='Failures before a member is taken out.')
+    ] = 3
+    admin_state_up: Annotated[
+        bool, Meta(description='Administrative state of the health monitor.')
+    ] = True
     http_method: Annotated[
-        HttpMethod | None, Meta(description='Method of the probe, for HTTP and HTTPS; ignored with other types.')
+        HttpMethod | None,
+        Meta(description='Method of the probe, for HTTP and HTTPS; ignored with other types.'),
     ] = None
     url_path: Annotated[
-        Text | None, Meta(description='Path of the probe, for HTTP and HTTPS; ignored with other types.')
+        Text | None,
+        Meta(description='Path of the probe, for HTTP and HTTPS; ignored with other types.'),
     ] = None
     expected_codes: Annotated[
         Text | None,
-        Meta(description='HTTP codes of a passing probe, e.g. 200,202 or 200-204; ignored as `url_path` is.'),
+        Meta(
+            description='HTTP codes of a passing probe, e.g. 200,202 or 200-204; ignored as `url_path` is.'
+        ),
     ] = None
-    id: Annotated[Text | None, Meta(description='ID of a health monitor that is there already.')] = None
+    id: Annotated[
+        Text | None, Meta(description='ID of a health monitor that is there already.')
+    ] = None
 
     def __post_init__(self) -> None:
         if self.probes_http and self.url_path is not None and not self.url_path.startswith('/'):
-            raise ValueError(f'Expected a `url_path` that begins with `/`, got `{self.url_path[:80]}`')
+            raise ValueError(
+                f'Expected a `url_path` that begins with `/`, got `{self.url_path[:80]}`'
+            )
 
     @property
     def probes_http(self) -> bool:
@@ -103,17 +133,28 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
 
     pool: Annotated[Pool, Meta(description='Pool whose members the nodes are.')]
     vip: Annotated[Vip, Meta(description='Virtual IP address of the load balancer.')] = Vip()
-    health_monitor: Annotated[HealthMonitor | None, Meta(description='Health monitor of the pool.')] = None
+    health_monitor: Annotated[
+        HealthMonitor | None, Meta(description='Health monitor of the pool.')
+    ] = None
     lb_status_timeout: Annotated[
-        int, Meta(ge=1, le=86400, description='Seconds that the changes of one operation may take together.')
+        int,
+        Meta(
+            ge=1,
+            le=86400,
+            description='Seconds that the changes of one operation may take together.',
+        ),
     ] = STATUS_TIMEOUT_S
     loadbalancer: Annotated[
-        Text | None, Meta(description='Name or ID of a load balancer that is there already, with `pool.id`.')
+        Text | None,
+        Meta(description='Name or ID of a load balancer that is there already, with `pool.id`.'),
     ] = None
     availability_zone: Annotated[
-        Text | None, Meta(description='Availability zone that the load balancer is created in. New in 1.2.')
+        Text | None,
+        Meta(description='Availability zone that the load balancer is created in. New in 1.2.'),
     ] = None
-    flavor_id: Annotated[Text | None, Meta(description='ID of the flavor that it is created with. New in 1.3.')] = None
+    flavor_id: Annotated[
+        Text | None, Meta(description='ID of the flavor that it is created with. New in 1.3.')
+    ] = None
 
     def __post_init__(self) -> None:
         if self.loadbalancer is not None and self.pool.id is None:

@@ -16,7 +16,9 @@ def start(start_worker: Start, own_broker: Broker) -> Iterator[Callable[..., Wor
     """Start a worker that knows the slow policy, on the broker that may be killed."""
 
     def starting(**options: object) -> Worker:
-        worker = start_worker(CLOUD, **{'url': own_broker.url, 'environment': PYTHONPATH, **options})
+        worker = start_worker(
+            CLOUD, **{'url': own_broker.url, 'environment': PYTHONPATH, **options}
+        )
         stack.enter_context(killed(worker))
         return worker
 

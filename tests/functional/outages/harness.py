@@ -11,7 +11,9 @@ from tests.functional.conftest import Worker
 from tests.malformed import GOOD
 
 CALL_S = 2
-"""How long a probing call waits; the next one finds out whether its reply or the service was lost."""
+"""How long a probing call waits; the next one finds out whether its reply or the service was
+lost.
+"""
 
 
 def served_after(worker: Worker, url: str, timeout_s: float) -> float:
@@ -25,7 +27,9 @@ def served_after(worker: Worker, url: str, timeout_s: float) -> float:
     for topic in (worker.topic, f'{worker.topic}-slow'):
         while True:
             try:
-                with contextlib.closing(worker.client(url=url, topic=topic, timeout_s=CALL_S)) as client:
+                with contextlib.closing(
+                    worker.client(url=url, topic=topic, timeout_s=CALL_S)
+                ) as client:
                     client.policy_check(GOOD)
                 break
             except NoWorkerAnswered:

@@ -32,14 +32,18 @@ def worker(cluster, start_worker):
 
 
 def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster, worker, engine):
-    """A cluster whose nodes are killed and brought back in turn loses no confirmed cast and fails no call."""
+    """A cluster whose nodes are killed and brought back in turn loses no confirmed cast and fails
+    no call.
+    """
     busy = engine(worker)
     enough = repeat(lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1)
     try:
         for node in cluster.nodes:
             busy.call(CALLS_PER_KILL)
             time.sleep(0.5)
-            assert not all(call.done() for call in busy.calls), 'the kill would meet no call in flight'
+            assert not all(call.done() for call in busy.calls), (
+                'the kill would meet no call in flight'
+            )
             node.kill()
             time.sleep(1)
             node.start()
@@ -57,7 +61,9 @@ def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster
 def test_cluster_with_two_of_three_nodes_dead_loses_nothing_and_serves_when_the_second_returns(
     cluster, worker, engine
 ):
-    """Without a majority nothing is answered and nothing is lost; with one again, service resumes within 15 s."""
+    """Without a majority nothing is answered and nothing is lost; with one again, service resumes
+    within 15 s.
+    """
     busy = engine(worker)
     busy.cast(20)
     assert busy.lost(timeout_s=60) == set()

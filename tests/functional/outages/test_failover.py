@@ -1,4 +1,6 @@
-"""Connections that are lost or silent, and parts of the broker that are deleted: the worker is served again."""
+"""Connections that are lost or silent, and parts of the broker that are deleted: the worker is
+served again.
+"""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -30,27 +32,43 @@ def relay(own_broker):
 
 
 @pytest.mark.parametrize('dead', [0, 1, 2])
-def test_worker_with_one_of_three_hosts_dead_is_served_within_10_s_of_lost_connections(dead, start, own_broker, relay):
+def test_worker_with_one_of_three_hosts_dead_is_served_within_10_s_of_lost_connections(
+    dead, start, own_broker, relay
+):
     """A worker finds a live host again within 10 s, whichever of its three hosts is dead."""
     ports = [own_broker.port, relay.port]
     ports.insert(dead, *free_ports(1))
-    worker = start(url='rabbit://' + ','.join(f'guest:guest@127.0.0.1:{port}' for port in ports) + '/')
+    worker = start(
+        url='rabbit://' + ','.join(f'guest:guest@127.0.0.1:{port}' for port in ports) + '/'
+    )
     took = []
     for _ in range(ROUNDS):
         own_broker.control('close_all_connections', 'test')
         took.append(served_after(worker, own_broker.url, SERVED_WITHIN_S))
 
     assert max(took) < SERVED_WITHIN_S
-    print(f'host {dead + 1} of 3 dead: served again after ' + ', '.join(f'{one:.1f} s' for one in took))
+    print(
+        f'host {dead + 1} of 3 dead: served again after '
+        + ', '.join(f'{one:.1f} s' for one in took)
+    )
 
 
-def test_worker_on_half_open_connections_detects_and_replaces_them_within_30_s(start, own_broker, relay):
-    """A worker notices within 30 s that its connections carry nothing, logs it, and makes new ones."""
+def test_worker_on_half_open_connections_detects_and_replaces_them_within_30_s(
+    start, own_broker, relay
+):
+    """A worker notices within 30 s that its connections carry nothing, logs it, and makes new
+    ones.
+    """
     worker = start(url=f'rabbit://guest:guest@127.0.0.1:{relay.port}/')
-    with closing(worker.client(url=own_broker.url, timeout_s=120)) as client, ThreadPoolExecutor(1) as callers:
+    with (
+        closing(worker.client(url=own_broker.url, timeout_s=120)) as client,
+        ThreadPoolExecutor(1) as callers,
+    ):
         began = time.monotonic()
         relay.silence()
-        lost = callers.submit(client.policy_check, slow(0))  # the broker still sends it to the silent connection
+        lost = callers.submit(
+            client.policy_check, slow(0)
+        )  # the broker still sends it to the silent connection
 
         loss = f'Lost the connection to the broker at 127.0.0.1:{relay.port}'
         detected = comes_about(lambda: loss in worker.log.read_text(), DETECTED_WITHIN_S)
@@ -58,18 +76,25 @@ def test_worker_on_half_open_connections_detects_and_replaces_them_within_30_s(s
         assert lost.result().action.data['status'] == 'OK'
 
     answered = time.monotonic() - began
-    print(f'half-open: detected after {detected:.1f} s, served after {served:.1f} s, all after {answered:.1f} s')
+    print(
+        f'half-open: detected after {detected:.1f} s, served after {served:.1f} s, all after {answered:.1f} s'
+    )
 
 
 def test_queues_deleted_at_run_time_are_declared_and_consumed_again_within_15_s(start, own_broker):
     """Queues that are deleted while the worker runs have a consumer again within 15 s."""
     worker = start()
-    queues = {f'{worker.topic}{suffix}' for suffix in ('', '.testhost', '-slow', '-slow.testhost', '-suspects')}
+    queues = {
+        f'{worker.topic}{suffix}'
+        for suffix in ('', '.testhost', '-slow', '-slow.testhost', '-suspects')
+    }
     with amqp(own_broker.url) as connection:
         for queue in queues:
             connection.default_channel.queue_delete(queue)
 
-    took = comes_about(lambda: queues <= set(own_broker.control('list_consumers').split()), DECLARED_WITHIN_S)
+    took = comes_about(
+        lambda: queues <= set(own_broker.control('list_consumers').split()), DECLARED_WITHIN_S
+    )
     took += served_after(worker, own_broker.url, DECLARED_WITHIN_S - took)
     print(f'queues deleted: served again after {took:.1f} s')
 
@@ -86,8 +111,12 @@ def test_exchange_deleted_at_run_time_is_declared_and_bound_again_within_15_s(st
     print(f'exchange deleted: served again after {took:.1f} s')
 
 
-def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_message(start, own_broker):
-    """A poison message is parked although the queue of parked requests was deleted while the worker ran."""
+def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_message(
+    start, own_broker
+):
+    """A poison message is parked although the queue of parked requests was deleted while the worker
+    ran.
+    """
     worker = start(max_deliveries=1)
     with amqp(own_broker.url) as connection:
         connection.default_channel.queue_delete(f'{worker.topic}-parked')
@@ -102,7 +131,9 @@ def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_
 @pytest.mark.parametrize('outage', ['killed', 'frozen'])
 @pytest.mark.parametrize('busy', [False, True], ids=['idle', 'busy'])
 def test_worker_whose_broker_is_away_stops_within_seconds(outage, busy, start, own_broker):
-    """A worker that has lost its broker ends within seconds of SIGTERM, also with a reply that it cannot send."""
+    """A worker that has lost its broker ends within seconds of SIGTERM, also with a reply that it
+    cannot send.
+    """
     worker = start()
     with closing(worker.client(timeout_s=30)) as client:
         if busy:

@@ -1,6 +1,7 @@
 """Freezes, alarms and clocks that jump: nothing confirmed is lost, and the log says what happened.
 
-Each outage comes in two lengths: a few of a short heartbeat, which CI runs, and the length that the manual states.
+Each outage comes in two lengths: a few of a short heartbeat, which CI runs, and the length that the
+manual states.
 """
 
 import contextlib
@@ -50,9 +51,7 @@ class Load:
         assert {reply['action']['data']['status'] for reply in replies} == {'OK'}
         calls = self._busy.answered()
         assert set(calls) <= {'OK', 'not confirmed'}
-        return (
-            f'{len(self._busy.confirmed)} casts confirmed, calls: {dict(calls)}, {self._busy.ran_twice()} begun twice'
-        )
+        return f'{len(self._busy.confirmed)} casts confirmed, calls: {dict(calls)}, {self._busy.ran_twice()} begun twice'
 
 
 @pytest.fixture
@@ -70,8 +69,12 @@ def load(engine):
 
 
 @lengths(90)
-def test_worker_frozen_under_load_loses_nothing_and_serves_again(query, seconds, start, load, own_broker):
-    """Another worker answers the requests in flight of a frozen one, which serves again when it goes on."""
+def test_worker_frozen_under_load_loses_nothing_and_serves_again(
+    query, seconds, start, load, own_broker
+):
+    """Another worker answers the requests in flight of a frozen one, which serves again when it
+    goes on.
+    """
     sleeper = start(url=own_broker.url + query, **TWO_PROCESSES)
     other = start(url=own_broker.url + query, **TWO_PROCESSES, topic=sleeper.topic)
     busy = load(sleeper)
@@ -101,7 +104,9 @@ def test_broker_frozen_under_load_loses_nothing_confirmed(query, seconds, start,
 
 @lengths(45)
 def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, load, own_broker):
-    """While the broker blocks publishers for want of memory no request is lost; after the alarm all are answered."""
+    """While the broker blocks publishers for want of memory no request is lost; after the alarm all
+    are answered.
+    """
     worker = start(url=own_broker.url + query, **TWO_PROCESSES)
     busy = load(worker)
     own_broker.control('set_vm_memory_high_watermark', 'absolute', '1MB')
@@ -116,8 +121,12 @@ def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, 
 
 
 @pytest.mark.long
-def test_worker_whose_clock_jumps_ahead_answers_all_and_logs_expired_requests(start, load, tmp_path):
-    """A worker whose clock jumps 90 s ahead answers all requests, and logs those that it takes for expired."""
+def test_worker_whose_clock_jumps_ahead_answers_all_and_logs_expired_requests(
+    start, load, tmp_path
+):
+    """A worker whose clock jumps 90 s ahead answers all requests, and logs those that it takes for
+    expired.
+    """
     library, jump = tmp_path / 'clock.so', tmp_path / 'jump'
     subprocess.run(['cc', '-shared', '-fPIC', '-o', library, CLOCK], check=True)
     environment = {**PYTHONPATH, 'LD_PRELOAD': str(library), 'CLOCK_AHEAD': str(jump)}

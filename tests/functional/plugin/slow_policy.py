@@ -38,4 +38,6 @@ class Slow(Policy[SlowProperties]):
         if self.properties.fails:
             raise RuntimeError(object(), {1, 2}, b'\xff')
         time.sleep(self.properties.seconds)
-        return Outcome('APPLIED', 'slept', details={'strange': object()} if self.properties.strange else {})
+        return Outcome(
+            'APPLIED', 'slept', details={'strange': object()} if self.properties.strange else {}
+        )

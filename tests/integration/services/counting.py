@@ -1,4 +1,6 @@
-"""A WSGI layer that keeps every request of a service and lets the tests ask for them, and steer the service."""
+"""A WSGI layer that keeps every request of a service and lets the tests ask for them, and steer the
+service.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -8,28 +10,40 @@ PREFIX = '/harness/'
 
 
 class Counting:
-    """The application, its requests, and what tests may call: POST /harness/NAME with its arguments in JSON."""
+    """The application, its requests, and what tests may call: POST /harness/NAME with its arguments
+    in JSON.
+    """
 
     def __init__(
-        self, application: Callable[..., Iterable[bytes]], controls: Mapping[str, Callable[..., Any]]
+        self,
+        application: Callable[..., Iterable[bytes]],
+        controls: Mapping[str, Callable[..., Any]],
     ) -> None:
         self._application = application
         self._controls = {**controls, 'requests': self._since}
         self._requests: list[tuple[str, str, str]] = []
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         path = environ['PATH_INFO']
         if path.startswith(PREFIX):
             return self._control(path.removeprefix(PREFIX), environ, start_response)
         query = environ.get('QUERY_STRING')
         target = f'{path}?{query}' if query else path
-        self._requests.append((environ['REQUEST_METHOD'], target, environ.get('HTTP_USER_AGENT', '')))
+        self._requests.append(
+            (environ['REQUEST_METHOD'], target, environ.get('HTTP_USER_AGENT', ''))
+        )
         return self._application(environ, start_response)
 
-    def _control(self, name: str, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def _control(
+        self, name: str, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         arguments = json.loads(environ['wsgi.input'].read(int(environ['CONTENT_LENGTH'])))
         answer = json.dumps(self._controls[name](**arguments)).encode()
-        start_response('200 OK', [('Content-Type', 'application/json'), ('Content-Length', str(len(answer)))])
+        start_response(
+            '200 OK', [('Content-Type', 'application/json'), ('Content-Length', str(len(answer)))]
+        )
         return [answer]
 
     def _since(self, first: int) -> list[tuple[str, str, str]]:

@@ -15,7 +15,9 @@ from oslo_db import options
 
 
 def prepare(config: Path, _url: str) -> None:
-    """Create every table from the models, as Neutron's own tests do: its migrations do not run on sqlite."""
+    """Create every table from the models, as Neutron's own tests do: its migrations do not run on
+    sqlite.
+    """
     cfg.CONF.register_opts(options.database_opts, 'database')
     cfg.CONF(args=[], default_config_files=[str(config)])
     url = sqlalchemy.engine.make_url(cfg.CONF.database.connection)

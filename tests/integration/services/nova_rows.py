@@ -1,4 +1,6 @@
-"""Zones and servers written with Nova's own objects, so that its API needs no compute, scheduler or broker."""
+"""Zones and servers written with Nova's own objects, so that its API needs no compute, scheduler or
+broker.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,8 +49,15 @@ def add_zones(zones: Sequence[str]) -> None:
 
 def _add_compute(targeted: Any, host: str) -> None:
     """A compute service that has just reported; `service_down_time` keeps it up."""
-    given = {'host': host, 'binary': 'nova-compute', 'topic': 'compute', 'uuid': uuidutils.generate_uuid()}
-    service = objects.Service(targeted, report_count=1, disabled=False, last_seen_up=timeutils.utcnow(), **given)
+    given = {
+        'host': host,
+        'binary': 'nova-compute',
+        'topic': 'compute',
+        'uuid': uuidutils.generate_uuid(),
+    }
+    service = objects.Service(
+        targeted, report_count=1, disabled=False, last_seen_up=timeutils.utcnow(), **given
+    )
     service.create()
     service.report_count = 2
     service.save()
@@ -64,18 +73,28 @@ def set_zone(zone: str, available: bool) -> None:
 
 
 def add_servers(project_id: str, user_id: str, servers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Make active servers and return their IDs; one transaction a database, which halves the time for many.
+    """Make active servers and return their IDs; one transaction a database, which halves the time
+    for many.
 
-    :param servers: name, zone and networks of each; a network has id, label and addresses: (CIDR, address) pairs.
+    :param servers: name, zone and networks of each; a network has id, label and addresses: (CIDR,
+        address) pairs.
     """
     owner = context.RequestContext(user_id, project_id, is_admin=True)
     cell = objects.CellMapping.get_by_uuid(owner, CELL)
     flavor = objects.Flavor.get_by_flavor_id(owner, FLAVOR['flavorid'])
-    with context.target_cell(owner, cell) as targeted, main_db.context_manager.writer.using(targeted):
+    with (
+        context.target_cell(owner, cell) as targeted,
+        main_db.context_manager.writer.using(targeted),
+    ):
         made = [_add_server(targeted, flavor, server) for server in servers]
     with api_db.context_manager.writer.using(owner):
         for uuid in made:
-            mapping = {'instance_uuid': uuid, 'project_id': project_id, 'user_id': user_id, 'cell_mapping': cell}
+            mapping = {
+                'instance_uuid': uuid,
+                'project_id': project_id,
+                'user_id': user_id,
+                'cell_mapping': cell,
+            }
             objects.InstanceMapping(owner, queued_for_delete=False, **mapping).create()
     return made
 
@@ -110,7 +129,9 @@ def _add_server(targeted: Any, flavor: Any, server: Mapping[str, Any]) -> str:
     instance.flavor, instance.old_flavor, instance.new_flavor = flavor, None, None
     instance.create()
     cached = objects.InstanceInfoCache.get_by_instance_uuid(targeted, instance.uuid)
-    cached.network_info = network_model.NetworkInfo([_port(network) for network in server['networks']])
+    cached.network_info = network_model.NetworkInfo(
+        [_port(network) for network in server['networks']]
+    )
     cached.save()
     return instance.uuid
 
@@ -121,9 +142,15 @@ def _port(network: Mapping[str, Any]) -> network_model.VIF:
         for cidr, address in network['addresses']
         for version in [6 if ':' in address else 4]
     ]
-    described = network_model.Network(id=network['id'], bridge='br', label=network['label'], subnets=subnets)
+    described = network_model.Network(
+        id=network['id'], bridge='br', label=network['label'], subnets=subnets
+    )
     return network_model.VIF(
-        id=uuidutils.generate_uuid(), address='fa:16:3e:00:00:01', network=described, type='ovs', active=True
+        id=uuidutils.generate_uuid(),
+        address='fa:16:3e:00:00:01',
+        network=described,
+        type='ovs',
+        active=True,
     )
 
 

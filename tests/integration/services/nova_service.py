@@ -1,4 +1,6 @@
-"""Nova's API: its three databases and the application; zones and servers are rows that tests ask for."""
+"""Nova's API: its three databases and the application; zones and servers are rows that tests ask
+for.
+"""
 
 import os
 import sys
@@ -37,7 +39,9 @@ def prepare(config: Path, _url: str) -> None:
 def _map_cell(admin: Any, uuid: str, name: str) -> Any:
     main = nova_config.CONF.database.connection
     connection = main.replace('cell1', name)
-    cell = objects.CellMapping(admin, uuid=uuid, name=name, transport_url='fake://', database_connection=connection)
+    cell = objects.CellMapping(
+        admin, uuid=uuid, name=name, transport_url='fake://', database_connection=connection
+    )
     cell.create()
     return cell
 

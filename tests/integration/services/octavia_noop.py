@@ -1,4 +1,6 @@
-"""What Octavia's no-op network driver needs before load balancers get through their life with it."""
+"""What Octavia's no-op network driver needs before load balancers get through their life with
+it.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -12,7 +14,9 @@ from oslo_config import cfg
 
 
 def accept_sqlite() -> None:
-    """Octavia gives SQLAlchemy a pool time-out, which sqlite refuses; None cannot be written in a file."""
+    """Octavia gives SQLAlchemy a pool time-out, which sqlite refuses; None cannot be written in a
+    file.
+    """
     if cfg.CONF.database.connection.startswith('sqlite'):
         cfg.CONF.set_override('pool_timeout', None, group='database')
 
@@ -35,7 +39,9 @@ def patch(database: Path) -> None:
 
 
 def _look_up_in_neutron() -> None:
-    """Find subnets and networks in the real Neutron; the amphora's own ports have none and stay with the driver."""
+    """Find subnets and networks in the real Neutron; the amphora's own ports have none and stay
+    with the driver.
+    """
     neutron = cache(AllowedAddressPairsDriver)
     noop = driver.NoopManager
     subnet, network = noop.get_subnet, noop.get_network
@@ -44,14 +50,18 @@ def _look_up_in_neutron() -> None:
 
 
 def _report_plugged() -> None:
-    """Report the address's network as plugged: the driver forgets that port, and deleting the last member fails."""
+    """Report the address's network as plugged: the driver forgets that port, and deleting the last
+    member fails.
+    """
     plugged = driver.NoopManager.get_plugged_networks
 
     def get_plugged_networks(self: Any, compute_id: str) -> list[data_models.Interface]:
         interfaces = list(plugged(self, compute_id))
         known = {interface.network_id for interface in interfaces}
         return interfaces + [
-            _interface(vip, compute_id) for vip in _addresses(compute_id) if vip.network_id not in known
+            _interface(vip, compute_id)
+            for vip in _addresses(compute_id)
+            if vip.network_id not in known
         ]
 
     driver.NoopManager.get_plugged_networks = get_plugged_networks
@@ -61,7 +71,11 @@ def _addresses(compute_id: str) -> list[models.Vip]:
     session = api.get_session()
     with session.begin():
         on_same = models.Amphora.load_balancer_id == models.Vip.load_balancer_id
-        found = session.query(models.Vip).join(models.Amphora, on_same).filter(models.Amphora.compute_id == compute_id)
+        found = (
+            session.query(models.Vip)
+            .join(models.Amphora, on_same)
+            .filter(models.Amphora.compute_id == compute_id)
+        )
         addresses = found.all()
         session.expunge_all()
         return addresses
@@ -70,5 +84,9 @@ def _addresses(compute_id: str) -> list[models.Vip]:
 def _interface(vip: models.Vip, compute_id: str) -> data_models.Interface:
     address = data_models.FixedIP(subnet_id=vip.subnet_id, ip_address=vip.ip_address)
     return data_models.Interface(
-        id=vip.port_id, compute_id=compute_id, network_id=vip.network_id, port_id=vip.port_id, fixed_ips=[address]
+        id=vip.port_id,
+        compute_id=compute_id,
+        network_id=vip.network_id,
+        port_id=vip.port_id,
+        fixed_ips=[address],
     )

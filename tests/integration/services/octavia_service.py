@@ -31,7 +31,8 @@ NAMES = (
 
 
 def prepare(config: Path, _url: str) -> None:
-    """Create the tables from the models, and fill the ones that hold names, as Octavia's own tests do.
+    """Create the tables from the models, and fill the ones that hold names, as Octavia's own tests
+    do.
 
     Its migrations do not run on sqlite.
     """
@@ -51,6 +52,8 @@ def prepare(config: Path, _url: str) -> None:
 def application(config: Path) -> Callable[..., Any]:
     octavia_noop.patch(config.parent.parent / 'octavia-noop-network.db')
     made = app.setup_app(argv=['octavia', '--config-file', str(config)])
-    target = oslo_messaging.Target(topic=constants.TOPIC_AMPHORA_V2, server=cfg.CONF.host, fanout=False)
+    target = oslo_messaging.Target(
+        topic=constants.TOPIC_AMPHORA_V2, server=cfg.CONF.host, fanout=False
+    )
     rpc.get_server(target, [endpoints.Endpoints()]).start()
     return made

@@ -1,6 +1,8 @@
-"""serve.py SERVICE NAME SOCKET FOLDER: one OpenStack service on an open socket; runs in the services' environment.
+"""serve.py SERVICE NAME SOCKET FOLDER: one OpenStack service on an open socket; runs in the
+services' environment.
 
-SERVICE names the module beside this one that makes the WSGI application, NAME the configuration FOLDER/etc/NAME.conf.
+SERVICE names the module beside this one that makes the WSGI application, NAME the configuration
+FOLDER/etc/NAME.conf.
 """
 
 import importlib
@@ -16,9 +18,7 @@ import waitress
 from counting import Counting
 
 THREADS = 8
-CONNECTIONS = (
-    1000  # clients of the tests leave theirs open; with waitress' own 100 a service stops answering for a minute
-)
+CONNECTIONS = 1000  # clients of the tests leave theirs open; with waitress' own 100 a service stops answering for a minute
 
 warnings.filterwarnings('ignore')
 

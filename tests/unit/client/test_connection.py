@@ -24,14 +24,18 @@ def conf():
         ('colour=red', 'no such option colour in group [oslo_messaging_rabbit]'),
     ],
 )
-def test_an_option_in_the_transport_url_that_does_not_fit_is_a_fault_of_the_configuration(query, told, conf):
+def test_an_option_in_the_transport_url_that_does_not_fit_is_a_fault_of_the_configuration(
+    query, told, conf
+):
     with pytest.raises(ConfigurationError) as raised:
         connection.located(conf, f'rabbit://u:secret@127.0.0.1:1/?{query}')
 
     assert str(raised.value) == f'The transport URL cannot be used: {told}'
 
 
-@pytest.mark.parametrize(('query', 'method'), [('', 'AMQPLAIN'), ('?rabbit_login_method=EXTERNAL', 'EXTERNAL')])
+@pytest.mark.parametrize(
+    ('query', 'method'), [('', 'AMQPLAIN'), ('?rabbit_login_method=EXTERNAL', 'EXTERNAL')]
+)
 def test_connections_of_our_own_log_in_as_the_drivers_do(query, method, conf, monkeypatch):
     methods = []
 

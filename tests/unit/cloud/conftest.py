@@ -38,13 +38,27 @@ def make_clouds(services, naps):
         **options,
     ):
         def log_in(trust_id):
-            scope = {'trust_id': trust_id} if trust_id else {'project_name': 'service', 'project_domain_id': 'default'}
+            scope = (
+                {'trust_id': trust_id}
+                if trust_id
+                else {'project_name': 'service', 'project_domain_id': 'default'}
+            )
             return v3.Password(
-                f'{services.url}/v3', username='u', password=PASSWORD, user_domain_id='default', **scope
+                f'{services.url}/v3',
+                username='u',
+                password=PASSWORD,
+                user_domain_id='default',
+                **scope,
             )
 
-        access = Access(log_in, region, interfaces, {'timeout': request_timeout_s, 'verify': verify})
-        made.append(OpenStackClouds(access, patience=Patience(max_attempts, budget_s, naps.append), **options))
+        access = Access(
+            log_in, region, interfaces, {'timeout': request_timeout_s, 'verify': verify}
+        )
+        made.append(
+            OpenStackClouds(
+                access, patience=Patience(max_attempts, budget_s, naps.append), **options
+            )
+        )
         return made[-1]
 
     yield make

@@ -1,4 +1,6 @@
-"""Keystone, Nova, Neutron and Octavia, as small as the rules that are tested need them, on one port of loopback."""
+"""Keystone, Nova, Neutron and Octavia, as small as the rules that are tested need them, on one port
+of loopback.
+"""
 
 import itertools
 import json
@@ -9,7 +11,12 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-PROJECTS = {'trust-a': 'project-a', 'trust-a2': 'project-a', 'trust-b': 'project-b', None: 'service'}
+PROJECTS = {
+    'trust-a': 'project-a',
+    'trust-a2': 'project-a',
+    'trust-b': 'project-b',
+    None: 'service',
+}
 REGIONS = ('RegionOne', 'RegionTwo')
 DRIP_S = 0.05
 
@@ -40,7 +47,9 @@ class FakeServices(ThreadingHTTPServer):
         self.before = lambda method, path: None
         self._lock = threading.Lock()
         self._serials = itertools.count(1)
-        threading.Thread(target=self.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True
+        ).start()
 
     def fail(self, path, *faults):
         """The next requests for a path that ends so meet these, one each."""
@@ -72,7 +81,9 @@ def answer(status, body='', **headers):
     """A fault: this answer, whatever was asked."""
     content = body if isinstance(body, (str, bytes)) else json.dumps(body)
     named = {name.replace('_', '-'): value for name, value in headers.items()}
-    return lambda handler: handler.reply(status, content, {'Content-Type': 'application/json', **named})
+    return lambda handler: handler.reply(
+        status, content, {'Content-Type': 'application/json', **named}
+    )
 
 
 def reset(handler):
@@ -133,9 +144,15 @@ class Handler(BaseHTTPRequestHandler):
     def log_in(self):
         trust_id = self.body['auth'].get('scope', {}).get('OS-TRUST:trust', {}).get('id')
         if trust_id not in self.server.trusts:
-            return self.reply(404, json.dumps({'error': {'message': f'Could not find trust: {trust_id}.'}}))
+            return self.reply(
+                404, json.dumps({'error': {'message': f'Could not find trust: {trust_id}.'}})
+            )
         now = time.time()
-        project = {'id': self.server.trusts[trust_id], 'name': 'p', 'domain': {'id': 'default', 'name': 'Default'}}
+        project = {
+            'id': self.server.trusts[trust_id],
+            'name': 'p',
+            'domain': {'id': 'default', 'name': 'Default'},
+        }
         token = {
             'methods': ['password'],
             'user': {'id': 'u', 'name': 'u', 'domain': {'id': 'default', 'name': 'Default'}},
@@ -145,7 +162,9 @@ class Handler(BaseHTTPRequestHandler):
             'catalog': self.catalog(),
             'OS-TRUST:trust': {'id': trust_id},
         }
-        return self.reply(201, json.dumps({'token': token}), {'X-Subject-Token': self.server.token(trust_id)})
+        return self.reply(
+            201, json.dumps({'token': token}), {'X-Subject-Token': self.server.token(trust_id)}
+        )
 
     def catalog(self):
         paths = {'compute': '/nova-{}', 'network': '/neutron', 'load-balancer': '/octavia'}
@@ -176,13 +195,22 @@ class Handler(BaseHTTPRequestHandler):
     def serve_nova(self, region, path, query):
         if path == 'os-availability-zone':
             zones = self.server.zones[region].items()
-            rows = [{'zoneName': name, 'zoneState': {'available': up}, 'hosts': None} for name, up in zones]
+            rows = [
+                {'zoneName': name, 'zoneState': {'available': up}, 'hosts': None}
+                for name, up in zones
+            ]
             return self.show({'availabilityZoneInfo': rows})
         assert path == 'servers/detail'
         servers, size = self.server.servers, min(int(query['limit']), 2)
-        first = [server['id'] for server in servers].index(query['marker']) + 1 if 'marker' in query else 0
+        first = (
+            [server['id'] for server in servers].index(query['marker']) + 1
+            if 'marker' in query
+            else 0
+        )
         page = servers[first : first + size]
-        links = [{'rel': 'next', 'href': 'http://elsewhere/'}] if first + size < len(servers) else []
+        links = (
+            [{'rel': 'next', 'href': 'http://elsewhere/'}] if first + size < len(servers) else []
+        )
         return self.show({'servers': page, 'servers_links': links} if links else {'servers': page})
 
     def serve_neutron(self, path, query):

@@ -14,7 +14,10 @@ SERVERS = {'s1': {'availability_zone': 'of-nova'}, 's2': {}}
 
 
 def profile(region=None, zone=None):
-    return {'type': 't', 'properties': {'availability_zone': zone, 'context': {'region_name': region}}}
+    return {
+        'type': 't',
+        'properties': {'availability_zone': zone, 'context': {'region_name': region}},
+    }
 
 
 def located(member, *, cluster=None, home=None):
@@ -42,7 +45,9 @@ def located(member, *, cluster=None, home=None):
     ],
 )
 def test_region_of_a_node_comes_from_the_first_that_names_one(member, cluster, home, region):
-    """The region is that of the data, the own profile, the cluster's profile or the home region, in this order."""
+    """The region is that of the data, the own profile, the cluster's profile or the home region, in
+    this order.
+    """
     assert located(member, cluster=cluster, home=home)[0] == region
 
 
@@ -59,7 +64,11 @@ def test_region_of_a_node_comes_from_the_first_that_names_one(member, cluster, h
             profile(zone='cluster'),
             'details',
         ),
-        (node(1, physical_id='s1', profile=profile(zone='own')), profile(zone='cluster'), 'of-nova'),
+        (
+            node(1, physical_id='s1', profile=profile(zone='own')),
+            profile(zone='cluster'),
+            'of-nova',
+        ),
         (node(1, physical_id='s2', profile=profile(zone='own')), profile(zone='cluster'), 'own'),
         (node(1, physical_id='gone'), profile(zone='cluster'), 'cluster'),
         (node(1), profile(zone='cluster'), 'cluster'),
@@ -68,7 +77,9 @@ def test_region_of_a_node_comes_from_the_first_that_names_one(member, cluster, h
     ],
 )
 def test_zone_of_a_node_comes_from_the_first_that_names_one(member, cluster, zone):
-    """The zone is that of the data, the server's details, Nova or the node's profile, in this order."""
+    """The zone is that of the data, the server's details, Nova or the node's profile, in this
+    order.
+    """
     assert located(member, cluster=cluster)[1] == zone
 
 

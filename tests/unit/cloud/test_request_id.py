@@ -57,7 +57,17 @@ def test_an_id_that_somebody_sets_himself_stays(ask):
 
 
 @pytest.mark.parametrize(
-    'request_id', [None, '', 'req-1', OURS.removeprefix('req-'), OURS.upper(), f'{OURS}\n', f'{OURS}-0', 'größer']
+    'request_id',
+    [
+        None,
+        '',
+        'req-1',
+        OURS.removeprefix('req-'),
+        OURS.upper(),
+        f'{OURS}\n',
+        f'{OURS}-0',
+        'größer',
+    ],
 )
 def test_an_id_of_another_form_is_not_sent_as_services_would_drop_it(ask, request_id):
     with correlation.under(request_id):
@@ -77,7 +87,9 @@ def test_the_id_of_the_services_log_is_logged_and_no_query(ask, caplog):
     ask()
 
     (line,) = (
-        record.getMessage() for record in caplog.records if record.name == 'placement_worker.cloud.openstack.http'
+        record.getMessage()
+        for record in caplog.records
+        if record.name == 'placement_worker.cloud.openstack.http'
     )
     assert line.startswith('GET http://127.0.0.1:')
     assert line.endswith(f'/v2/lbaas/pools: HTTP 200, request id {THEIRS}')

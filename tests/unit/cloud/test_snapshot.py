@@ -11,7 +11,12 @@ from placement_worker.contract.model import Cluster, ServerDetails
 
 WAIT_S = 60
 CLUSTER = codec.decode(
-    {'id': 'c', 'profile': {'type': 'os.nova.server-1.0'}, 'nodes': [{'id': 'n1', 'physical_id': 's1'}]}, Cluster
+    {
+        'id': 'c',
+        'profile': {'type': 'os.nova.server-1.0'},
+        'nodes': [{'id': 'n1', 'physical_id': 's1'}],
+    },
+    Cluster,
 )
 
 

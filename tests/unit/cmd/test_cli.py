@@ -16,7 +16,15 @@ from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
 from tests.malformed import GOOD, TABLE
-from tests.requests import bind, changed, deletion_policy, nodes, region_policy, request, zone_policy
+from tests.requests import (
+    bind,
+    changed,
+    deletion_policy,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
 
 ROOT = Path(__file__).parents[3]
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
@@ -31,7 +39,9 @@ SCHEMA = '; placement-policy type show NAME-VERSION shows what a spec may say'
 def run(capsys, monkeypatch, tmp_path):
     """Run the program in a folder of its own; returns exit status, output and errors."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # the program adds its own, to this test's streams
+    monkeypatch.setattr(
+        logging.getLogger(), 'handlers', []
+    )  # the program adds its own, to this test's streams
     Path('cloud.yaml').write_text(yaml.safe_dump(CLOUD))
 
     def cli(*arguments, **files):
@@ -39,7 +49,9 @@ def run(capsys, monkeypatch, tmp_path):
             Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
         app = PlacementPolicy()
         app.stdout, app.stderr = sys.stdout, sys.stderr
-        own_cloud = ['--cloud', 'cloud.yaml'] if arguments[0] == 'check' and 'f' in arguments else []
+        own_cloud = (
+            ['--cloud', 'cloud.yaml'] if arguments[0] == 'check' and 'f' in arguments else []
+        )
         status = app.run([*arguments, *own_cloud])
         out, err = capsys.readouterr()
         return status, out, err
@@ -63,11 +75,19 @@ def test_the_shipped_example_shows_a_decision_to_people():
         'To create: 7 nodes',
         '    zones: az1 1, az2 6',
     ]
-    assert '| az2  |    200 |   - | yes    |       2 |   8.0 |       6 |     8 |             |' in done.stdout
-    assert '| az3  |    100 |   - | no     |       0 |   0.0 |       0 |     0 | unavailable |' in done.stdout
+    assert (
+        '| az2  |    200 |   - | yes    |       2 |   8.0 |       6 |     8 |             |'
+        in done.stdout
+    )
+    assert (
+        '| az3  |    100 |   - | no     |       0 |   0.0 |       0 |     0 | unavailable |'
+        in done.stdout
+    )
 
 
-@pytest.mark.parametrize('path', sorted((ROOT / 'examples').glob('*.yaml')), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    'path', sorted((ROOT / 'examples').glob('*.yaml')), ids=lambda path: path.name
+)
 def test_the_shipped_examples_are_decided(run, path):
     if path.name == 'cloud.yaml':
         assert Inventory.load(str(path)).zones(None)
@@ -105,7 +125,10 @@ def test_several_documents_are_answered_in_order_and_yaml_keeps_them_apart(run):
     status, out, _ = run('check', 'f', '-f', 'yaml', f=text)
 
     assert status == 1
-    assert [reply['action']['data']['status'] for reply in yaml.safe_load_all(out)] == ['OK', 'ERROR']
+    assert [reply['action']['data']['status'] for reply in yaml.safe_load_all(out)] == [
+        'OK',
+        'ERROR',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +146,8 @@ def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run,
     assert out.count('of cluster web') == len(asked) - (status == 2)
     if status == 2:
         assert (
-            err == f'placement-policy check: f, document 2: Object missing required field `target` - at `$`{THERE}\n'
+            err
+            == f'placement-policy check: f, document 2: Object missing required field `target` - at `$`{THERE}\n'
         )
 
 
@@ -132,7 +156,10 @@ def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run,
     [
         (lambda r: r.update(dryrun=True), '`$.dryrun` (did you mean `dry_run`?)'),
         (lambda r: r['cluster']['nodes'][1].update(zone='a'), '`$.cluster.nodes[1].zone`'),
-        (lambda r: r['policies'][0].update(priorty=1), '`$.policies[0].priorty` (did you mean `priority`?)'),
+        (
+            lambda r: r['policies'][0].update(priorty=1),
+            '`$.policies[0].priorty` (did you mean `priority`?)',
+        ),
         (lambda r: r['action'].update(input={}), '`$.action.input` (did you mean `inputs`?)'),
     ],
 )
@@ -140,11 +167,16 @@ def test_a_key_that_the_contract_does_not_list_is_refused_and_named(run, change,
     status, out, err = run('check', 'f', f=changed(GOOD, change))
 
     assert (status, out) == (2, '')
-    assert err == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}{THERE}\n'
+    assert (
+        err
+        == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}{THERE}\n'
+    )
 
 
 def test_of_many_keys_that_the_contract_does_not_list_only_the_first_are_named(run):
-    _, _, err = run('check', 'f', f=changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(7)})))
+    _, _, err = run(
+        'check', 'f', f=changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(7)}))
+    )
 
     named = ', '.join(f'`$.key{i}`' for i in range(5))
     assert err.endswith(f': Expected only keys of the contract, got {named} and 2 more{THERE}\n')
@@ -156,7 +188,11 @@ SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {
 @pytest.mark.parametrize(
     ('command', 'document', 'told'),
     [
-        ('check', SCENARIO, 'f, document 1: It looks like a scenario; placement-policy simulate takes it'),
+        (
+            'check',
+            SCENARIO,
+            'f, document 1: It looks like a scenario; placement-policy simulate takes it',
+        ),
         (
             'check',
             zone_policy('a')['spec'],
@@ -167,12 +203,26 @@ SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {
             bind(zone_policy('a')),
             'f, document 1: It looks like a request to attach or detach a policy; placement-policy attach takes it',
         ),
-        ('attach', GOOD, 'f, document 1: It looks like a check request; placement-policy check takes it'),
-        ('validate', GOOD, 'f, document 1: It looks like a check request; placement-policy check takes it'),
-        ('simulate', GOOD, 'f is no scenario: it looks like a check request; placement-policy check takes it'),
+        (
+            'attach',
+            GOOD,
+            'f, document 1: It looks like a check request; placement-policy check takes it',
+        ),
+        (
+            'validate',
+            GOOD,
+            'f, document 1: It looks like a check request; placement-policy check takes it',
+        ),
+        (
+            'simulate',
+            GOOD,
+            'f is no scenario: it looks like a check request; placement-policy check takes it',
+        ),
     ],
 )
-def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(run, command, document, told):
+def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(
+    run, command, document, told
+):
     status, out, err = run(command, 'f', f=document)
 
     assert (status, out) == (1 if command == 'plan' else 2, '')
@@ -180,12 +230,18 @@ def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(run, comm
 
 
 def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
-    """The command line accepts every key where others define them, as in the inputs of NODE_CHECK."""
+    """The command line accepts every key where others define them, as in the inputs of
+    NODE_CHECK.
+    """
 
     def change(asked):
-        asked['action'].update(action='NODE_CHECK', data={'x': 1}, inputs={'y': 2}, node=asked['cluster']['nodes'][0])
+        asked['action'].update(
+            action='NODE_CHECK', data={'x': 1}, inputs={'y': 2}, node=asked['cluster']['nodes'][0]
+        )
         asked['cluster']['nodes'][0].update(details={'OS-EXT-STS:vm_state': 'active'})
-        asked['cluster']['profile'].update(properties={'flavor': 'm1.small', 'context': {'timeout': 1}})
+        asked['cluster']['profile'].update(
+            properties={'flavor': 'm1.small', 'context': {'timeout': 1}}
+        )
         asked['policies'][0]['spec']['description'] = 'as in the documents'
 
     assert run('check', 'f', f=changed(GOOD, change))[0] == 0
@@ -244,7 +300,9 @@ def test_lines_refuse_what_the_worker_refuses_in_the_same_words(run):
     ]
 
 
-@pytest.mark.parametrize('bad', [b'{"target": "caf\xe9"}', b'{"request": {"target": "caf\xe9"}}', b'["\xff"]'])
+@pytest.mark.parametrize(
+    'bad', [b'{"target": "caf\xe9"}', b'{"request": {"target": "caf\xe9"}}', b'["\xff"]']
+)
 def test_a_line_that_is_not_utf_8_does_not_stop_the_rest(run, tmp_path, bad):
     (tmp_path / 'f').write_bytes(bad + b'\n' + json.dumps(GOOD).encode())
 
@@ -266,7 +324,9 @@ def test_a_request_that_is_not_utf_8_is_refused(encoded):
 def test_a_wrong_key_before_what_is_nested_too_deeply_is_named():
     deep = b'[' * 100_000 + b']' * 100_000
 
-    with pytest.raises(errors.InvalidRequest, match=r'Expected `str`, got `int` - at `\$.action.id`'):
+    with pytest.raises(
+        errors.InvalidRequest, match=r'Expected `str`, got `int` - at `\$.action.id`'
+    ):
         codec.decode_json(b'{"action": {"id": 1}, "x": ' + deep + b'}', CheckRequest)
     with pytest.raises(errors.InvalidRequest, match=r'Invalid enum value .* - at `\$.target`'):
         codec.decode_json(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
@@ -296,25 +356,55 @@ def test_lines_come_from_standard_input_too():
         (['validate', 'none.yaml'], 'none.yaml: No such file or directory'),
         (['check', 'empty.yaml'], 'empty.yaml is empty'),
         (['check', 'binary.yaml'], 'binary.yaml holds no YAML or JSON: '),
-        (['validate', 'f', '--cloud', 'empty.yaml'], 'The cloud cannot be read: empty.yaml is empty'),
+        (
+            ['validate', 'f', '--cloud', 'empty.yaml'],
+            'The cloud cannot be read: empty.yaml is empty',
+        ),
         (['validate', 'f', '--transport', ''], '[DEFAULT] transport_url is not set'),
-        (['validate', 'f', '--transport', 'rabbit://127.0.0.1:port/'], 'The transport URL is not valid: '),
-        (['validate', 'f', '--transport', 'kafka://127.0.0.1/'], 'The transport URL cannot be used: '),
+        (
+            ['validate', 'f', '--transport', 'rabbit://127.0.0.1:port/'],
+            'The transport URL is not valid: ',
+        ),
+        (
+            ['validate', 'f', '--transport', 'kafka://127.0.0.1/'],
+            'The transport URL cannot be used: ',
+        ),
         (['validate', 'f', '--config-file', 'text.yaml'], 'Failed to parse '),
-        (['check', 'f', '--transport', 'foo'], '--cloud describes an embedded cloud; running workers have one'),
+        (
+            ['check', 'f', '--transport', 'foo'],
+            '--cloud describes an embedded cloud; running workers have one',
+        ),
         (
             ['validate', 'f', '--cloud', 'none.yaml'],
             'The cloud cannot be read: none.yaml: No such file or directory',
         ),
-        (['validate', 'f', '--transport', 'foo'], 'The transport URL is not valid: No scheme specified'),
-        (['validate', 'f', '--transport', 'nope://x/'], 'The transport URL cannot be used: Failed to load transport'),
-        (['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
-        (['validate', 'f', '--config-file', 'none.conf'], 'none.conf: No such file or directory; see that the path'),
+        (
+            ['validate', 'f', '--transport', 'foo'],
+            'The transport URL is not valid: No scheme specified',
+        ),
+        (
+            ['validate', 'f', '--transport', 'nope://x/'],
+            'The transport URL cannot be used: Failed to load transport',
+        ),
+        (
+            ['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'],
+            'No broker answered: 127.0.0.1:1: ',
+        ),
+        (
+            ['validate', 'f', '--config-file', 'none.conf'],
+            'none.conf: No such file or directory; see that the path',
+        ),
         (['type', 'show', 'foo'], 'Policy type `foo` is not installed'),
-        (['ping'], 'It is not said which workers to ask: name the running ones with --transport or --config-file; '),
+        (
+            ['ping'],
+            'It is not said which workers to ask: name the running ones with --transport or --config-file; ',
+        ),
         (['ping', '--config-file', 'locked'], 'locked: Permission denied; see who may read'),
         (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
-        (['ping', '--config-file', 'none.conf'], 'none.conf: No such file or directory; see that the path'),
+        (
+            ['ping', '--config-file', 'none.conf'],
+            'none.conf: No such file or directory; see that the path',
+        ),
     ],
 )
 def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, monkeypatch, arguments, message):
@@ -332,7 +422,9 @@ def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, monkeypatch, ar
     status, out, err = run(*arguments)
 
     assert (status, out) == (2, '')
-    assert err.startswith(f'placement-policy {" ".join(arguments[: 2 if arguments[0] == "type" else 1])}: {message}')
+    assert err.startswith(
+        f'placement-policy {" ".join(arguments[: 2 if arguments[0] == "type" else 1])}: {message}'
+    )
     assert err.count('\n') == 1
 
 
@@ -350,10 +442,17 @@ def test_the_embedded_worker_imports_nothing_of_messaging_layer_and_openstack():
         '"keystoneauth1", "openstack", "requests") '
         'for m in sys.modules))'
     )
-    assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, '-c', code], cwd=ROOT, capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
-@pytest.mark.parametrize('path', sorted((ROOT / 'conf' / 'policies').glob('*.yaml')), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    'path', sorted((ROOT / 'conf' / 'policies').glob('*.yaml')), ids=lambda path: path.name
+)
 def test_the_sample_specs_are_valid_and_so_is_what_is_printed(run, path):
     status, out, err = run('validate', str(path))
     again, out_again, _ = run('validate', 'f', f=out)
@@ -363,7 +462,9 @@ def test_the_sample_specs_are_valid_and_so_is_what_is_printed(run, path):
 
 
 def test_there_is_a_sample_spec_of_every_type(registry):
-    specs = [yaml.safe_load(path.read_text()) for path in (ROOT / 'conf' / 'policies').glob('*.yaml')]
+    specs = [
+        yaml.safe_load(path.read_text()) for path in (ROOT / 'conf' / 'policies').glob('*.yaml')
+    ]
 
     assert {f'{spec["type"]}-{spec["version"]}' for spec in specs} | {
         'senlin.policy.loadbalance-1.0',
@@ -372,12 +473,16 @@ def test_there_is_a_sample_spec_of_every_type(registry):
 
 
 def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
-    text = yaml.safe_dump_all([zone_policy(('a', 0))['spec'], region_policy('R1')['spec'], {'type': 'x', 'vrsion': 1}])
+    text = yaml.safe_dump_all(
+        [zone_policy(('a', 0))['spec'], region_policy('R1')['spec'], {'type': 'x', 'vrsion': 1}]
+    )
 
     status, out, err = run('validate', 'f', f=text)
 
     assert status == 2
-    assert yaml.safe_load(out)['properties'] == {'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]}
+    assert yaml.safe_load(out)['properties'] == {
+        'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]
+    }
     assert err.splitlines() == [
         'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`'
         f'{SCHEMA}',
@@ -397,11 +502,19 @@ def test_a_timeout_that_is_none_is_refused(run, timeout, capsys):
 
 def test_a_spec_can_be_checked_against_the_cloud(run):
     status, _, err = run(
-        'validate', 'f', '--check-resources', '--cloud', 'cloud.yaml', f=zone_policy('a', 'x')['spec']
+        'validate',
+        'f',
+        '--check-resources',
+        '--cloud',
+        'cloud.yaml',
+        f=zone_policy('a', 'x')['spec'],
     )
 
     assert status == 2
-    assert err == f'placement-policy validate: f, document 1: The cloud has no usable availability zone `x`{SCHEMA}\n'
+    assert (
+        err
+        == f'placement-policy validate: f, document 1: The cloud has no usable availability zone `x`{SCHEMA}\n'
+    )
 
 
 MENTIONED = 'this is about the shipped cloud of the examples; --cloud FILE names another one\n'
@@ -436,7 +549,10 @@ def test_types_are_listed_as_a_table_and_as_data(run):
     _, table, _ = run('type', 'list')
     _, data, _ = run('type', 'list', '-f', 'json')
 
-    assert '| senlin.policy.deletion-1.1         |      400 | SUPPORTED since 2018.01    | ANY ' in table
+    assert (
+        '| senlin.policy.deletion-1.1         |      400 | SUPPORTED since 2018.01    | ANY '
+        in table
+    )
     assert [one['priority'] for one in json.loads(data)] == [400, 400, 500, 500, 500, 500, 200, 300]
 
 
@@ -469,7 +585,9 @@ def test_a_type_that_there_is_not_is_told_without_a_path_that_nobody_wrote(run):
 
 
 def test_without_a_command_it_says_which_there_are():
-    done = subprocess.run([sys.executable, '-m', 'placement_worker'], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, '-m', 'placement_worker'], capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == 0
     assert 'type list' in done.stdout

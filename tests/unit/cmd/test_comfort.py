@@ -1,5 +1,5 @@
-"""What makes placement-policy pleasant: help with examples, completion, colours on terminals alone, and errors in one
-line that ends with what to do.
+"""What makes placement-policy pleasant: help with examples, completion, colours on terminals alone,
+and errors in one line that ends with what to do.
 """
 
 import io
@@ -47,11 +47,20 @@ def command_of(name):
 
 
 def test_these_are_all_commands():
-    assert sorted(name for name, _ in PlacementPolicy().command_manager if name not in ('help', 'complete')) == OURS
+    assert (
+        sorted(
+            name
+            for name, _ in PlacementPolicy().command_manager
+            if name not in ('help', 'complete')
+        )
+        == OURS
+    )
 
 
 @pytest.mark.parametrize('name', OURS)
-def test_help_shows_examples_that_the_command_understands_and_what_the_exit_status_means(program, name):
+def test_help_shows_examples_that_the_command_understands_and_what_the_exit_status_means(
+    program, name
+):
     status, out, _ = program(*name.split(), '--help')
     command, parser = command_of(name)
 
@@ -66,7 +75,9 @@ def test_help_shows_examples_that_the_command_understands_and_what_the_exit_stat
     assert max(map(len, out.splitlines())) <= 110
 
 
-ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+ERRORS = [
+    kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)
+]
 READING = ['check', 'plan', 'attach', 'detach', 'validate']
 ASKING = {
     'check': ['good'], 'plan': ['good'], 'attach': ['bind'], 'detach': ['bind'], 'validate': ['spec'], 'ping': [],
@@ -78,7 +89,11 @@ ASKING = {
 @pytest.mark.parametrize(
     'arguments',
     [
-        *([name, wrong] for name in READING for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'keys')),
+        *(
+            [name, wrong]
+            for name in READING
+            for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'keys')
+        ),
         *([*name.split(), *rest, '--transport', NOWHERE] for name, rest in ASKING.items()),
         *([*name.split(), *rest, '--transport', 'nonsense'] for name, rest in ASKING.items()),
         *([*name.split(), *rest, '--config-file', 'none'] for name, rest in ASKING.items()),
@@ -86,7 +101,10 @@ ASKING = {
         *([*name.split(), *rest, '--nonsense'] for name, rest in ASKING.items()),
         *(['check', 'good', '--cloud', wrong] for wrong in ('none', '.', 'bad', 'text', 'keys')),
         *(['replay', wrong] for wrong in ('none', '.', 'text', 'keys')),
-        *(['simulate', wrong] for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'scenario')),
+        *(
+            ['simulate', wrong]
+            for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'scenario')
+        ),
         ['ping'],
         ['type', 'show', 'nonsense'],
         ['check'],
@@ -96,7 +114,9 @@ ASKING = {
     ],
     ids=' '.join,
 )
-def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback(program, arguments):
+def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback(
+    program, arguments
+):
     status, _, err = program(*arguments, **FILES)
 
     what_to_do = [
@@ -115,16 +135,22 @@ def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback
 
 @pytest.mark.parametrize('kind', ERRORS, ids=lambda kind: kind.__name__)
 def test_every_error_that_a_command_can_meet_has_a_remedy(kind):
-    inside_replies = issubclass(kind, errors.Rejected) and not issubclass(kind, errors.CloudUnavailable)
+    inside_replies = issubclass(kind, errors.Rejected) and not issubclass(
+        kind, errors.CloudUnavailable
+    )
     roots = (errors.PlacementWorkerError,)
 
     assert ('; ' in hints.told(kind('It is wrong.'))) is not (inside_replies or kind in roots)
 
 
 def test_a_service_that_refuses_is_not_to_be_waited_for():
-    refused = 'Compute service refused the request: HTTP 403; check that the roles let it list zones'
+    refused = (
+        'Compute service refused the request: HTTP 403; check that the roles let it list zones'
+    )
 
-    assert hints.told(errors.ServiceRefused(refused)) == f'{refused}; try again when that is set right'
+    assert (
+        hints.told(errors.ServiceRefused(refused)) == f'{refused}; try again when that is set right'
+    )
 
 
 def test_an_error_that_names_a_command_has_said_what_to_do():
@@ -147,9 +173,15 @@ def test_who_reads_no_further_gets_no_complaint(tmp_path):
 
 @pytest.mark.parametrize('form', ['table', 'json', 'yaml'])
 def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form):
-    """A locale without Unicode loses no output: JSON and YAML stay readable, and standard input is read as UTF-8."""
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('z\xfcrich', '\u65e5\u672c')], [], inputs={'count': 2})
-    (tmp_path / 'cloud').write_text(json.dumps({'zones': {'z\xfcrich': True, '\u65e5\u672c': True}}))
+    """A locale without Unicode loses no output: JSON and YAML stay readable, and standard input is
+    read as UTF-8.
+    """
+    asked = request(
+        'CLUSTER_SCALE_OUT', [zone_policy('z\xfcrich', '\u65e5\u672c')], [], inputs={'count': 2}
+    )
+    (tmp_path / 'cloud').write_text(
+        json.dumps({'zones': {'z\xfcrich': True, '\u65e5\u672c': True}})
+    )
 
     done = subprocess.run(
         [sys.executable, '-m', 'placement_worker', 'check', '-', '--cloud', 'cloud', '-f', form],
@@ -180,7 +212,9 @@ class Terminal(io.StringIO):
     ],
     ids=lambda value: value[0] if isinstance(value, list) else '',
 )
-def test_terminals_are_coloured_unless_the_user_wants_none(program, monkeypatch, arguments, coloured):
+def test_terminals_are_coloured_unless_the_user_wants_none(
+    program, monkeypatch, arguments, coloured
+):
     monkeypatch.setenv('TERM', 'xterm')
     monkeypatch.delenv('NO_COLOR', raising=False)
     program('type', 'list', **FILES)  # writes the files
@@ -219,13 +253,20 @@ _get_comp_words_by_ref() {  # the part of bash-completion that the script needs
 def test_bash_completes_commands_options_and_files(tmp_path, typed, completed):
     (tmp_path / 'request.yaml').touch()
     script = subprocess.run(
-        [sys.executable, '-m', 'placement_worker', 'complete'], capture_output=True, text=True, check=True
+        [sys.executable, '-m', 'placement_worker', 'complete'],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     words = ' '.join(map(shlex.quote, ['placement-policy', *typed]))
     code = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _placement_policy; printf "%s\\n" "${{COMPREPLY[@]}}"'
 
     done = subprocess.run(
-        ['bash', '-c', f'{STAND_IN}\n{script}\n{code}'], cwd=tmp_path, capture_output=True, text=True, check=True
+        ['bash', '-c', f'{STAND_IN}\n{script}\n{code}'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert (done.stdout.split(), done.stderr) == (completed, '')

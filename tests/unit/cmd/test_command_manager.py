@@ -17,7 +17,12 @@ def test_the_overview_imports_no_command():
 
     imported = {line.rpartition('|')[2].strip() for line in told.stderr.splitlines()}
     assert 'placement_worker.cmd.command_manager' in imported
-    assert not imported & {'msgspec', 'yaml', 'placement_worker.cmd.check', 'placement_worker.handlers.endpoints'}
+    assert not imported & {
+        'msgspec',
+        'yaml',
+        'placement_worker.cmd.check',
+        'placement_worker.handlers.endpoints',
+    }
 
 
 def test_the_overview_has_each_command_with_the_first_line_of_its_docstring(capsys):

@@ -20,7 +20,9 @@ def run(program):
     def command(name, request, *more, fail=()):
         described = {**cloud, 'load_balancer': {**cloud['load_balancer'], 'fail': list(fail)}}
         path = request if isinstance(request, str) else 'request.json'
-        files = {'cloud.yaml': described} | ({} if isinstance(request, str) else {'request.json': request})
+        files = {'cloud.yaml': described} | (
+            {} if isinstance(request, str) else {'request.json': request}
+        )
         return program(name, '--cloud', 'cloud.yaml', str(EXAMPLES / path) if path != 'request.json' else path, *more,
                        **files)  # fmt: skip
 
@@ -34,7 +36,11 @@ def kept():
 
 def member_names():
     (pool,) = kept()['members'].values()
-    return sorted(member['name'] for member in pool.values() if member['provisioning_status'] != 'PENDING_DELETE')
+    return sorted(
+        member['name']
+        for member in pool.values()
+        if member['provisioning_status'] != 'PENDING_DELETE'
+    )
 
 
 def test_the_examples_work_one_after_the_other(run):
@@ -45,7 +51,9 @@ def test_the_examples_work_one_after_the_other(run):
         'Policy attached.',
     ]
     shown = dict(line.split(': ') for line in out.splitlines()[2:6])
-    known = yaml.safe_load((EXAMPLES / 'scale-out.yaml').read_text())['policies'][0]['data']['LoadBalancingPolicy']
+    known = yaml.safe_load((EXAMPLES / 'scale-out.yaml').read_text())['policies'][0]['data'][
+        'LoadBalancingPolicy'
+    ]
     assert {key.strip(): value for key, value in shown.items()} == known['data']
 
     status, out, err = run('check', 'scale-out.yaml')
@@ -65,7 +73,9 @@ def test_the_examples_work_one_after_the_other(run):
     assert (status, err) == (0, '')
     assert 'Policy detached.\n    changed data of 2 nodes\n' in out
     run('detach', 'detach.yaml')  # what was pending ends at the next look
-    assert not any(kept()[kind] for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'members'))
+    assert not any(
+        kept()[kind] for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'members')
+    )
 
 
 def test_a_reply_as_data_holds_what_the_engine_has_to_remember(run):
@@ -94,7 +104,11 @@ def test_a_dry_run_says_what_it_takes(run):
     [
         ({'call': 'create', 'kind': 'loadbalancer', 'status': 501}, 0, 'Policy attached.'),
         ({'call': 'update_members', 'status': 0, 'done': True}, 0, 'Policy attached.'),
-        ({'call': 'create', 'kind': 'loadbalancer', 'status': 403}, 1, 'Octavia answers 403: Quota has been met'),
+        (
+            {'call': 'create', 'kind': 'loadbalancer', 'status': 403},
+            1,
+            'Octavia answers 403: Quota has been met',
+        ),
         ({'call': 'update_members', 'becomes': 'ERROR'}, 1, 'is in ERROR'),
     ],
 )
@@ -114,7 +128,10 @@ def test_a_node_that_cannot_be_added_is_an_error_with_its_reason(run):
     status, out, _ = run('attach', asked)
 
     assert status == 1
-    assert "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP version 4" in out
+    assert (
+        "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP version 4"
+        in out
+    )
 
 
 def test_a_key_that_the_contract_does_not_list_is_refused(run):

@@ -25,11 +25,15 @@ CONTEXT = {
 
 @pytest.fixture
 def look(program, monkeypatch):
-    """Run a command while a request with this body is parked; returns exit status, output and errors."""
+    """Run a command while a request with this body is parked; returns exit status, output and
+    errors.
+    """
 
     def looked(body, *arguments):
         one = SimpleNamespace(id='7', parked_at='now', topic='t', body=body)
-        monkeypatch.setattr(remote, 'parked', lambda *_: contextlib.nullcontext((None, iter([one]))))
+        monkeypatch.setattr(
+            remote, 'parked', lambda *_: contextlib.nullcontext((None, iter([one])))
+        )
         return program('parked', *arguments)
 
     return looked
@@ -42,7 +46,9 @@ def show(look):
 
 
 def sent(asked):
-    """A call, as oslo.messaging sends it: a request inside a message inside an envelope, each of them a string."""
+    """A call, as oslo.messaging sends it: a request inside a message inside an envelope, each of
+    them a string.
+    """
     message = {'method': 'policy_check', 'args': {'request': asked}, **CONTEXT}
     return json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
 
@@ -109,11 +115,17 @@ def test_a_message_whose_arguments_are_no_map_is_listed_too(look):
     assert (status, row['id'], row['method'], row['action']) == (0, '7', 'policy_check', None)
 
 
-@pytest.mark.parametrize('how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')])
+@pytest.mark.parametrize(
+    'how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')]
+)
 def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
     """A parked request of an attacker is shown without any effect on the operator's terminal."""
     asked = {'action': {'action': hostile.TEXT, 'id': hostile.TEXT}, hostile.TEXT: 1}
-    message = {'method': hostile.TEXT, 'args': {'request': asked}, '_context_request_id': hostile.TEXT}
+    message = {
+        'method': hostile.TEXT,
+        'args': {'request': asked},
+        '_context_request_id': hostile.TEXT,
+    }
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
 
     status, out, err = look(body, *how)
@@ -122,7 +134,9 @@ def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
     assert 'evil\\n\\r\\t' in out
 
 
-@pytest.mark.parametrize('how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')])
+@pytest.mark.parametrize(
+    'how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')]
+)
 def test_parked_with_a_lone_surrogate_shows_it_escaped(look, how):
     """Text that no terminal takes does not end the command."""
     status, out, _ = look('{"method": "\\ud800", "args": {}}', *how)

@@ -1,4 +1,6 @@
-"""Permissions that the upgrade check judges; of another user, by root: tests/manual/test_installation.py."""
+"""Permissions that the upgrade check judges; of another user, by root:
+tests/manual/test_installation.py.
+"""
 
 import os
 import pwd
@@ -15,7 +17,9 @@ from tests.options import Options
 
 @pytest.fixture
 def check(tmp_path):
-    """Return a function that judges a configuration in which {folder} stands for a folder of the test."""
+    """Return a function that judges a configuration in which {folder} stands for a folder of the
+    test.
+    """
 
     def judged(text):
         (tmp_path / 'w.conf').write_text(text.format(folder=tmp_path))
@@ -40,7 +44,10 @@ def test_files_in_a_writable_folder_pass(check, text):
     """The result names the user whose permissions were judged."""
     result = check(text)
 
-    assert (result.code, result.details) == (Code.SUCCESS, f'Permissions are those of user {permissions.own_name()}')
+    assert (result.code, result.details) == (
+        Code.SUCCESS,
+        f'Permissions are those of user {permissions.own_name()}',
+    )
 
 
 def test_a_folder_that_the_unit_may_make_is_a_warning(check):
@@ -62,7 +69,9 @@ def test_a_folder_that_nobody_makes_fails(check):
 
 def test_the_permissions_of_an_unknown_user_cannot_be_judged():
     """A slip in --user is an error, not a check as root."""
-    with pytest.raises(ConfigurationError, match="There is no user 'no\\\\x1bbody'; see what --user names"):
+    with pytest.raises(
+        ConfigurationError, match="There is no user 'no\\\\x1bbody'; see what --user names"
+    ):
         permissions.become('no\x1bbody')
 
 

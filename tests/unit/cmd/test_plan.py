@@ -19,11 +19,27 @@ from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from tests.balancing import Lab
-from tests.requests import changed, connected, deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.requests import (
+    changed,
+    connected,
+    deletion_policy,
+    node,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
 
 CLOUD = {'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1', 'R2']}
-GROW = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b', 'down')], nodes(a=2, b=1), inputs={'count': 3})
-SHRINK = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1), inputs={'count': 2})
+GROW = request(
+    'CLUSTER_SCALE_OUT', [zone_policy('a', 'b', 'down')], nodes(a=2, b=1), inputs={'count': 3}
+)
+SHRINK = request(
+    'CLUSTER_SCALE_IN',
+    [zone_policy('a', 'b'), deletion_policy()],
+    nodes(a=2, b=1),
+    inputs={'count': 2},
+)
 FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
 IDLE = request('CLUSTER_UPDATE', [zone_policy('a')], nodes(a=1))
 
@@ -79,7 +95,10 @@ def test_a_shrinking_cluster_is_shown_with_its_victims_and_why(plan):
 def test_zones_of_regions_and_nodes_in_no_known_place_have_rows_of_their_own(plan):
     members = [node(1, 'a', 'R1'), node(2, 'b', 'R2'), node(3)]
     asked = request(
-        'CLUSTER_SCALE_IN', [region_policy('R1', 'R2'), zone_policy('a', 'b')], members, inputs={'count': 2}
+        'CLUSTER_SCALE_IN',
+        [region_policy('R1', 'R2'), zone_policy('a', 'b')],
+        members,
+        inputs={'count': 2},
     )
 
     _, out, _ = plan(asked)
@@ -89,7 +108,9 @@ def test_zones_of_regions_and_nodes_in_no_known_place_have_rows_of_their_own(pla
 
 
 def test_without_placement_policy_the_nodes_places_are_counted(plan):
-    asked = request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=2, b=1), inputs={'candidates': ['n2']})
+    asked = request(
+        'CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=2, b=1), inputs={'candidates': ['n2']}
+    )
 
     status, out, _ = plan(asked)
 
@@ -131,7 +152,12 @@ def test_a_check_that_fails_shows_its_reason_and_no_changes(plan):
 
 def test_what_policies_planned_before_one_failed_is_no_change(plan):
     members = nodes(a=2, b=1)
-    asked = request('CLUSTER_RESIZE', [zone_policy('a'), deletion_policy()], members, data={'deletion': {'count': 9}})
+    asked = request(
+        'CLUSTER_RESIZE',
+        [zone_policy('a'), deletion_policy()],
+        members,
+        data={'deletion': {'count': 9}},
+    )
 
     status, out, _ = plan(asked, options=['-f', 'json'])
 
@@ -153,19 +179,31 @@ def test_scripts_get_the_changes_as_data(plan, form):
     [
         (['plan', 'none.yaml'], 'none.yaml: No such file or directory'),
         (['plan', 'f'], 'f, document 1: Object missing required field `target` - at `$`'),
-        (['plan', 'f', '--foo'], 'unrecognized arguments: --foo; placement-policy plan --help shows how'),
-        (['plan', 'f', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
+        (
+            ['plan', 'f', '--foo'],
+            'unrecognized arguments: --foo; placement-policy plan --help shows how',
+        ),
+        (
+            ['plan', 'f', '--transport', 'rabbit://127.0.0.1:1/'],
+            'No broker answered: 127.0.0.1:1: ',
+        ),
     ],
 )
-def test_whatever_is_wrong_is_told_in_one_line_and_is_status_1_not_2_which_means_changes(program, arguments, message):
-    status, out, err = program(*arguments, f=changed(GROW, lambda r: r.pop('target')) if len(arguments) < 3 else GROW)
+def test_whatever_is_wrong_is_told_in_one_line_and_is_status_1_not_2_which_means_changes(
+    program, arguments, message
+):
+    status, out, err = program(
+        *arguments, f=changed(GROW, lambda r: r.pop('target')) if len(arguments) < 3 else GROW
+    )
 
     assert (status, out) == (1, '')
     assert err.startswith(f'placement-policy plan: {message}')
     assert err.count('\n') == 1
 
 
-def test_the_worker_is_asked_to_write_nothing_and_to_explain_all_whatever_the_request_says(program, registry):
+def test_the_worker_is_asked_to_write_nothing_and_to_explain_all_whatever_the_request_says(
+    program, registry
+):
     asked = []
 
     class Listening(Embedded):
@@ -239,10 +277,19 @@ def test_what_the_load_balancing_policy_would_do_is_shown_and_octavia_is_only_re
     lab.calls.clear()
     data = {'creation': {'count': 2, 'nodes': ['n2', 'n3', 'n4']}}
     asked = request(
-        'CLUSTER_SCALE_OUT', [policy], [*members, connected(3), connected(4)], target='AFTER', data=data, dry_run=True
+        'CLUSTER_SCALE_OUT',
+        [policy],
+        [*members, connected(3), connected(4)],
+        target='AFTER',
+        data=data,
+        dry_run=True,
     )
 
-    lines = shown(plan_changes.of(codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)))
+    lines = shown(
+        plan_changes.of(
+            codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
+        )
+    )
 
     assert lines == [
         'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes',

@@ -56,7 +56,9 @@ def test_a_long_value_is_cut(program, line):
 
 
 def test_a_torn_line_is_named_and_left_out_and_is_status_2(program, line):
-    status, out, err = program('replay', 'log', log=line[:100] + '\n' + line.replace('"a":2', '"a":9') + line)
+    status, out, err = program(
+        'replay', 'log', log=line[:100] + '\n' + line.replace('"a":2', '"a":9') + line
+    )
 
     assert status == 2
     assert err.startswith('placement-policy replay: log, line 1: Expected JSON - at `$`: ')

@@ -44,11 +44,15 @@ def test_each_step_has_a_table_and_the_run_a_summary(program):
 
 @pytest.mark.parametrize('name', [['a'], {'a': 1}, None])
 @pytest.mark.parametrize('steps', [[{'scale_out': 1}], [{'weights': {'a': 2}}]])
-def test_a_place_whose_name_is_none_is_one_line_of_error_before_anything_is_played(program, name, steps):
+def test_a_place_whose_name_is_none_is_one_line_of_error_before_anything_is_played(
+    program, name, steps
+):
     policy = zone_policy('a')
     policy['spec']['properties']['zones'].append({'name': name})
 
-    status, out, err = program('simulate', 's', s={**SCENARIO, 'policies': [policy], 'steps': steps})
+    status, out, err = program(
+        'simulate', 's', s={**SCENARIO, 'policies': [policy], 'steps': steps}
+    )
 
     assert (status, out) == (2, '')
     assert err.startswith('placement-policy simulate: Expected `str`, got ')
@@ -57,9 +61,15 @@ def test_a_place_whose_name_is_none_is_one_line_of_error_before_anything_is_play
 
 
 def test_the_greedy_rule_is_shown_beside_ours(program):
-    steps = {**SCENARIO, 'cloud': {'zones': dict.fromkeys('abc', True)}, 'policies': [zone_policy('a', 'b', 'c')]}
+    steps = {
+        **SCENARIO,
+        'cloud': {'zones': dict.fromkeys('abc', True)},
+        'policies': [zone_policy('a', 'b', 'c')],
+    }
 
-    _, out, _ = program('simulate', 's', '--compare', 'greedy', s={**steps, 'steps': [{'scale_out': 4}]})
+    _, out, _ = program(
+        'simulate', 's', '--compare', 'greedy', s={**steps, 'steps': [{'scale_out': 4}]}
+    )
 
     assert '    | c     |     1 |   1.3 |      -0.3 | yes    |      0 |' in out
     assert '    greedy: 4 nodes; 1.3 off their ideal, skew 2.0' in out
@@ -91,7 +101,9 @@ def test_of_a_long_run_only_some_steps_are_shown(program, options, shown):
 
 
 def test_what_the_scenario_does_not_expect_is_shown_and_is_status_1(program):
-    status, out, _ = program('simulate', 's', s={**SCENARIO, 'steps': [{'scale_out': 1, 'expect': 'ERROR'}]})
+    status, out, _ = program(
+        'simulate', 's', s={**SCENARIO, 'steps': [{'scale_out': 1, 'expect': 'ERROR'}]}
+    )
 
     assert status == 1
     assert '    That is not what the scenario expects.' in out
@@ -99,7 +111,9 @@ def test_what_the_scenario_does_not_expect_is_shown_and_is_status_1(program):
 
 
 def test_picture_and_report_are_written(program, tmp_path):
-    status, _, err = program('simulate', 'zone-outage', '--plot', 'p.svg', '--report', 'r.html', '--explained', '2')
+    status, _, err = program(
+        'simulate', 'zone-outage', '--plot', 'p.svg', '--report', 'r.html', '--explained', '2'
+    )
 
     assert (status, err) == (0, '')
     assert '<svg' in (tmp_path / 'p.svg').read_text()
@@ -115,22 +129,36 @@ def test_picture_and_report_are_written(program, tmp_path):
             ['none'],
             'none: no such file; name one, or a shipped scenario: capped-regions, growing-weights, zone-outage',
         ),
-        (['s', '--plot', 'p.pdf'], 'p.pdf: a picture is SVG or PNG; let the name end in .svg or .png'),
+        (
+            ['s', '--plot', 'p.pdf'],
+            'p.pdf: a picture is SVG or PNG; let the name end in .svg or .png',
+        ),
         (
             ['s', '--every', 'x'],
             'argument --every: expected a number of steps, got x; placement-policy simulate --help ',
         ),
-        (['s', '--every', '0'], 'argument --every: expected at least 1 step, got 0; placement-policy simulate '),
+        (
+            ['s', '--every', '0'],
+            'argument --every: expected at least 1 step, got 0; placement-policy simulate ',
+        ),
         (['s', '--report', '/none/r.html'], '/none: No such folder'),
         (['s', '--plot', '/none/r.svg'], '/none: No such folder'),
-        (['bad'], 'bad is no scenario: expected only keys that it has, got `$.titel` (did you mean `title`?)'),
+        (
+            ['bad'],
+            'bad is no scenario: expected only keys that it has, got `$.titel` (did you mean `title`?)',
+        ),
         (['empty'], 'empty is empty'),
         (['policy'], 'Policy type `x-1.0` is not installed - at `$.policies[0].spec`'),
     ],
 )
 def test_whatever_is_wrong_is_told_in_one_line(program, arguments, message):
     unknown = {'id': 'x', 'spec': {'type': 'x', 'version': 1}}
-    files = {'s': SCENARIO, 'bad': {'titel': 1}, 'empty': '', 'policy': {**SCENARIO, 'policies': [unknown]}}
+    files = {
+        's': SCENARIO,
+        'bad': {'titel': 1},
+        'empty': '',
+        'policy': {**SCENARIO, 'policies': [unknown]},
+    }
 
     status, out, err = program('simulate', *arguments, **files)
 
@@ -145,7 +173,9 @@ def test_without_matplotlib_it_says_how_to_install_it_before_anything_is_played(
         'sys.argv = ["p", "simulate", "zone-outage", "--plot", "p.svg"]; sys.exit(main())'
     )
 
-    done = subprocess.run([sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
 
     assert (done.returncode, done.stdout) == (2, '')
     assert done.stderr == (
@@ -177,7 +207,9 @@ class Hasty(Simulate):
         (io.StringIO, io.StringIO, [], False),
     ],
 )
-def test_who_waits_at_a_terminal_sees_progress_unless_steps_are_printed_there(stdout, stderr, options, shown):
+def test_who_waits_at_a_terminal_sees_progress_unless_steps_are_printed_there(
+    stdout, stderr, options, shown
+):
     app = PlacementPolicy()
     app.stdout, app.stderr = stdout(), stderr()
     app.command_manager.add_command('hasty', Hasty)

@@ -24,7 +24,10 @@ REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == 
         ),
         (
             {'oslo.messaging': '19.0.0', 'kombu': '5.4'},
-            ['oslo.messaging 19.0.0 is installed, needed is <19,>=18.2', 'kombu 5.4 is installed, needed is >=5.5'],
+            [
+                'oslo.messaging 19.0.0 is installed, needed is <19,>=18.2',
+                'kombu 5.4 is installed, needed is >=5.5',
+            ],
         ),
         ({'kombu': '5.5'}, ['oslo.messaging is not installed, needed is <19,>=18.2']),
     ],

@@ -51,7 +51,9 @@ def test_unknown_input_on_the_command_line_is_an_error(program, command, failed)
     status, out, err = program(command, 'asked.json', **{'asked.json': MISSPELT})
 
     assert (status, out) == (failed, '')
-    assert err.startswith(f'placement-policy {command}: asked.json, document 1: {UNKNOWN}; correct it')
+    assert err.startswith(
+        f'placement-policy {command}: asked.json, document 1: {UNKNOWN}; correct it'
+    )
 
 
 def test_unknown_input_in_a_line_is_an_error_and_the_rest_goes_on(program):

@@ -20,16 +20,22 @@ LARGE = 44 * 2**20
 @pytest.fixture
 def endpoints(registry):
     return Endpoints(
-        Inventory.parse({'zones': {'a': True}}, 'test'), registry, limits=lambda: Limits(request_bytes=2**30)
+        Inventory.parse({'zones': {'a': True}}, 'test'),
+        registry,
+        limits=lambda: Limits(request_bytes=2**30),
     )
 
 
 @pytest.fixture
 def decodings(monkeypatch):
-    """Note each time that JSON is decoded without a type, which is the second time for a request."""
+    """Note each time that JSON is decoded without a type, which is the second time for a
+    request.
+    """
     made = []
     decode = msgspec.json.decode
-    monkeypatch.setattr(msgspec.json, 'decode', lambda *args, **more: made.append(args) or decode(*args, **more))
+    monkeypatch.setattr(
+        msgspec.json, 'decode', lambda *args, **more: made.append(args) or decode(*args, **more)
+    )
     return made
 
 
@@ -48,12 +54,20 @@ def addresses(count, last):
     ('change', 'message'),
     [
         (
-            lambda asked: asked['cluster'].update(nodes=[addresses(100_000, [{'addr': 1, 'version': 4}])]),
+            lambda asked: asked['cluster'].update(
+                nodes=[addresses(100_000, [{'addr': 1, 'version': 4}])]
+            ),
             'Expected `str`, got `int` - at `$.cluster.nodes[0].details.addresses[...][0].addr`',
         ),
         (lambda asked: asked.update(target='NEVER'), "Invalid enum value 'NEVER' - at `$.target`"),
-        (lambda asked: asked.update(expires_at='soon'), 'Invalid RFC3339 encoded datetime - at `$.expires_at`'),
-        (lambda asked: asked['cluster'].update(min_size=-1), 'Expected `int` >= 0 - at `$.cluster.min_size`'),
+        (
+            lambda asked: asked.update(expires_at='soon'),
+            'Invalid RFC3339 encoded datetime - at `$.expires_at`',
+        ),
+        (
+            lambda asked: asked['cluster'].update(min_size=-1),
+            'Expected `int` >= 0 - at `$.cluster.min_size`',
+        ),
     ],
     ids=['map', 'choice', 'time', 'bound'],
 )
@@ -61,7 +75,9 @@ def addresses(count, last):
 def test_check_with_a_large_request_that_does_not_fit_is_refused_at_the_cost_of_reading_it(
     endpoints, decodings, change, message, as_text
 ):
-    """Refusing 44 MiB takes at most 2 s of CPU and no second decoding; the error has the path of the first."""
+    """Refusing 44 MiB takes at most 2 s of CPU and no second decoding; the error has the path of
+    the first.
+    """
     text = padded(changed(GOOD, change))
     asked = text if as_text else json.loads(text)
     started = time.thread_time()
@@ -75,12 +91,18 @@ def test_check_with_a_large_request_that_does_not_fit_is_refused_at_the_cost_of_
 
 
 def test_decode_with_a_wrong_value_in_one_of_many_maps_names_its_key():
-    """The key that msgspec leaves out is found by looking at each value once, also as large as is searched."""
-    asked = changed(GOOD, lambda asked: asked['cluster'].update(nodes=[addresses(15_000, [{'addr': 1}])]))
+    """The key that msgspec leaves out is found by looking at each value once, also as large as is
+    searched.
+    """
+    asked = changed(
+        GOOD, lambda asked: asked['cluster'].update(nodes=[addresses(15_000, [{'addr': 1}])])
+    )
     assert codec.SECOND_DECODE_BYTES * 0.5 < len(json.dumps(asked)) < codec.SECOND_DECODE_BYTES
     started = time.thread_time()
 
-    with pytest.raises(errors.InvalidRequest, match=r'got `int` - at `\$\.cluster\..*\.addresses\.odd\[0\]\.addr`'):
+    with pytest.raises(
+        errors.InvalidRequest, match=r'got `int` - at `\$\.cluster\..*\.addresses\.odd\[0\]\.addr`'
+    ):
         codec.decode(asked, CheckRequest)
 
     assert time.thread_time() - started < 2
@@ -91,12 +113,16 @@ def test_decode_with_a_key_of_a_map_that_looks_like_a_path_names_it():
     odd = node(1, details={'addresses': {'a.b[0]': [], '[...]': [{'addr': 1, 'version': 4}]}})
 
     with pytest.raises(errors.InvalidRequest, match=r'addresses\.\[\.\.\.\]\[0\]\.addr'):
-        codec.decode(changed(GOOD, lambda asked: asked['cluster'].update(nodes=[odd])), CheckRequest)
+        codec.decode(
+            changed(GOOD, lambda asked: asked['cluster'].update(nodes=[odd])), CheckRequest
+        )
 
 
 def test_spec_with_a_long_unknown_property_has_a_short_error(endpoints):
     """An error repeats a bounded part of a request."""
-    asked = changed(GOOD, lambda asked: asked['policies'][0]['spec']['properties'].update({'x' * 10_000: 1}))
+    asked = changed(
+        GOOD, lambda asked: asked['policies'][0]['spec']['properties'].update({'x' * 10_000: 1})
+    )
 
     with pytest.raises(errors.InvalidSpec) as raised:
         endpoints.policy_check(asked)
@@ -109,8 +135,12 @@ def test_kinds_with_a_million_unknown_keys_names_the_first_at_the_cost_of_counti
     strange = {f'target{i}': 1 for i in range(1_000_000)}
     started = time.thread_time()
 
-    with pytest.raises(errors.InvalidRequest, match=r'target4` \(did you mean `target`\?\) and 999995 more'):
-        document_kinds.check({**GOOD, **strange}, CheckRequest, 'Expected only keys of the contract')
+    with pytest.raises(
+        errors.InvalidRequest, match=r'target4` \(did you mean `target`\?\) and 999995 more'
+    ):
+        document_kinds.check(
+            {**GOOD, **strange}, CheckRequest, 'Expected only keys of the contract'
+        )
 
     assert time.thread_time() - started < 10
 
@@ -119,8 +149,14 @@ def test_kinds_with_a_million_unknown_keys_names_the_first_at_the_cost_of_counti
     ('text', 'said'),
     [
         ('{"a": 1, "target": "BEFORE", "a": 1e999}', r'Object missing required field `action`'),
-        (json.dumps(GOOD).replace('"id": "c1"', '"id": "c1", "id": "c2"'), r'got `id` twice - at `\$\.cluster`'),
-        (json.dumps(GOOD)[:-1] + ', "x": [{"y": 1, "y": 1e999}]}', r'got `y` twice - at `\$\.x\[0\]`'),
+        (
+            json.dumps(GOOD).replace('"id": "c1"', '"id": "c1", "id": "c2"'),
+            r'got `id` twice - at `\$\.cluster`',
+        ),
+        (
+            json.dumps(GOOD)[:-1] + ', "x": [{"y": 1, "y": 1e999}]}',
+            r'got `y` twice - at `\$\.x\[0\]`',
+        ),
         (json.dumps(GOOD)[:-1] + ', "x": {"": 1, "": "\\u003a:"}}', r'got `` twice - at `\$\.x`'),
     ],
 )
@@ -132,7 +168,9 @@ def test_check_with_a_key_twice_is_refused_with_key_and_place(endpoints, text, s
 
 def test_check_with_a_number_out_of_range_in_an_unknown_key_is_decided(endpoints):
     """The search for keys that stand twice refuses nothing else."""
-    reply = json.loads(endpoints.policy_check(json.dumps(GOOD)[:-1] + ', "x": 1e999, "y": ' + '9' * 5000 + '}'))
+    reply = json.loads(
+        endpoints.policy_check(json.dumps(GOOD)[:-1] + ', "x": 1e999, "y": ' + '9' * 5000 + '}')
+    )
 
     assert reply['action']['data']['status'] == 'OK'
 

@@ -77,14 +77,20 @@ def test_masked_with_a_pair_of_name_and_value_hides_the_value_of_a_secret(pair, 
         ('cmd: password=s1', f'cmd: password={MASK}'),
         ('chpasswd:\n  password: s1\n', f'chpasswd:\n  password: {MASK}\n'),
         ('bypass=1 compass: north passive: yes', 'bypass=1 compass: north passive: yes'),
-        ('chpasswd:\n  password:\n    s1\nzone: az1', f'chpasswd:\n  password:\n    {MASK}\nzone: az1'),
+        (
+            'chpasswd:\n  password:\n    s1\nzone: az1',
+            f'chpasswd:\n  password:\n    {MASK}\nzone: az1',
+        ),
         ('password: |\n  s1\nzone: az1', f'password: |\n  {MASK}\nzone: az1'),
         ('OS_PASSWORD = "s\\"1 s2" go', f'OS_PASSWORD = {MASK} go'),
         ("password: 's''1 s2' go", f'password: {MASK} go'),
         ('password="s1 s2', f'password={MASK}'),
         (r'run {\"password\": \"s 1\", \"a\": 1}', rf'run {{\"password\": {MASK}, \"a\": 1}}'),
         (r'run {\"password\": \"s\\\"1\", \"a\": 1}', rf'run {{\"password\": {MASK}, \"a\": 1}}'),
-        ('pw=s1 --auth s2 --auth-url x auth=s3', f'pw={MASK} --auth {MASK} --auth-url x auth={MASK}'),
+        (
+            'pw=s1 --auth s2 --auth-url x auth=s3',
+            f'pw={MASK} --auth {MASK} --auth-url x auth={MASK}',
+        ),
         ("-H 'Cookie: a=s1; b=s2' go", f"-H 'Cookie: {MASK}' go"),
         ("-H 'Authorization: s1' go", f"-H 'Authorization: {MASK}' go"),
         ('Authorization: Token s1 go', f'Authorization: Token {MASK} go'),
@@ -94,7 +100,10 @@ def test_masked_with_a_pair_of_name_and_value_hides_the_value_of_a_secret(pair, 
         ),
         ('-----BEGIN PRIVATE KEY-----\ns1', f'-----BEGIN PRIVATE KEY-----{MASK}'),
         ('mysql+pymysql://root:s#1@h/db', f'mysql+pymysql://{MASK}@h/db'),
-        ('see amqp://root:s/1@2?@h:5672/ or http://h:80/a@b', f'see amqp://{MASK}@h:5672/ or http://h:80/a@b'),
+        (
+            'see amqp://root:s/1@2?@h:5672/ or http://h:80/a@b',
+            f'see amqp://{MASK}@h:5672/ or http://h:80/a@b',
+        ),
         ('https://user:s1@h/a', f'https://{MASK}@h/a'),
         ('the password is not in here', 'the password is not in here'),
     ],
@@ -106,7 +115,13 @@ def test_masked_with_a_secret_inside_a_text_hides_it_and_keeps_the_rest(text, sh
 
 def test_masked_with_a_list_of_arguments_hides_what_follows_a_secret_flag():
     """A list of arguments is masked like a command line."""
-    assert mask(['tool', '--password', 's1', '--zone', 'az1']) == ['tool', '--password', MASK, '--zone', 'az1']
+    assert mask(['tool', '--password', 's1', '--zone', 'az1']) == [
+        'tool',
+        '--password',
+        MASK,
+        '--zone',
+        'az1',
+    ]
     assert mask(['--password=s1', 'az1']) == [f'--password={MASK}', 'az1']
 
 

@@ -56,7 +56,9 @@ def decide(registry):
         lines = []
         recorder = DecisionLog(lines.append)
         clouds = cloud or Inventory.parse(CLOUD, 'test')
-        reply = getattr(Endpoints(clouds, registry, recorder=recorder, **more), method)(asked, 'req-1')
+        reply = getattr(Endpoints(clouds, registry, recorder=recorder, **more), method)(
+            asked, 'req-1'
+        )
         (line,) = lines
         return line, reply
 
@@ -80,7 +82,11 @@ def test_a_line_holds_request_answers_version_and_reply(decide):
     assert line.endswith(b'\n')
     assert line.count(b'\n') == 1
     assert list(logged) == list(Entry.__struct_fields__)
-    assert (logged['request_id'], logged['method'], logged['max_nodes']) == ('req-1', 'policy_check', 1000)
+    assert (logged['request_id'], logged['method'], logged['max_nodes']) == (
+        'req-1',
+        'policy_check',
+        1000,
+    )
     assert logged['reply'] == reply
     assert logged['request']['cluster']['nodes'][3]['physical_id'] == 's1'
     assert logged['cloud'][:3] == [
@@ -91,21 +97,29 @@ def test_a_line_holds_request_answers_version_and_reply(decide):
 
 
 def test_zones_and_servers_that_were_asked_for_are_answers(decide):
-    asked = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')])
+    asked = request(
+        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')]
+    )
 
     line, _ = decide(asked)
 
     asked_for = {answer['asked']: answer for answer in json.loads(line)['cloud']}
     server = {'OS-EXT-AZ:availability_zone': 'b', 'addresses': {}}
     assert asked_for['zones'] == {'asked': 'zones', 'of': [None], 'answer': {'a': True, 'b': True}}
-    assert asked_for['servers'] == {'asked': 'servers', 'of': [None, ['s1']], 'answer': {'s1': server}}
+    assert asked_for['servers'] == {
+        'asked': 'servers',
+        'of': [None, ['s1']],
+        'answer': {'s1': server},
+    }
 
 
 def test_a_decision_is_replayed_without_the_cloud_and_is_the_same(decide, registry):
     for asked in (
         shrinking(),
         shrinking(explain='full'),
-        request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')]),
+        request(
+            'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')]
+        ),
         request('CLUSTER_SCALE_OUT', [zone_policy('gone')]),
     ):
         line, _ = decide(asked)
@@ -161,7 +175,9 @@ class Refusing:
         raise errors.CloudUnavailable(f'No access to project {project}')
 
 
-@pytest.mark.parametrize(('cloud', 'reason'), [(Broken(), 'Nova is away'), (Refusing(), 'No access to project p1')])
+@pytest.mark.parametrize(
+    ('cloud', 'reason'), [(Broken(), 'Nova is away'), (Refusing(), 'No access to project p1')]
+)
 def test_a_cloud_that_failed_fails_again(decide, registry, cloud, reason):
     line, reply = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a')]), cloud)
 
@@ -171,7 +187,9 @@ def test_a_cloud_that_failed_fails_again(decide, registry, cloud, reason):
 
 @pytest.mark.parametrize('action', ['CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'])
 def test_decision_over_nodes_of_the_home_region_is_replayed(decide, registry, action):
-    """The home region and the zones of all listed regions are recorded, so the decision can be repeated."""
+    """The home region and the zones of all listed regions are recorded, so the decision can be
+    repeated.
+    """
     zones = {'zones': {'a': True, 'b': True}}
     cloud = Inventory.parse({'regions': {'R1': zones, 'R2': zones}, 'home_region': 'R2'}, 'test')
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy()]
@@ -184,7 +202,9 @@ def test_decision_over_nodes_of_the_home_region_is_replayed(decide, registry, ac
 
 
 def test_decision_by_zone_alone_asks_for_no_home_region(decide):
-    """Logs of checks by zone alone, written before there was a home region, can still be replayed."""
+    """Logs of checks by zone alone, written before there was a home region, can still be
+    replayed.
+    """
     line, _ = decide(request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1)))
 
     assert {answer['asked'] for answer in json.loads(line)['cloud']} == {'acting_for', 'zones'}
@@ -192,7 +212,9 @@ def test_decision_by_zone_alone_asks_for_no_home_region(decide):
 
 def test_every_question_to_a_cloud_is_recorded_and_answered_the_same():
     answers = []
-    cloud = RecordedClouds(Inventory.parse(CLOUD, 'test'), answers).acting_for(Credentials('trust-9'), 'p1')
+    cloud = RecordedClouds(Inventory.parse(CLOUD, 'test'), answers).acting_for(
+        Credentials('trust-9'), 'p1'
+    )
 
     def ask(one):
         return [
@@ -216,7 +238,9 @@ def test_every_question_to_a_cloud_is_recorded_and_answered_the_same():
 
 
 def test_a_failure_is_raised_as_what_it_was_and_one_of_a_kind_that_is_gone_as_a_rejection():
-    failed = [Answer('regions', [], failure=Failure(kind, 'why')) for kind in ('NoUsablePlace', 'Gone')]
+    failed = [
+        Answer('regions', [], failure=Failure(kind, 'why')) for kind in ('NoUsablePlace', 'Gone')
+    ]
     cloud = ReplayedCloud(failed)
 
     for kind in (errors.NoUsablePlace, errors.Rejected):
@@ -259,7 +283,11 @@ def test_load_balancers_are_replayed_without_octavia_and_without_waiting(registr
     lines = life(Lab())
 
     entries = list(map(entry, lines))
-    assert [one.method for one in entries] == ['policy_attach', *['policy_check'] * 3, 'policy_detach']
+    assert [one.method for one in entries] == [
+        'policy_attach',
+        *['policy_check'] * 3,
+        'policy_detach',
+    ]
     assert [len(one.clock) > 0 for one in entries] == [True] * 5
     assert len(entries[0].left_s) > 1
     assert [replay.differences(one, registry) for one in entries] == [[]] * 5
@@ -274,7 +302,9 @@ def test_whatever_octavia_did_at_any_call_is_replayed(registry, status):
 
         def fail(call, lab=lab, number=number):
             if len(lab.calls) == number + 1:
-                raise ApiError('Load balancer is immutable', status, retry_after_s=3 if status == 429 else None)
+                raise ApiError(
+                    'Load balancer is immutable', status, retry_after_s=3 if status == 429 else None
+                )
             return call.act()
 
         lab.around = fail
@@ -291,7 +321,9 @@ def test_a_decision_that_waits_longer_than_then_is_a_difference(registry):
 
 
 def test_what_was_not_asked_then_is_named():
-    with pytest.raises(NotRecorded, match=r'The cloud is asked what it was not asked then: zones\("R1"\)'):
+    with pytest.raises(
+        NotRecorded, match=r'The cloud is asked what it was not asked then: zones\("R1"\)'
+    ):
         ReplayedCloud([]).zones('R1')
 
 
@@ -333,7 +365,9 @@ def test_another_order_and_another_type_are_differences_too(decide, registry):
 
 def test_a_decision_that_needs_other_answers_or_another_policy_is_a_difference(decide, registry):
     line, _ = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a')]))
-    other = request('CLUSTER_SCALE_OUT', [{**zone_policy('a'), 'spec': {'type': 'gone', 'version': 1}}])
+    other = request(
+        'CLUSTER_SCALE_OUT', [{**zone_policy('a'), 'spec': {'type': 'gone', 'version': 1}}]
+    )
 
     (asked,) = replay.differences(changed(line, cloud=[]), registry)
     (policy,) = replay.differences(changed(line, request=other), registry)
@@ -344,7 +378,12 @@ def test_a_decision_that_needs_other_answers_or_another_policy_is_a_difference(d
 
 def test_no_secret_reaches_the_log_and_the_decision_is_the_same_without_them(decide, registry):
     url = 'https://user:pw-1@host/'
-    asked = shrinking(data={'admin_password': 'pw-2', 'auth': {'X-Auth-Token': 'token-6', 'user_data': 'user-data-5'}})
+    asked = shrinking(
+        data={
+            'admin_password': 'pw-2',
+            'auth': {'X-Auth-Token': 'token-6', 'user_data': 'user-data-5'},
+        }
+    )
     asked['credentials'] = {'trust_id': 'trust-9'}
     asked['reply_to'] = {'exchange': 'e', 'topic': 't', 'method': 'pw_4'}
     asked['cluster']['profile']['properties'] = {'admin_pass': 'pw-3', 'user_data': 'user-data-5'}
@@ -353,7 +392,12 @@ def test_no_secret_reaches_the_log_and_the_decision_is_the_same_without_them(dec
 
     line, reply = decide(asked)
 
-    assert [secret for secret in SECRETS if secret in json.dumps(reply)] == ['pw-1', 'pw-2', 'user-data-5', 'token-6']
+    assert [secret for secret in SECRETS if secret in json.dumps(reply)] == [
+        'pw-1',
+        'pw-2',
+        'user-data-5',
+        'token-6',
+    ]
     assert [secret for secret in SECRETS if secret in line.decode()] == []
     assert 'https://***@host/' in line.decode()
     assert {'credentials', 'reply_to'} & set(json.loads(line)['request']) == set()
@@ -368,9 +412,13 @@ def test_no_secret_reaches_the_log_and_the_decision_is_the_same_without_them(dec
     ],
 )  # fmt: skip
 def test_a_text_or_number_is_masked_by_its_name_at_any_depth(key):
-    assert json.loads(masked(json.dumps({'a': [{key: 's1', 'b': 1}]}).encode())) == {'a': [{key: '***', 'b': 1}]}
+    assert json.loads(masked(json.dumps({'a': [{key: 's1', 'b': 1}]}).encode())) == {
+        'a': [{key: '***', 'b': 1}]
+    }
     secret = {key: {'a': ['s1', 2, 2.5, None, True, '']}}
-    assert json.loads(masked(json.dumps(secret).encode())) == {key: {'a': ['***'] * 3 + [None, True, '']}}
+    assert json.loads(masked(json.dumps(secret).encode())) == {
+        key: {'a': ['***'] * 3 + [None, True, '']}
+    }
 
 
 @pytest.mark.parametrize(
@@ -379,7 +427,10 @@ def test_a_text_or_number_is_masked_by_its_name_at_any_depth(key):
         ('https://user:pw@host/', 'https://***@host/'),
         ('https://user:p@w@host/', 'https://***@host/'),
         ('https://host/hook?token=s1', 'https://host/hook?token=***'),
-        ('https://host/?V=2&api_key=s1&n=1#access_token=s2', 'https://host/?V=2&api_key=***&n=1#access_token=***'),
+        (
+            'https://host/?V=2&api_key=s1&n=1#access_token=s2',
+            'https://host/?V=2&api_key=***&n=1#access_token=***',
+        ),
         ('https://host?mail=a@b', 'https://host?mail=a@b'),
     ],
 )
@@ -410,17 +461,28 @@ def test_a_decision_that_cannot_be_logged_is_told_and_stops_nobody(caplog):
 
 
 def test_an_answer_that_masking_has_spoilt_is_a_difference(decide, registry):
-    servers = {'s1': {'availability_zone': 'b', 'addresses': {'trusted': [{'addr': '10.0.0.1', 'version': 4}]}}}
-    asked = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')])
+    servers = {
+        's1': {
+            'availability_zone': 'b',
+            'addresses': {'trusted': [{'addr': '10.0.0.1', 'version': 4}]},
+        }
+    }
+    asked = request(
+        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')]
+    )
     line, _ = decide(asked, Inventory.parse({**CLOUD, 'servers': servers}, 'test'))
 
     (found,) = replay.differences(entry(line), registry)
 
-    assert found.now['error']['message'].startswith('An answer was not kept whole: Expected `int`, got `str`')
+    assert found.now['error']['message'].startswith(
+        'An answer was not kept whole: Expected `int`, got `str`'
+    )
 
 
 def test_a_name_that_looks_secret_changes_no_replay(decide, registry):
-    asked = request('NODE_CREATE', [zone_policy('a')], node={'id': 'token-server', 'data': {'note': 'x'}})
+    asked = request(
+        'NODE_CREATE', [zone_policy('a')], node={'id': 'token-server', 'data': {'note': 'x'}}
+    )
 
     line, _ = decide(asked)
 
@@ -430,7 +492,9 @@ def test_a_name_that_looks_secret_changes_no_replay(decide, registry):
 
 def test_a_log_of_a_version_that_masked_less_is_replayed_without_differences(decide, registry):
     """A value that is masked only since an upgrade is not a difference."""
-    line, _ = decide(request('NODE_CREATE', [zone_policy('a')], node={'id': 'n1', 'data': {'db_pass': 'pw-2'}}))
+    line, _ = decide(
+        request('NODE_CREATE', [zone_policy('a')], node={'id': 'n1', 'data': {'db_pass': 'pw-2'}})
+    )
     older = json.loads(line)
     older['request']['action']['node']['data'] = {'db_pass': 'pw-2'}
     older['reply']['nodes']['n1']['data']['db_pass'] = 'pw-2'
@@ -454,11 +518,16 @@ def test_lines_of_a_log_are_read_also_compressed_and_bad_ones_say_what_is_wrong(
 
 def test_lines_of_processes_and_threads_stay_whole(tmp_path):
     path = tmp_path / 'log'
-    files = [LogFile(str(path)) for _ in range(2)]  # as of two processes: each has a descriptor of its own
+    files = [
+        LogFile(str(path)) for _ in range(2)
+    ]  # as of two processes: each has a descriptor of its own
     lines = {f'{n}-'.encode() + b'x' * 20000 + b'\n' for n in range(200)}
     turns = [list(lines)[i::4] for i in range(4)]
 
-    writers = [threading.Thread(target=lambda i=i: [files[i % 2].append(line) for line in turns[i]]) for i in range(4)]
+    writers = [
+        threading.Thread(target=lambda i=i: [files[i % 2].append(line) for line in turns[i]])
+        for i in range(4)
+    ]
     for writer in writers:
         writer.start()
     for writer in writers:

@@ -41,7 +41,9 @@ def test_with_senlin_in_either_order_its_file_says_where_the_workers_are(tmp_pat
 
     written = settings_of(host.senlin_conf)
     assert written['placement_worker'] == {'transport_url': BUS}
-    assert written['DEFAULT']['transport_url'].endswith(':5672/'), "Senlin's own bus stays where it is"
+    assert written['DEFAULT']['transport_url'].endswith(':5672/'), (
+        "Senlin's own bus stays where it is"
+    )
 
 
 @pytest.mark.parametrize('plugins', [SENLIN_FIRST, SENLIN_LAST])
@@ -114,7 +116,10 @@ def test_without_rabbitmq_it_says_what_to_do(tmp_path):
     done = host.run('stack', 'post-config')
 
     assert done.status == 1
-    assert '[ERROR] placement-worker needs RabbitMQ: enable_service rabbit, or set RABBIT_HOST' in done.stderr
+    assert (
+        '[ERROR] placement-worker needs RabbitMQ: enable_service rabbit, or set RABBIT_HOST'
+        in done.stderr
+    )
 
 
 def test_a_worker_that_does_not_answer_ends_the_stack_and_names_its_journal(tmp_path):
@@ -126,7 +131,9 @@ def test_a_worker_that_does_not_answer_ends_the_stack_and_names_its_journal(tmp_
     done = host.run('stack', 'post-config', 'extra')
 
     assert done.status == 1
-    assert f'[ERROR] placement-worker did not answer: journalctl --unit {UNIT} says why' in done.stderr
+    assert (
+        f'[ERROR] placement-worker did not answer: journalctl --unit {UNIT} says why' in done.stderr
+    )
 
 
 @pytest.mark.parametrize(('status', 'ends'), [(0, 0), (1, 0), (2, 1)])
@@ -155,4 +162,6 @@ def test_the_plugin_leaves_no_names_but_its_own_in_the_shell_of_all_plugins(tmp_
 
     own = {name for name in host.new_names() if 'SENLIN' not in name or 'placement_worker' in name}
     assert own
-    assert {name for name in own if not re.search('PLACEMENT_WORKER|placement_worker', name)} == set()
+    assert {
+        name for name in own if not re.search('PLACEMENT_WORKER|placement_worker', name)
+    } == set()

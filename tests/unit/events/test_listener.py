@@ -20,7 +20,14 @@ CLOUD = Inventory.parse(
         'zones': {'a': True, 'b': True},
         'regions': ['R1'],
         'networks': {'private': {'id': 'net1'}},
-        'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'ip_version': 4, 'cidr': '10.0.0.0/24'}},
+        'subnets': {
+            'private-subnet': {
+                'id': 'sub1',
+                'network': 'private',
+                'ip_version': 4,
+                'cidr': '10.0.0.0/24',
+            }
+        },
     },
     'test',
 )
@@ -92,7 +99,9 @@ def test_of_a_check_they_hear_the_outcome_and_what_each_policy_took(endpoints, o
 
 
 def test_of_a_check_that_cannot_be_decided_they_hear_which_policy_failed(endpoints, observer):
-    endpoints.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('nowhere')], inputs={'count': 1}))
+    endpoints.policy_check(
+        request('CLUSTER_SCALE_OUT', [zone_policy('nowhere')], inputs={'count': 1})
+    )
 
     assert observer.heard == [
         ('check', 'BEFORE', 'CLUSTER_SCALE_OUT', 'ERROR', 3.0, None),
@@ -101,7 +110,9 @@ def test_of_a_check_that_cannot_be_decided_they_hear_which_policy_failed(endpoin
 
 
 def test_of_a_check_that_came_too_late_they_hear_too(endpoints, observer):
-    endpoints.policy_check(request('NODE_CREATE', [], node=node(1), expires_at='2020-01-01T00:00:00Z'))
+    endpoints.policy_check(
+        request('NODE_CREATE', [], node=node(1), expires_at='2020-01-01T00:00:00Z')
+    )
 
     assert observer.heard == [('check', 'BEFORE', 'NODE_CREATE', 'ERROR', 1.0, None)]
 
@@ -121,7 +132,9 @@ def test_of_bindings_they_hear_the_outcome(endpoints, observer):
     ]
 
 
-def test_of_requests_that_are_refused_and_of_faults_they_hear_what_the_caller_sees(registry, observer):
+def test_of_requests_that_are_refused_and_of_faults_they_hear_what_the_caller_sees(
+    registry, observer
+):
     class Broken:
         def acting_for(self, credentials, project):
             raise RuntimeError('fault')
@@ -152,7 +165,9 @@ def test_of_requests_that_are_refused_and_of_faults_they_hear_what_the_caller_se
         (lambda cloud: cloud.network(None, 'net1'), 'network', 'network'),
     ],
 )
-def test_of_each_call_to_the_cloud_they_hear_and_the_answer_is_the_clouds_own(observer, call, service, operation):
+def test_of_each_call_to_the_cloud_they_hear_and_the_answer_is_the_clouds_own(
+    observer, call, service, operation
+):
     cloud = interceptor.Clouds(CLOUD, observer, Clock()).acting_for(Credentials(), 'p1')
 
     assert call(cloud) == call(CLOUD)
@@ -188,8 +203,14 @@ def octavia(observer=None, **settings):
     cloud = Inventory.parse({'load_balancer': settings}, 'test')
     api = cloud.octavia(None)
     lb = api.create('loadbalancer', {'name': 'lb'})
-    pool = api.create('pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'})
-    watched = interceptor.Clouds(cloud, observer or Nobody(), Clock()).acting_for(Credentials(), None).octavia(None)
+    pool = api.create(
+        'pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}
+    )
+    watched = (
+        interceptor.Clouds(cloud, observer or Nobody(), Clock())
+        .acting_for(Credentials(), None)
+        .octavia(None)
+    )
     return watched, lb['id'], pool['id']
 
 
@@ -223,7 +244,9 @@ def test_of_each_call_to_octavia_they_hear(observer):
 
 
 @pytest.mark.parametrize(('status', 'outcome'), [(503, '503'), (0, 'none')])
-def test_of_a_call_that_octavia_does_not_answer_well_they_hear_the_status(observer, status, outcome):
+def test_of_a_call_that_octavia_does_not_answer_well_they_hear_the_status(
+    observer, status, outcome
+):
     api, _, pool_id = octavia(observer, fail=[{'call': 'members', 'status': status}])
 
     with pytest.raises(ApiError):
@@ -233,7 +256,13 @@ def test_of_a_call_that_octavia_does_not_answer_well_they_hear_the_status(observ
 
 
 def driver(observer, octavia):
-    return Driver(octavia, Driving(sleep=lambda seconds: None, observer=observer), 60, lambda: math.inf, 'seed')
+    return Driver(
+        octavia,
+        Driving(sleep=lambda seconds: None, observer=observer),
+        60,
+        lambda: math.inf,
+        'seed',
+    )
 
 
 def test_of_changes_they_hear_once_each_and_of_what_is_tried_again(observer):
@@ -247,10 +276,16 @@ def test_of_changes_they_hear_once_each_and_of_what_is_tried_again(observer):
 
 
 def test_of_a_wait_for_another_change_they_hear_how_long_it_took(observer):
-    api, lb_id, pool_id = octavia(fail=[{'call': 'create_member', 'status': 409}, {'call': 'delete', 'status': 409}])
+    api, lb_id, pool_id = octavia(
+        fail=[{'call': 'create_member', 'status': 409}, {'call': 'delete', 'status': 409}]
+    )
     driven = driver(observer, api)
 
     driven.write(lb_id, lambda: api.create_member(pool_id, MEMBER), lambda: False)
     assert observer.heard == [('conflicted', 0.5), 'updated']
     driven.delete_load_balancer(lb_id)
-    assert observer.heard[2:] == [('conflicted', 0.0), 'retried', 'updated']  # nothing was pending any more
+    assert observer.heard[2:] == [
+        ('conflicted', 0.0),
+        'retried',
+        'updated',
+    ]  # nothing was pending any more

@@ -23,7 +23,9 @@ def test_several_documents_are_several_and_empty_ones_none():
 
 
 def test_json_is_read_as_json():
-    assert documents.parse('{"a": "\\ud83d\\ude00", "b": 1e3}') == [{'a': '\U0001f600', 'b': 1000.0}]
+    assert documents.parse('{"a": "\\ud83d\\ude00", "b": 1e3}') == [
+        {'a': '\U0001f600', 'b': 1000.0}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,9 @@ def test_what_is_nested_too_deeply_is_told_with_the_files_name_and_ends_no_proce
     (tmp_path / 'f').write_text(text)
     read = 'from placement_worker.formats import documents as d\ntry: d.read("f")\nexcept d.Malformed as e: print(e)'
 
-    done = subprocess.run([sys.executable, '-c', read], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, '-c', read], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
 
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout.startswith('f is nested too deeply')
@@ -84,11 +88,15 @@ def test_yaml_may_be_as_deep_as_json():
 
 
 BOMB = 'a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n' + ''.join(
-    f'{this}: &{this} [{", ".join([f"*{before}"] * 9)}]\n' for before, this in itertools.pairwise('abcdefghijkl')
+    f'{this}: &{this} [{", ".join([f"*{before}"] * 9)}]\n'
+    for before, this in itertools.pairwise('abcdefghijkl')
 )
 VALUES = st.recursive(
     st.text(':a"\\u3\n') | st.integers() | st.none(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(':ab\\', max_size=2), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(':ab\\', max_size=2), inner, max_size=3)
+    ),
     max_leaves=9,
 )
 
@@ -99,7 +107,10 @@ VALUES = st.recursive(
         (BOMB, 'aliases that add more than 33554432 characters at line 7, column 4'),
         ('a: &a {x: 1, y: [*a]}\n', 'an alias inside of what it stands for at line 1, column 17'),
         ('a: &a [*a]\n', 'an alias inside of what it stands for at line 1, column 4'),
-        (f'a: &a {"x" * 100_000}\nb:\n' + '- *a\n' * 1000, 'add more than 33554432 characters at line 3, column 1'),
+        (
+            f'a: &a {"x" * 100_000}\nb:\n' + '- *a\n' * 1000,
+            'add more than 33554432 characters at line 3, column 1',
+        ),
         ('a: &a {b: 1}\n? [*a, *a]\n: 1\n', 'a key that is no scalar'),
     ],
     ids=['bomb', 'recursive map', 'recursive list', 'long text', 'key'],
@@ -130,7 +141,10 @@ def test_yaml_with_an_alias_bomb_is_refused_in_bounded_memory(tmp_path):
 
 def test_yaml_with_ordinary_aliases_is_read_as_if_they_were_written_out():
     """A profile that 10,000 nodes share by an alias is accepted."""
-    text = 'p: &p {type: os.nova.server-1.0, properties: {availability_zone: az1}}\nnodes:\n' + '- *p\n' * 10_000
+    text = (
+        'p: &p {type: os.nova.server-1.0, properties: {availability_zone: az1}}\nnodes:\n'
+        + '- *p\n' * 10_000
+    )
 
     (read,) = documents.parse(text)
 
@@ -155,4 +169,6 @@ def test_json_with_a_key_twice_is_refused_with_key_and_place(text, said):
 @given(VALUES, st.booleans())
 def test_json_with_each_key_once_is_read_whatever_it_holds(data, ascii_only):
     """Nothing else is refused: colons in texts, escapes, and equal keys of different objects."""
-    assert documents.parse(json.dumps([data, data], ensure_ascii=ascii_only, indent=1)) == [[data, data]]
+    assert documents.parse(json.dumps([data, data], ensure_ascii=ascii_only, indent=1)) == [
+        [data, data]
+    ]

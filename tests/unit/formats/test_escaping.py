@@ -28,7 +28,9 @@ CLOUD = {'zones': {'a': True, 'b': True, hostile.TEXT: True}, 'regions': ['R1', 
 
 @pytest.fixture
 def written(monkeypatch):
-    """Return what the loggers of this package write while something acts, and how many records they do."""
+    """Return what the loggers of this package write while something acts, and how many records they
+    do.
+    """
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     conf([])
@@ -98,7 +100,9 @@ def test_log_with_a_hostile_message_writes_one_line(written):
     assert text.count('\n') == 1
 
 
-@pytest.mark.parametrize('formatter', [None, logging.Formatter('%(levelname)s %(message)s')], ids=['oslo', 'plain'])
+@pytest.mark.parametrize(
+    'formatter', [None, logging.Formatter('%(levelname)s %(message)s')], ids=['oslo', 'plain']
+)
 def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(written, formatter):
     """The text of an exception, of its cause and of its notes cannot begin a line of the log."""
 
@@ -115,13 +119,20 @@ def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(wr
     text, _ = written(fail, formatter)
 
     assert hostile.raw(text) == []
-    assert all(word in text for word in ('KeyError: ', 'ValueError: evil\\n', 'direct cause', 'raise KeyError'))
+    assert all(
+        word in text
+        for word in ('KeyError: ', 'ValueError: evil\\n', 'direct cause', 'raise KeyError')
+    )
     assert not any(hostile.FORGED in line and 'evil' not in line for line in text.splitlines())
 
 
-@pytest.mark.parametrize('formatter', [None, logging.Formatter('%(levelname)s %(message)s')], ids=['oslo', 'plain'])
+@pytest.mark.parametrize(
+    'formatter', [None, logging.Formatter('%(levelname)s %(message)s')], ids=['oslo', 'plain']
+)
 def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, formatter):
-    """A traceback, which formatters keep in the record for other handlers, stays a text of several lines."""
+    """A traceback, which formatters keep in the record for other handlers, stays a text of several
+    lines.
+    """
 
     def fail(logger):
         logger.handlers *= 2
@@ -215,7 +226,9 @@ def test_endpoints_with_a_hostile_field_log_one_line_per_record(written, registr
 def test_commands_with_a_hostile_field_print_no_control_characters(program, name):
     """Tables, JSON, YAML and complaints are safe on a terminal, whichever field is hostile."""
     for command, *options in SHOWN:
-        status, out, err = program(command, *options, '--cloud', 'cloud', 'f', f=REQUESTS[name], cloud=CLOUD)
+        status, out, err = program(
+            command, *options, '--cloud', 'cloud', 'f', f=REQUESTS[name], cloud=CLOUD
+        )
 
         assert hostile.raw(out + err) == [], (command, *options)
         assert status in (0, 1, 2)

@@ -9,11 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement_worker.contract import codec
-from placement_worker.contract.model import Binding, CheckRequest, ClusterPatch, Node, NodePatch, Spec
+from placement_worker.contract.model import (
+    Binding,
+    CheckRequest,
+    ClusterPatch,
+    Node,
+    NodePatch,
+    Spec,
+)
 from placement_worker.errors import Rejected, fault
 from placement_worker.handlers import chain
 from placement_worker.policies.base import BEFORE, Bond, Outcome, Policy, State, on, skipped
-from tests.requests import balancing_policy, deletion_policy, node, region_policy, request, zone_policy
+from tests.requests import (
+    balancing_policy,
+    deletion_policy,
+    node,
+    region_policy,
+    request,
+    zone_policy,
+)
 
 
 class Scripted(Policy):
@@ -29,7 +43,9 @@ class Scripted(Policy):
 
 def appending(word):
     """Applied: adds a word to `data.words`."""
-    return lambda state: Outcome('APPLIED', word, data={**state.data, 'words': [*state.data.get('words', []), word]})
+    return lambda state: Outcome(
+        'APPLIED', word, data={**state.data, 'words': [*state.data.get('words', []), word]}
+    )
 
 
 def failing(state):
@@ -38,7 +54,9 @@ def failing(state):
 
 def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, ticks=None, explain='summary'):
     """Run scripts, each alone or with a priority."""
-    asked = codec.decode(request(action, [], [node(1)], data=data or {}, explain=explain), CheckRequest)
+    asked = codec.decode(
+        request(action, [], [node(1)], data=data or {}, explain=explain), CheckRequest
+    )
     bound = []
     for number, script in enumerate(scripts, start=1):
         priority, does = script if isinstance(script, tuple) else (None, script)
@@ -98,14 +116,18 @@ def test_a_fault_in_a_policy_is_no_decision_of_it():
 
 
 def test_a_policy_that_returns_nothing_is_named():
-    with pytest.raises(TypeError, match=r'^test\.scripted returned NoneType, expected an Outcome\b'):
+    with pytest.raises(
+        TypeError, match=r'^test\.scripted returned NoneType, expected an Outcome\b'
+    ):
         run(lambda state: None)
 
 
 def test_an_action_that_a_policy_does_not_handle_passes_it_by():
     reply = run(failing, action='CLUSTER_CHECK')
 
-    assert outcomes(reply) == [('p1', 'SKIPPED', 'test.scripted does not handle CLUSTER_CHECK BEFORE.')]
+    assert outcomes(reply) == [
+        ('p1', 'SKIPPED', 'test.scripted does not handle CLUSTER_CHECK BEFORE.')
+    ]
     assert reply.action.data['status'] == 'OK'
 
 
@@ -185,7 +207,9 @@ def typed(name, after=(), priority=500):
 
     Typed.name, Typed.after, Typed.priority = name, frozenset(after), priority
     return Typed(
-        lambda state: Outcome('APPLIED', name, data={**state.data, 'ran': [*state.data.get('ran', []), name]})
+        lambda state: Outcome(
+            'APPLIED', name, data={**state.data, 'ran': [*state.data.get('ran', []), name]}
+        )
     )
 
 
@@ -212,12 +236,21 @@ def test_order_independent_types_run_by_ascending_priority():
     waiting, awaited = typed('waiting', {'awaited'}), typed('awaited')
     early, late = typed('early'), typed('late')
 
-    assert ran((late, 700), (waiting, 100), (awaited, 600), (early, 200)) == ['early', 'awaited', 'waiting', 'late']
+    assert ran((late, 700), (waiting, 100), (awaited, 600), (early, 200)) == [
+        'early',
+        'awaited',
+        'waiting',
+        'late',
+    ]
 
 
 def test_order_absent_dependency_is_ignored():
     """A type whose dependency is not bound runs by its priority."""
-    assert ran((typed('b', {'absent'}), 200), (typed('a'), 100), (typed('c'), 300)) == ['a', 'b', 'c']
+    assert ran((typed('b', {'absent'}), 200), (typed('a'), 100), (typed('c'), 300)) == [
+        'a',
+        'b',
+        'c',
+    ]
 
 
 @given(st.permutations(range(6)), st.lists(st.integers(0, 3), min_size=6, max_size=6))
@@ -238,7 +271,10 @@ def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
 def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check):
     """Regions are planned before zones, then victims are chosen, and members removed last."""
     policies = [balancing_policy(), deletion_policy(), zone_policy('a'), region_policy('R1')]
-    bound = [{**policy, 'priority': priority} for policy, priority in zip(policies, priorities, strict=True)]
+    bound = [
+        {**policy, 'priority': priority}
+        for policy, priority in zip(policies, priorities, strict=True)
+    ]
 
     reply = check(request('CLUSTER_CHECK', bound, [node(1)]))
 
@@ -249,7 +285,10 @@ def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check
 
 def rivals(*policies, action='CLUSTER_SCALE_IN', **more):
     """A request with these policies, each with an id and a name of its own."""
-    named = [{**policy, 'id': f'p{n}', 'name': f'policy {n}', **more} for n, policy in enumerate(policies, start=1)]
+    named = [
+        {**policy, 'id': f'p{n}', 'name': f'policy {n}', **more}
+        for n, policy in enumerate(policies, start=1)
+    ]
     return request(action, named, [node(1, 'a', 'R1'), node(2, 'a', 'R1')])
 
 
@@ -279,7 +318,9 @@ def test_rivals_without_a_name_are_named_by_id(check):
     for policy in unnamed['policies']:
         del policy['name']
 
-    assert check(unnamed)['action']['data']['reason'].startswith('Policies p1 and p2 are both of type')
+    assert check(unnamed)['action']['data']['reason'].startswith(
+        'Policies p1 and p2 are both of type'
+    )
 
 
 def test_rivals_pass_where_only_one_decides(check):
@@ -287,7 +328,10 @@ def test_rivals_pass_where_only_one_decides(check):
     one_disabled = rivals(deletion_policy(), deletion_policy())
     one_disabled['policies'][0]['enabled'] = False
 
-    for asked in (one_disabled, rivals(deletion_policy(), deletion_policy(), action='CLUSTER_SCALE_OUT')):
+    for asked in (
+        one_disabled,
+        rivals(deletion_policy(), deletion_policy(), action='CLUSTER_SCALE_OUT'),
+    ):
         assert check(asked)['action']['data']['status'] == 'OK'
 
 
@@ -302,7 +346,13 @@ def test_rivals_of_load_balancing_both_run(check):
 @pytest.mark.parametrize('action', ['NODE_CREATE', 'NODE_DELETE'])
 def test_cause_derived_node_action_passes_with_every_policy_skipped(action, check):
     """Policies do not decide again on a node action that is part of an action of the cluster."""
-    asked = request(action, [zone_policy('a'), deletion_policy()], [node(1)], node=node(1), cause='Derived Action')
+    asked = request(
+        action,
+        [zone_policy('a'), deletion_policy()],
+        [node(1)],
+        node=node(1),
+        cause='Derived Action',
+    )
 
     reply = check(asked, ['a'])
 
@@ -310,7 +360,9 @@ def test_cause_derived_node_action_passes_with_every_policy_skipped(action, chec
     assert {d['outcome'] for d in reply['decisions']} == {'SKIPPED'}
 
 
-@pytest.mark.parametrize('cause', ['RPC Request', 'Derived Action with Lifecycle Hook', '', 'anything', None])
+@pytest.mark.parametrize(
+    'cause', ['RPC Request', 'Derived Action with Lifecycle Hook', '', 'anything', None]
+)
 def test_cause_any_other_is_decided_as_a_request(cause, check):
     """Policies decide on a node action of any other cause, an unknown one and none included."""
     asked = request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(1), cause=cause)

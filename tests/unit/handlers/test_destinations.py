@@ -38,7 +38,8 @@ def test_check_of_a_forbidden_target_is_refused_whatever_is_allowed(exchange, to
 
 
 @pytest.mark.parametrize(
-    ('exchange', 'topic'), [('engine', 'replies'), ('amqp', 'replies'), ('owner', 'audits'), ('engine', 'my.audit')]
+    ('exchange', 'topic'),
+    [('engine', 'replies'), ('amqp', 'replies'), ('owner', 'audits'), ('engine', 'my.audit')],
 )
 def test_check_without_an_allow_list_accepts_all_other_targets(exchange, topic):
     """Names that merely resemble forbidden ones are accepted."""
@@ -56,7 +57,9 @@ def test_check_without_an_allow_list_accepts_all_other_targets(exchange, topic):
     ],
 )
 def test_check_with_an_allow_list_accepts_what_a_pattern_matches(exchange, topic, accepted):
-    """A pattern without a topic allows every topic of its exchanges; `*` stands for any characters."""
+    """A pattern without a topic allows every topic of its exchanges; `*` stands for any
+    characters.
+    """
     destinations = Destinations(['engine', 'senlin-*/replies'], **OPEN)
     if accepted:
         destinations.check(ReplyTo(exchange, topic, 'm'))
@@ -78,7 +81,9 @@ def test_decode_of_a_name_with_other_characters_is_refused(key, name):
 @pytest.mark.parametrize('method', ['__init__', 'policy_checked', 'm2'])
 def test_decode_of_an_identifier_accepts_it_as_a_method(method):
     """A method is an identifier."""
-    assert msgspec.convert({'exchange': 'e', 'topic': 't', 'method': method}, ReplyTo).method == method
+    assert (
+        msgspec.convert({'exchange': 'e', 'topic': 't', 'method': method}, ReplyTo).method == method
+    )
 
 
 @pytest.mark.parametrize('method', ['2m', 'a.b', 'a-b', ''])

@@ -17,7 +17,12 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
 from placement_worker.contract.model import Credentials
 from placement_worker.contract.topics import EXCHANGE
-from placement_worker.errors import CloudUnavailable, InvalidRequest, InvalidSpec, PolicyTypeNotFound
+from placement_worker.errors import (
+    CloudUnavailable,
+    InvalidRequest,
+    InvalidSpec,
+    PolicyTypeNotFound,
+)
 from placement_worker.events.listener import Nobody
 from placement_worker.handlers.endpoints import Endpoints, Limits
 from placement_worker.handlers.ports import ended_payload, started_payload
@@ -83,7 +88,10 @@ def test_the_reply_has_the_form_of_the_request(endpoints):
     plain = endpoints.policy_check(GOOD)
 
     assert isinstance(plain, dict)
-    assert endpoints.policy_check(msgspec.json.encode(GOOD).decode()) == msgspec.json.encode(plain).decode()
+    assert (
+        endpoints.policy_check(msgspec.json.encode(GOOD).decode())
+        == msgspec.json.encode(plain).decode()
+    )
 
 
 def test_keys_that_the_contract_does_not_list_are_ignored(endpoints):
@@ -98,7 +106,8 @@ def test_a_request_above_the_limit_is_refused_in_either_form(registry):
 
     for form in (GOOD, text):
         with pytest.raises(
-            InvalidRequest, match=f'^Expected at most {len(text) - 1} bytes, got {len(text)} - at `\\$`'
+            InvalidRequest,
+            match=f'^Expected at most {len(text) - 1} bytes, got {len(text)} - at `\\$`',
         ):
             endpoints.policy_check(form)
 
@@ -106,7 +115,9 @@ def test_a_request_above_the_limit_is_refused_in_either_form(registry):
 def test_deeply_nested_input_is_refused(endpoints):
     depth = sys.getrecursionlimit() * 10
     text = (
-        msgspec.json.encode(GOOD).decode().replace('"inputs":{}', '"inputs":{"x":' + '[' * depth + ']' * depth + '}')
+        msgspec.json.encode(GOOD)
+        .decode()
+        .replace('"inputs":{}', '"inputs":{"x":' + '[' * depth + ']' * depth + '}')
     )
 
     with pytest.raises(InvalidRequest, match=r'^Expected JSON - at `\$`: '):
@@ -133,7 +144,9 @@ def test_a_disabled_policy_is_left_out_whatever_its_spec(endpoints):
     assert [d['outcome'] for d in reply['decisions']] == ['APPLIED']
 
 
-@pytest.mark.parametrize(('expires_at', 'status'), [('2026-01-01T11:59:59Z', 'ERROR'), ('2026-01-01T12:00:01', 'OK')])
+@pytest.mark.parametrize(
+    ('expires_at', 'status'), [('2026-01-01T11:59:59Z', 'ERROR'), ('2026-01-01T12:00:01', 'OK')]
+)
 def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expires_at, status):
     reply = endpoints.policy_check({**GOOD, 'expires_at': expires_at})
 
@@ -144,13 +157,17 @@ def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expi
 
 
 def test_an_expired_request_is_logged_with_its_delay_and_the_possible_causes(endpoints, caplog):
-    """The delay distinguishes a clock that is behind from a long queue, and the record is one line."""
+    """The delay distinguishes a clock that is behind from a long queue, and the record is one
+    line.
+    """
     cluster = {**GOOD['cluster'], 'id': 'c\n1'}
 
     endpoints.policy_check({**GOOD, 'cluster': cluster, 'expires_at': '2026-01-01T11:59:00Z'})
 
     (record,) = [record for record in caplog.records if record.levelname == 'WARNING']
-    assert record.getMessage().startswith(r"Request for cluster 'c\n1' expired 60.0 s before a worker began it")
+    assert record.getMessage().startswith(
+        r"Request for cluster 'c\n1' expired 60.0 s before a worker began it"
+    )
     assert "the caller's clock is behind" in record.getMessage()
 
 
@@ -162,9 +179,15 @@ class Refusing:
 
 
 def test_a_cloud_that_refuses_the_credentials_is_the_replys_reason(registry):
-    reply = Endpoints(Refusing(), registry).policy_check(changed(GOOD, lambda r: r['action'].update(data={'kept': 1})))
+    reply = Endpoints(Refusing(), registry).policy_check(
+        changed(GOOD, lambda r: r['action'].update(data={'kept': 1}))
+    )
 
-    assert reply['action']['data'] == {'kept': 1, 'status': 'ERROR', 'reason': 'No trust, no cloud.'}
+    assert reply['action']['data'] == {
+        'kept': 1,
+        'status': 'ERROR',
+        'reason': 'No trust, no cloud.',
+    }
 
 
 @pytest.mark.parametrize('action', ['CLUSTER_CHECK', 'NODE_CHECK', 'CLUSTER_DELETE'])
@@ -183,11 +206,16 @@ def test_a_profile_type_that_no_policy_supports_passes_though_the_cloud_lets_nob
 
     reply = Endpoints(Refusing(), registry).policy_check(asked)
 
-    assert (reply['action']['data']['status'], reply['decisions'][0]['outcome']) == ('OK', 'SKIPPED')
+    assert (reply['action']['data']['status'], reply['decisions'][0]['outcome']) == (
+        'OK',
+        'SKIPPED',
+    )
 
 
 def test_credentials_count_for_a_policy_that_would_not_ask_the_cloud_too(registry):
-    asked = request('CLUSTER_SCALE_IN', [zone_policy('a', enabled=False), deletion_policy()], [node(1)])
+    asked = request(
+        'CLUSTER_SCALE_IN', [zone_policy('a', enabled=False), deletion_policy()], [node(1)]
+    )
 
     reply = Endpoints(Refusing(), registry).policy_check(asked)
 
@@ -207,7 +235,10 @@ def test_notifications_tell_start_and_end(endpoints, outbox):
                 'cluster': {'id': 'c1'},
             },
         ),
-        ('policy_check.end', {**reply, 'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}),
+        (
+            'policy_check.end',
+            {**reply, 'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}},
+        ),
     ]
 
 
@@ -223,8 +254,12 @@ def test_a_reply_goes_also_to_where_it_is_wanted_in_the_form_of_the_request(endp
 
 
 @pytest.mark.parametrize('exchange', ['', 'amq.topic', EXCHANGE])
-def test_check_whose_reply_to_is_forbidden_is_refused_before_it_is_decided(registry, outbox, caplog, exchange):
-    """A request with a forbidden `reply_to` is logged and counted like other refusals, and not answered there."""
+def test_check_whose_reply_to_is_forbidden_is_refused_before_it_is_decided(
+    registry, outbox, caplog, exchange
+):
+    """A request with a forbidden `reply_to` is logged and counted like other refusals, and not
+    answered there.
+    """
     counted = []
 
     class Observer(Nobody):
@@ -252,7 +287,10 @@ def test_request_that_is_parked_tells_no_forbidden_target(endpoints, outbox):
 
 
 def test_who_waits_for_a_reply_elsewhere_is_told_of_an_error(endpoints, outbox):
-    asked = changed({**GOOD, 'reply_to': TO}, lambda r: r['policies'][0]['spec'].update(type='nothing', version='9'))
+    asked = changed(
+        {**GOOD, 'reply_to': TO},
+        lambda r: r['policies'][0]['spec'].update(type='nothing', version='9'),
+    )
 
     with pytest.raises(PolicyTypeNotFound) as refused:
         endpoints.policy_check(asked)
@@ -261,7 +299,9 @@ def test_who_waits_for_a_reply_elsewhere_is_told_of_an_error(endpoints, outbox):
     assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
 
 
-def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_it_says(registry, outbox):
+def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_it_says(
+    registry, outbox
+):
     class Broken:
         def acting_for(self, credentials, project):
             raise ValueError('password is hunter2')
@@ -269,13 +309,22 @@ def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_i
     with pytest.raises(ValueError, match='hunter2'):
         Endpoints(Broken(), registry, outbox).policy_check({**GOOD, 'reply_to': TO})
 
-    error = {'error': {'type': 'WorkerFailed', 'message': 'The worker failed; its log has the traceback.'}}
+    error = {
+        'error': {
+            'type': 'WorkerFailed',
+            'message': 'The worker failed; its log has the traceback.',
+        }
+    }
     assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
 
 
-@pytest.mark.parametrize('form', [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()])
+@pytest.mark.parametrize(
+    'form', [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()]
+)
 def test_who_waits_for_a_reply_elsewhere_is_told_that_a_request_was_parked(endpoints, outbox, form):
-    endpoints.told_elsewhere(form({**GOOD, 'reply_to': TO}), 'req-1', errors.RequestParked('It is parked.'))
+    endpoints.told_elsewhere(
+        form({**GOOD, 'reply_to': TO}), 'req-1', errors.RequestParked('It is parked.')
+    )
 
     error = form({'error': {'type': 'RequestParked', 'message': 'It is parked.'}})
     assert outbox.sent == [('reply', 'engine', 'replies', 'policy_checked', 'req-1', error)]
@@ -306,14 +355,18 @@ def test_validating_a_spec_fills_in_its_defaults(endpoints):
 
 
 def test_validating_a_spec_names_what_does_not_fit(endpoints):
-    with pytest.raises(InvalidSpec, match=r'got `0` - at `\$\.spec\.properties\.zones\[0\]\.weight`'):
+    with pytest.raises(
+        InvalidSpec, match=r'got `0` - at `\$\.spec\.properties\.zones\[0\]\.weight`'
+    ):
         endpoints.policy_validate({'spec': spec_of(zone_policy(('a', 0)))})
 
 
 def test_validating_against_the_cloud_names_every_zone_that_it_has_not(endpoints):
     asked = {'spec': spec_of(zone_policy('x', 'a', 'down')), 'check_resources': True}
 
-    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable availability zone `x`, `down`\.$'):
+    with pytest.raises(
+        InvalidSpec, match=r'^The cloud has no usable availability zone `x`, `down`\.$'
+    ):
         endpoints.policy_validate(asked)
 
 
@@ -397,23 +450,32 @@ KEYS = st.sampled_from(
         'EXACT_CAPACITY',
     ]
 )
-NUMBERS = st.integers() | st.integers(10**18, 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = (
+    st.integers() | st.integers(10**18, 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(max_size=5) | KEYS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
     max_leaves=12,
 )
-MAPS = st.dictionaries(st.sampled_from(['creation', 'deletion', 'placement', 'count', 'candidates']), ANYTHING)
+MAPS = st.dictionaries(
+    st.sampled_from(['creation', 'deletion', 'placement', 'count', 'candidates']), ANYTHING
+)
 
 
 @given(
     action=st.sampled_from(sorted(actions.ALL)),
     data=MAPS,
-    inputs=MAPS | st.dictionaries(st.sampled_from(['adjustment_type', 'number', 'count', 'strict']), ANYTHING),
+    inputs=MAPS
+    | st.dictionaries(st.sampled_from(['adjustment_type', 'number', 'count', 'strict']), ANYTHING),
     held=st.dictionaries(st.sampled_from(['placement', 'x']), ANYTHING),
 )
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_free_form_maps_hold_the_answer_is_a_decision(endpoints, action, data, inputs, held):
+@settings(
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_free_form_maps_hold_the_answer_is_a_decision(
+    endpoints, action, data, inputs, held
+):
     members = [node(1, 'a', 'R1'), node(2, data=held), node(3, 'b')]
     policies = [zone_policy('a', 'b'), region_policy('R1'), deletion_policy('RANDOM')]
     new = node(9, data=held)
@@ -458,20 +520,29 @@ def test_attaching_placement_and_deletion_policies_stores_nothing_and_is_told_of
         'nodes': {},
     }
     assert back == {**reply, 'reason': 'Policy detached.'}
-    told = {'id': 'pol-zone_placement', 'name': 'zone_placement', 'type': 'senlin.policy.zone_placement-1.0'}
+    told = {
+        'id': 'pol-zone_placement',
+        'name': 'zone_placement',
+        'type': 'senlin.policy.zone_placement-1.0',
+    }
     assert outbox.sent[:2] == [
         ('policy_attach.start', {'request_id': 'req-1', 'cluster': {'id': 'c1'}, 'policy': told}),
         ('policy_attach.end', {**reply, 'request_id': 'req-1', 'cluster': {'id': 'c1'}}),
     ]
 
 
-def test_a_policy_cannot_be_attached_to_a_profile_type_that_it_does_not_support_but_detached(endpoints):
+def test_a_policy_cannot_be_attached_to_a_profile_type_that_it_does_not_support_but_detached(
+    endpoints,
+):
     cluster = {**GOOD['cluster'], 'profile': {'type': 'os.heat.stack-1.0'}}
 
     reply = endpoints.policy_attach({'cluster': cluster, 'policy': zone_policy('a')})
     back = endpoints.policy_detach({'cluster': cluster, 'policy': zone_policy('a')})
 
-    assert (reply['status'], reply['reason']) == ('ERROR', 'Policy not applicable on profile type: os.heat.stack-1.0')
+    assert (reply['status'], reply['reason']) == (
+        'ERROR',
+        'Policy not applicable on profile type: os.heat.stack-1.0',
+    )
     assert back['status'] == 'OK'
 
 
@@ -488,8 +559,13 @@ def test_a_policy_cannot_be_attached_to_a_profile_type_that_it_does_not_support_
     ],
 )
 def test_a_policy_whose_spec_does_not_fit_is_detached_but_not_attached(endpoints, spec):
-    """Detaching a policy of an installed type works without a spec that fits; attaching names what is wrong."""
-    asked = {'cluster': GOOD['cluster'], 'policy': {'id': 'pol-1', 'spec': spec, 'data': {'kept': 1}}}
+    """Detaching a policy of an installed type works without a spec that fits; attaching names what
+    is wrong.
+    """
+    asked = {
+        'cluster': GOOD['cluster'],
+        'policy': {'id': 'pol-1', 'spec': spec, 'data': {'kept': 1}},
+    }
 
     with pytest.raises((InvalidSpec, PolicyTypeNotFound)):
         endpoints.policy_attach(asked)
@@ -504,15 +580,23 @@ def test_a_policy_of_a_type_that_neither_name_nor_data_tell_is_refused(endpoints
     spec = {'type': 'senlin.policy.loadblance', 'version': '1.1', 'properties': {}}
 
     with pytest.raises(PolicyTypeNotFound, match='did you mean `senlin'):
-        endpoints.policy_detach({'cluster': GOOD['cluster'], 'policy': {'id': 'pol-1', 'spec': spec, 'data': data}})
+        endpoints.policy_detach(
+            {'cluster': GOOD['cluster'], 'policy': {'id': 'pol-1', 'spec': spec, 'data': data}}
+        )
 
 
 def test_an_attachment_that_comes_too_late_or_is_not_well_formed_does_nothing(endpoints, outbox):
-    asked = {'cluster': GOOD['cluster'], 'policy': zone_policy('a'), 'expires_at': '2026-01-01T11:59:59Z'}
+    asked = {
+        'cluster': GOOD['cluster'],
+        'policy': zone_policy('a'),
+        'expires_at': '2026-01-01T11:59:59Z',
+    }
 
     assert endpoints.policy_attach(asked)['reason'] == 'Request expired'
     with pytest.raises(InvalidSpec, match=r'at `\$\.policy\.spec\.properties'):
-        endpoints.policy_attach({'cluster': GOOD['cluster'], 'policy': zone_policy(('a', -1))}, 'req-1')
+        endpoints.policy_attach(
+            {'cluster': GOOD['cluster'], 'policy': zone_policy(('a', -1))}, 'req-1'
+        )
     assert outbox.sent[-1][:2] == ('policy_attach.error', 'InvalidSpec')
 
 

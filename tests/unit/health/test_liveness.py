@@ -1,4 +1,6 @@
-"""Who is alive, and who is told: the board is a list, the clock is set, and a socket stands for systemd."""
+"""Who is alive, and who is told: the board is a list, the clock is set, and a socket stands for
+systemd.
+"""
 
 import datetime
 import json
@@ -92,7 +94,9 @@ def test_a_process_that_waits_for_a_broker_is_alive_and_does_not_serve(board, cl
     assert liveness.faults(processes, BOUNDS) == []
 
 
-def test_a_process_in_the_place_of_a_dead_one_has_no_request_yet_and_keeps_the_age_of_the_last_poll(board, clock):
+def test_a_process_in_the_place_of_a_dead_one_has_no_request_yet_and_keeps_the_age_of_the_last_poll(
+    board, clock
+):
     serve(board, clock, 0, begun_at=900)
     clock.now += 31
 
@@ -105,13 +109,19 @@ def test_a_process_in_the_place_of_a_dead_one_has_no_request_yet_and_keeps_the_a
     ('process', 'found'),
     [
         (Process(7, True, 30, None, None), []),
-        (Process(7, True, 31.25, None, None), ['process 7 last polled 31.2 s ago, allowed are 30 s']),
+        (
+            Process(7, True, 31.25, None, None),
+            ['process 7 last polled 31.2 s ago, allowed are 30 s'],
+        ),
         (
             Process(0, False, 31, None, None),
             ['a process that has not started last polled 31.0 s ago, allowed are 30 s'],
         ),
         (Process(7, True, 0, 900, None), []),
-        (Process(7, True, 0, 901, None), ['process 7 has a request in work for 901.0 s, allowed are 900 s']),
+        (
+            Process(7, True, 0, 901, None),
+            ['process 7 has a request in work for 901.0 s, allowed are 900 s'],
+        ),
     ],
 )
 def test_a_process_is_at_fault_beyond_a_bound_and_not_at_it(process, found):
@@ -127,11 +137,17 @@ def test_a_worker_that_stops_polls_no_more_but_must_not_hang_in_a_request():
 
 
 @pytest.mark.parametrize(('reconnect_age_s', 'alive'), [(0, True), (200, True), (99, False)])
-def test_a_process_without_a_broker_is_not_alive_only_beyond_a_bound_of_its_own(reconnect_age_s, alive):
-    """An outage of the broker restarts no worker, unless an operator bounds the age of the last attempt."""
+def test_a_process_without_a_broker_is_not_alive_only_beyond_a_bound_of_its_own(
+    reconnect_age_s, alive
+):
+    """An outage of the broker restarts no worker, unless an operator bounds the age of the last
+    attempt.
+    """
     stuck = Process(7, True, 100, None, 100)
 
-    assert (liveness.faults([stuck], BOUNDS._replace(reconnect_age_s=reconnect_age_s)) == []) is alive
+    assert (
+        liveness.faults([stuck], BOUNDS._replace(reconnect_age_s=reconnect_age_s)) == []
+    ) is alive
 
 
 @pytest.mark.parametrize(
@@ -139,8 +155,14 @@ def test_a_process_without_a_broker_is_not_alive_only_beyond_a_bound_of_its_own(
     [
         (Process(7, True, 0, None, None), []),
         (Process(7, True, 0, None, 20), []),
-        (Process(7, True, 0, None, 21), ['process 7 has had no broker connection for 21.0 s, allowed are 20 s']),
-        (Process(0, False, 0, None, None), ['a process that has not started has not reached the broker yet']),
+        (
+            Process(7, True, 0, None, 21),
+            ['process 7 has had no broker connection for 21.0 s, allowed are 20 s'],
+        ),
+        (
+            Process(0, False, 0, None, None),
+            ['a process that has not started has not reached the broker yet'],
+        ),
     ],
 )
 def test_a_process_is_ready_while_it_has_a_broker_connection_or_lost_it_just_now(process, missing):
@@ -175,7 +197,9 @@ def test_the_loss_of_the_broker_is_reported_and_its_return(board, clock, systemd
     ]
 
 
-def test_systemd_is_told_ready_once_all_serve_and_the_watchdog_as_long_as_all_are_alive(board, clock, systemd):
+def test_systemd_is_told_ready_once_all_serve_and_the_watchdog_as_long_as_all_are_alive(
+    board, clock, systemd
+):
     manager, heard = systemd
     watch = watching(board, clock, manager)
     serve(board, clock, 0)
@@ -284,10 +308,13 @@ def test_without_systemd_nobody_is_told_and_one_that_is_gone_is_put_up_with(tmp_
 
 
 @pytest.mark.parametrize(
-    ('poll_age_s', 'watchdog_s', 'every_s'), [(30, None, 5), (30, 60, 5), (30, 4, 2), (2, None, 1), (30, 0.01, 0.1)]
+    ('poll_age_s', 'watchdog_s', 'every_s'),
+    [(30, None, 5), (30, 60, 5), (30, 4, 2), (2, None, 1), (30, 0.01, 0.1)],
 )
 def test_it_judges_at_least_twice_within_each_bound(board, clock, poll_age_s, watchdog_s, every_s):
-    watch = watching(board, clock, Systemd(None, watchdog_s), bounds=BOUNDS._replace(poll_age_s=poll_age_s))
+    watch = watching(
+        board, clock, Systemd(None, watchdog_s), bounds=BOUNDS._replace(poll_age_s=poll_age_s)
+    )
 
     assert watch.every_s == every_s
 
@@ -299,7 +326,11 @@ def written(tmp_path, content):
 
 
 def said(seconds_ago=0, **more):
-    return {'checked_at': (NOON - datetime.timedelta(seconds=seconds_ago)).isoformat(), 'alive': True, **more}
+    return {
+        'checked_at': (NOON - datetime.timedelta(seconds=seconds_ago)).isoformat(),
+        'alive': True,
+        **more,
+    }
 
 
 @pytest.mark.parametrize(
@@ -314,7 +345,10 @@ def said(seconds_ago=0, **more):
         ('', 'FILE is not what placement-worker writes'),
         ('[]', 'FILE is not what placement-worker writes'),
         ({'checked_at': 'noon', 'alive': True}, 'FILE is not what placement-worker writes'),
-        ({'checked_at': '2026-01-01T12:00:00', 'alive': True}, 'FILE is not what placement-worker writes'),
+        (
+            {'checked_at': '2026-01-01T12:00:00', 'alive': True},
+            'FILE is not what placement-worker writes',
+        ),
         ({'alive': True}, 'FILE is not what placement-worker writes'),
     ],
 )
@@ -337,7 +371,9 @@ def test_a_probe_for_readiness_wants_a_worker_that_is_alive_and_ready(tmp_path, 
     """A worker without a broker is alive for one probe and not ready for the other."""
     file = written(tmp_path, content)
 
-    assert liveness.complaint(file, 60, NOON, ready=True) == (complaint and complaint.replace('FILE', file))
+    assert liveness.complaint(file, 60, NOON, ready=True) == (
+        complaint and complaint.replace('FILE', file)
+    )
 
 
 def test_a_probe_without_a_file_says_what_that_means(tmp_path):
@@ -359,7 +395,9 @@ def test_what_repeats_ends_when_it_is_told():
 
 def probe(*arguments):
     program = 'import sys; from placement_worker.cmd.status import main; sys.exit(main())'
-    return subprocess.run([sys.executable, '-c', program, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, '-c', program, *arguments], capture_output=True, text=True, check=False
+    )
 
 
 def test_the_probe_ends_with_0_or_with_1_and_a_line(tmp_path):
@@ -371,7 +409,10 @@ def test_the_probe_ends_with_0_or_with_1_and_a_line(tmp_path):
 
     assert (good.returncode, good.stdout, good.stderr) == (0, '', '')
     assert unready.returncode == 1
-    assert unready.stderr == f'placement-worker-status readiness: {file} is not what placement-worker writes\n'
+    assert (
+        unready.stderr
+        == f'placement-worker-status readiness: {file} is not what placement-worker writes\n'
+    )
     assert bad.returncode == 1
     assert bad.stderr.startswith(f'placement-worker-status liveness: {file} was written ')
     assert bad.stderr.count('\n') == 1

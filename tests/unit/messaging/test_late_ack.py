@@ -1,4 +1,6 @@
-"""The server that acknowledges after the reply: its bookkeeping, and what it relies on in oslo.messaging."""
+"""The server that acknowledges after the reply: its bookkeeping, and what it relies on in
+oslo.messaging.
+"""
 
 import functools
 import inspect
@@ -22,7 +24,13 @@ from placement_worker.errors import QueueMismatch
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.health.liveness import Pulse
 from placement_worker.messaging import late_ack
-from placement_worker.messaging.late_ack import REMEMBERED, LateAckListener, LateAckServer, ListenConnection, pulse
+from placement_worker.messaging.late_ack import (
+    REMEMBERED,
+    LateAckListener,
+    LateAckServer,
+    ListenConnection,
+    pulse,
+)
 from placement_worker.messaging.parking import RETRIED, Diversion
 from placement_worker.messaging.replies import ReplyPending
 from placement_worker.messaging.server import AccessPolicy, ContextSerializer, ExposedEndpoints
@@ -34,7 +42,9 @@ class Driver:
 
 
 class Connection:
-    """A ListenConnection whose broker delivers what is put on it, and refuses so many reconnections."""
+    """A ListenConnection whose broker delivers what is put on it, and refuses so many
+    reconnections.
+    """
 
     host = 'broker:5672'
 
@@ -81,7 +91,9 @@ class Delivery(dict):
     """As the driver's RabbitMessage."""
 
     def __init__(self, unique_id, channel='channel-1', redelivered=False, broken=False):
-        super().__init__({'method': 'm', '_unique_id': unique_id} if unique_id is not None else {'method': 'm'})
+        super().__init__(
+            {'method': 'm', '_unique_id': unique_id} if unique_id is not None else {'method': 'm'}
+        )
         self._raw_message = Raw(channel, redelivered)
         self.settled = []
         self.broken = broken
@@ -142,7 +154,9 @@ def test_a_request_is_acknowledged_when_it_is_finished_and_not_before(listener, 
     assert delivery.settled == ['acknowledged']
 
 
-def test_a_settled_request_holds_its_message_no_longer_though_threads_remember_it(listener, connection):
+def test_a_settled_request_holds_its_message_no_longer_though_threads_remember_it(
+    listener, connection
+):
     delivery = Delivery('u1')
     message = weakref.ref(delivery)
     deliver(listener, delivery)
@@ -157,8 +171,13 @@ def test_a_settled_request_holds_its_message_no_longer_though_threads_remember_i
     assert message() is None
 
 
-def test_one_that_comes_again_on_a_new_connection_while_in_hand_is_settled_there_and_runs_once(listener, connection):
-    first, again = Delivery('u1', broken=True), Delivery('u1', channel='channel-2', redelivered=True)
+def test_one_that_comes_again_on_a_new_connection_while_in_hand_is_settled_there_and_runs_once(
+    listener, connection
+):
+    first, again = (
+        Delivery('u1', broken=True),
+        Delivery('u1', channel='channel-2', redelivered=True),
+    )
     deliver(listener, first)
     (request,) = listener.poll()
     request.begin()
@@ -229,7 +248,10 @@ def test_a_process_meets_what_it_put_aside_only_after_the_broker_was_told():
         """In a thread, as the server of a queue does; gives the listener that took it."""
         target = oslo_messaging.Target(topic='t', server='s')
         made = functools.partial(
-            LateAckServer, diversion=diversion, forward=lambda *_: forwarded.set(), putting_aside=lock
+            LateAckServer,
+            diversion=diversion,
+            forward=lambda *_: forwarded.set(),
+            putting_aside=lock,
         )
         server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(said)], server_cls=made)
         connection = Connection()
@@ -256,7 +278,9 @@ def test_a_process_meets_what_it_put_aside_only_after_the_broker_was_told():
 
 @pytest.fixture
 def put_aside(connection, listener, monkeypatch):
-    """Have a server move a request of too many deliveries; return its delivery, and what its caller was sent."""
+    """Have a server move a request of too many deliveries; return its delivery, and what its caller
+    was sent.
+    """
     monkeypatch.setattr(late_ack, 'MOVE_AGAIN_S', 0.01)
 
     def put(forward, reply):
@@ -294,7 +318,9 @@ def test_a_request_that_cannot_be_moved_is_given_back_after_a_pause(put_aside, c
 
 
 def test_a_parked_request_whose_caller_cannot_be_reached_is_parked_once(put_aside):
-    """A request that is in the parking lot is acknowledged even if the reply to its caller fails."""
+    """A request that is in the parking lot is acknowledged even if the reply to its caller
+    fails.
+    """
     forwarded = []
 
     def reply(**_):
@@ -316,7 +342,9 @@ class Transport:
 
 @pytest.fixture
 def handle(connection, listener):
-    """Have a worker's server handle a message; gives the delivery, the request, and what was replied."""
+    """Have a worker's server handle a message; gives the delivery, the request, and what was
+    replied.
+    """
     cfg.CONF([], default_config_files=[])
     dispatcher = rpc_dispatcher.RPCDispatcher(
         [ExposedEndpoints(Endpoints(Inventory(), Registry([])))], ContextSerializer(), AccessPolicy
@@ -359,7 +387,8 @@ def pings():
 
 
 @pytest.mark.parametrize(
-    ('method', 'heard', 'heartbeats'), [('oslo_rpc_server_ping', 'pong', 2), ('nothing', 'NoSuchMethod', None)]
+    ('method', 'heard', 'heartbeats'),
+    [('oslo_rpc_server_ping', 'pong', 2), ('nothing', 'NoSuchMethod', None)],
 )
 def test_with_rpc_ping_enabled_a_ping_is_answered_and_an_unknown_method_refused(
     pings, handle, method, heard, heartbeats
@@ -381,10 +410,17 @@ class Sent:
     def send(self, what, message, exchange, routing_key):
         if self._raising:
             raise self._raising
-        self.replies.append((exchange, routing_key, json.loads(json.loads(message.body)['oslo.message'])))
+        self.replies.append(
+            (exchange, routing_key, json.loads(json.loads(message.body)['oslo.message']))
+        )
 
 
-CALL = {'method': 'get_capabilities', 'args': {'request': {}}, '_msg_id': 'm1', '_reply_q': 'reply_1'}
+CALL = {
+    'method': 'get_capabilities',
+    'args': {'request': {}},
+    '_msg_id': 'm1',
+    '_reply_q': 'reply_1',
+}
 
 
 @pytest.fixture
@@ -397,7 +433,9 @@ def answer(connection):
 
     def answering(replies, call):
         listener = LateAckListener(Driver(), connection, replies=replies)
-        server = LateAckServer(Transport(), oslo_messaging.Target(topic='t', server='s'), dispatcher, replies=replies)
+        server = LateAckServer(
+            Transport(), oslo_messaging.Target(topic='t', server='s'), dispatcher, replies=replies
+        )
         delivery = Delivery('u1')
         delivery.update(call)
         deliver(listener, delivery)
@@ -482,7 +520,9 @@ def test_at_a_stop_what_has_not_begun_is_given_back_and_the_rest_is_finished(lis
     assert begun.settled == ['acknowledged']
 
 
-def test_one_that_could_not_be_given_back_and_comes_again_is_not_taken_for_finished(listener, connection):
+def test_one_that_could_not_be_given_back_and_comes_again_is_not_taken_for_finished(
+    listener, connection
+):
     deliver(listener, Delivery('u1', broken=True))
     listener.stop()
     assert listener.poll() == []
@@ -512,7 +552,9 @@ def test_the_oldest_request_in_work_is_known_and_those_that_wait_do_not_count(co
     second.begin()
     assert listener.in_work.oldest() == began
     first.finish()
-    assert listener.in_work.oldest() == began + 1, 'its reply is out, though it is not acknowledged yet'
+    assert listener.in_work.oldest() == began + 1, (
+        'its reply is out, though it is not acknowledged yet'
+    )
     second.finish()
     assert listener.in_work.oldest() is None
 
@@ -573,8 +615,12 @@ def hasty(monkeypatch):
     monkeypatch.setattr(late_ack, 'RECONNECT_PAUSE_S', 0)
 
 
-def test_a_listener_that_lost_its_connection_reconnects_and_polls_between_attempts(connection, hasty, caplog):
-    """A lost connection is reported with host and cause, and every attempt to reconnect counts as a poll."""
+def test_a_listener_that_lost_its_connection_reconnects_and_polls_between_attempts(
+    connection, hasty, caplog
+):
+    """A lost connection is reported with host and cause, and every attempt to reconnect counts as a
+    poll.
+    """
     caplog.set_level(logging.INFO)
     listener = LateAckListener(Driver(), connection, Clock())
     connection.refusals, connection.waiting = 3, [connection.lose]
@@ -587,8 +633,12 @@ def test_a_listener_that_lost_its_connection_reconnects_and_polls_between_attemp
     assert caplog.messages[-1].startswith('Reconnected to the broker at broker:5672 after ')
 
 
-def test_a_listener_without_a_broker_reports_since_when_and_warns_now_and_then(connection, hasty, caplog):
-    """The pulse of a server has the time of the loss until it is connected again; the log is not flooded."""
+def test_a_listener_without_a_broker_reports_since_when_and_warns_now_and_then(
+    connection, hasty, caplog
+):
+    """The pulse of a server has the time of the loss until it is connected again; the log is not
+    flooded.
+    """
     clock = Clock()
     listener = LateAckListener(Driver(), connection, clock)
     connection.refusals, connection.waiting = 100, [connection.lose]
@@ -604,12 +654,18 @@ def test_a_listener_without_a_broker_reports_since_when_and_warns_now_and_then(c
     assert len({one.disconnected_at for one in pulses}) == 1
     assert pulses[0].disconnected_at is not None
     assert pulses[-1].polled_at > pulses[0].polled_at
-    warnings = [message for message in caplog.messages if message.startswith('No broker connection for ')]
+    warnings = [
+        message for message in caplog.messages if message.startswith('No broker connection for ')
+    ]
     assert 3 < len(warnings) < 20
 
 
-def test_a_stop_without_a_broker_waits_for_requests_in_flight_and_does_not_reconnect(listener, connection):
-    """Without a connection nothing can be settled, so a stop ends when the last request in flight has ended."""
+def test_a_stop_without_a_broker_waits_for_requests_in_flight_and_does_not_reconnect(
+    listener, connection
+):
+    """Without a connection nothing can be settled, so a stop ends when the last request in flight
+    has ended.
+    """
     deliver(listener, Delivery('u1', broken=True))
     (request,) = listener.poll()
     request.begin()
@@ -711,7 +767,9 @@ class Context:
 
 @pytest.fixture
 def listen():
-    """Make a ListenConnection over hosts that are alive or not; returns it and the driver's connection."""
+    """Make a ListenConnection over hosts that are alive or not; returns it and the driver's
+    connection.
+    """
     made = []
 
     def making(*alive):
@@ -742,7 +800,9 @@ def test_reconnecting_tries_one_host_at_a_time_and_every_host(listen, dead):
     assert connection.is_connected
 
 
-def test_a_closed_socket_loses_the_connection_and_the_consumers_begin_again_after_reconnecting(listen):
+def test_a_closed_socket_loses_the_connection_and_the_consumers_begin_again_after_reconnecting(
+    listen,
+):
     """An error is passed on, and after reconnecting the queues are consumed again."""
     connection, driver = listen(True)
     connection.wait(0)
@@ -758,7 +818,9 @@ def test_a_closed_socket_loses_the_connection_and_the_consumers_begin_again_afte
 
 
 def test_reconnect_after_a_failed_acknowledgement_consumes_again(listen):
-    """A connection that is lost while a request is settled, and not while waiting, is consumed after reconnecting."""
+    """A connection that is lost while a request is settled, and not while waiting, is consumed
+    after reconnecting.
+    """
     connection, driver = listen(True)
     connection.wait(0)
     lost = driver.sock
@@ -771,7 +833,9 @@ def test_reconnect_after_a_failed_acknowledgement_consumes_again(listen):
 
 
 def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(listen):
-    """The end of TLS, which py-amqp waits for with the timeout of the socket, does not delay the loss."""
+    """The end of TLS, which py-amqp waits for with the timeout of the socket, does not delay the
+    loss.
+    """
     connection, driver = listen(True)
     connection.wait(0)
     driver.sock.settimeout(12)
@@ -787,7 +851,9 @@ def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(liste
 
 
 def test_reconnect_to_a_host_that_refuses_consumers_fails_and_tries_the_next_host(listen):
-    """A host that accepts connections but no consumers counts as a failed attempt, which a pause follows."""
+    """A host that accepts connections but no consumers counts as a failed attempt, which a pause
+    follows.
+    """
     connection, driver = listen(True, True)
     driver.refuses_consumers = True
 
@@ -816,7 +882,9 @@ def test_a_wait_ends_early_when_woken_or_when_input_arrives(listen):
 
 
 def test_queues_are_bound_again_and_again(listen):
-    """A deleted exchange, which takes the bindings along without a notice, is noticed within the period."""
+    """A deleted exchange, which takes the bindings along without a notice, is noticed within the
+    period.
+    """
     connection, driver = listen(True)
     for _ in range(50):
         connection.wait(0)
@@ -849,7 +917,9 @@ def test_a_server_that_does_not_listen_has_no_pulse_and_the_stock_one_has_polled
     stock = pulse(Server(base.PollStyleListenerAdapter(Stock(), 1, None)))
     assert stock.begun_at is None
     assert stock.polled_at > listener.polled_at
-    assert pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Pulse(listener.polled_at, None, None)
+    assert pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Pulse(
+        listener.polled_at, None, None
+    )
 
 
 PARAMETERS = {
@@ -890,28 +960,53 @@ def test_what_is_private_in_oslo_messaging_is_as_we_use_it(function):
 @pytest.mark.parametrize(
     ('where', 'words'),
     [
-        (rpc_server.RPCServer._process_incoming, ['incoming[0]', 'message.acknowledge()', 'message.reply(res)']),
+        (
+            rpc_server.RPCServer._process_incoming,
+            ['incoming[0]', 'message.acknowledge()', 'message.reply(res)'],
+        ),
         (rpc_server.RPCServer.__init__, ['self._target = target']),
         (messaging_server.MessageHandlingServer.__init__, ['self.listener = None']),
         (messaging_server.MessageHandlingServer.start, ['self.listener = self._create_listener()']),
-        (base.PollStyleListenerAdapter.__init__, ['self._poll_style_listener = poll_style_listener']),
+        (
+            base.PollStyleListenerAdapter.__init__,
+            ['self._poll_style_listener = poll_style_listener'],
+        ),
         (amqpdriver.AMQPIncomingMessage.reply, ['self.listener.driver', 'self.orig_msg_id']),
         (
             amqpdriver.AMQPIncomingMessage._send_reply,
-            ["'result': reply, 'failure': failure, 'ending': ending", "'_msg_id': self.msg_id", 'self.reply_q'],
+            [
+                "'result': reply, 'failure': failure, 'ending': ending",
+                "'_msg_id': self.msg_id",
+                'self.reply_q',
+            ],
         ),
-        (base.PollStyleListenerAdapter.stop, ['_poll_style_listener.stop()', '_listen_thread.join()']),
+        (
+            base.PollStyleListenerAdapter.stop,
+            ['_poll_style_listener.stop()', '_listen_thread.join()'],
+        ),
         (base.PollStyleListenerAdapter._runner, ['while self._started', 'if not incoming']),
         (impl_rabbit.RabbitMessage.__init__, ['self._raw_message = raw_message']),
         (impl_rabbit.Connection.declare_consumer, ['self._consumers[consumer] = tag']),
         (impl_rabbit.Connection.__init__, ["'confirm_publish': True"]),
-        (impl_rabbit.Connection.ensure_connection, ['max_retries=self.max_retries', '_set_current_channel(None)']),
-        (impl_rabbit.Connection._set_current_channel, ['for consumer in self._consumers', 'consumer.declare(self)']),
+        (
+            impl_rabbit.Connection.ensure_connection,
+            ['max_retries=self.max_retries', '_set_current_channel(None)'],
+        ),
+        (
+            impl_rabbit.Connection._set_current_channel,
+            ['for consumer in self._consumers', 'consumer.declare(self)'],
+        ),
         (impl_rabbit.Consumer.consume, ['consumer_tag=str(tag)']),
         (impl_rabbit.Consumer.declare, ['self.queue = kombu.entity.Queue(']),
         (common.ConnectionContext.__init__, ['self.connection = connection_pool.create(purpose)']),
-        (impl_rabbit.Consumer._callback, ['self.callback(RabbitMessage(message))', 'message.reject()']),
-        (amqpdriver.AMQPDriverBase.listen, ['declare_topic_consumer', "'{}.{}'.format(target.topic"]),
+        (
+            impl_rabbit.Consumer._callback,
+            ['self.callback(RabbitMessage(message))', 'message.reject()'],
+        ),
+        (
+            amqpdriver.AMQPDriverBase.listen,
+            ['declare_topic_consumer', "'{}.{}'.format(target.topic"],
+        ),
     ],
     ids=lambda value: getattr(value, '__qualname__', ''),
 )

@@ -28,7 +28,10 @@ def configured(tmp_path):
 @pytest.mark.parametrize(
     ('options', 'told'),
     [
-        ('transport_url = foo', 'transport_url: The transport URL is not valid: No scheme specified'),
+        (
+            'transport_url = foo',
+            'transport_url: The transport URL is not valid: No scheme specified',
+        ),
         (
             'transport_url = rabbit://audit:Sec/ret@127.0.0.1:5672/',
             'transport_url: The transport URL is not valid: after host and colon it needs a number',
@@ -53,7 +56,12 @@ def test_an_address_or_a_driver_that_cannot_be_used_is_told_in_one_line_without_
 
 
 @pytest.mark.parametrize(
-    'options', ['', 'driver =', 'driver = messagingv2\ntransport_url = rabbit://audit:pw@127.0.0.1:1/?ssl=true']
+    'options',
+    [
+        '',
+        'driver =',
+        'driver = messagingv2\ntransport_url = rabbit://audit:pw@127.0.0.1:1/?ssl=true',
+    ],
 )
 def test_options_that_can_be_used_pass_while_their_broker_is_away(options, configured):
     publisher.check(configured(options))

@@ -37,7 +37,9 @@ def send(stopping):
     """Send a reply through a sender; the bounds can be set."""
 
     def sending(sender, left_s=math.inf, **bounds):
-        replies = Replies(sender, stopping, **{'slots': 4, 'timeout_s': 0.3, 'away_s': 0.6, **bounds})
+        replies = Replies(
+            sender, stopping, **{'slots': 4, 'timeout_s': 0.3, 'away_s': 0.6, **bounds}
+        )
         replies.send('the reply', cast_of('m'), 'e', 't', left_s)
 
     return sending

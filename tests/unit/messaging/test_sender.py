@@ -1,4 +1,6 @@
-"""Connections of the sender for replies after publishing fails for a reason other than the broker."""
+"""Connections of the sender for replies after publishing fails for a reason other than the
+broker.
+"""
 
 import struct
 import threading

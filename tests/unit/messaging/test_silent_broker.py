@@ -1,4 +1,6 @@
-"""A broker that is silent after the handshake holds neither the polling thread nor the start of a worker."""
+"""A broker that is silent after the handshake holds neither the polling thread nor the start of a
+worker.
+"""
 
 import contextlib
 import socket
@@ -22,7 +24,9 @@ def frame(payload):
     return struct.pack('>BHI', 1, 0, len(payload)) + payload + b'\xce'
 
 
-START = frame(struct.pack('>HHBBI', 10, 10, 0, 9, 0) + b'\0\0\0\x0ePLAIN AMQPLAIN' + b'\0\0\0\5en_US')
+START = frame(
+    struct.pack('>HHBBI', 10, 10, 0, 9, 0) + b'\0\0\0\x0ePLAIN AMQPLAIN' + b'\0\0\0\5en_US'
+)
 TUNE = frame(struct.pack('>HHHIH', 10, 30, 2047, 131072, 60))
 OPEN_OK = frame(struct.pack('>HHB', 10, 41, 0))
 
@@ -75,7 +79,9 @@ class Context:
 
 
 def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, monkeypatch):
-    """An attempt to reconnect ends although the broker stops answering right after the handshake."""
+    """An attempt to reconnect ends although the broker stops answering right after the
+    handshake.
+    """
     monkeypatch.setattr(late_ack, 'ANSWER_S', 1)
     connection = ListenConnection(Context(DriverConnection(port)))
     failures = []
@@ -95,8 +101,12 @@ def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, mo
     connection.close()
 
 
-def test_declare_at_a_broker_that_is_silent_after_the_handshake_reports_it_as_away(port, monkeypatch):
-    """A worker that starts beside a frozen broker keeps trying instead of waiting without a bound."""
+def test_declare_at_a_broker_that_is_silent_after_the_handshake_reports_it_as_away(
+    port, monkeypatch
+):
+    """A worker that starts beside a frozen broker keeps trying instead of waiting without a
+    bound.
+    """
     monkeypatch.setattr(transport, 'ANSWER_S', 1)
     conf = cfg.ConfigOpts()
     config.register(conf)

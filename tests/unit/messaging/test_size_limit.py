@@ -54,7 +54,9 @@ def sent(message):
     ],
 )
 def test_reader_with_a_key_twice_refuses_the_message(body, said):
-    """A duplicate key of a request that is an object is refused before a library drops one of its values."""
+    """A duplicate key of a request that is an object is refused before a library drops one of its
+    values.
+    """
     with pytest.raises(ValueError, match=said):
         size_limit.reader(lambda: 2**20)(body)
 

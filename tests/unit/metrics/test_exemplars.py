@@ -23,7 +23,10 @@ def test_the_last_one_of_all_processes_is_read_whichever_wrote_last(tmp_path):
     for number, one in enumerate((first, second)):
         one.write(str(tmp_path), number)
 
-    assert exemplars.read(str(tmp_path)) == {KEY: exemplar('req-1', 3.0), OTHER: exemplar('req-2', 1.0)}
+    assert exemplars.read(str(tmp_path)) == {
+        KEY: exemplar('req-1', 3.0),
+        OTHER: exemplar('req-2', 1.0),
+    }
 
 
 def test_a_new_one_takes_the_place_of_the_old_one(tmp_path):

@@ -22,7 +22,11 @@ def metrics(registry):
 TOLD = [
     (
         lambda metrics: metrics.check_ended('AFTER', 'NODE_CREATE', 'ERROR', 2, 'req-1'),
-        ('check_duration_seconds', {'phase': 'AFTER', 'action': 'NODE_CREATE', 'outcome': 'ERROR'}, 2),
+        (
+            'check_duration_seconds',
+            {'phase': 'AFTER', 'action': 'NODE_CREATE', 'outcome': 'ERROR'},
+            2,
+        ),
     ),
     (
         lambda metrics: metrics.policy_consulted('a-1.0', 'APPLIED', 2),
@@ -30,7 +34,11 @@ TOLD = [
     ),
     (
         lambda metrics: metrics.binding_ended('policy_attach', 'a-1.0', 'OK', 2, 'req-1'),
-        ('binding_duration_seconds', {'method': 'policy_attach', 'policy': 'a-1.0', 'outcome': 'OK'}, 2),
+        (
+            'binding_duration_seconds',
+            {'method': 'policy_attach', 'policy': 'a-1.0', 'outcome': 'OK'},
+            2,
+        ),
     ),
     (
         lambda metrics: metrics.cloud_called('compute', 'zones', 'CloudUnavailable', 2),
@@ -40,7 +48,10 @@ TOLD = [
             2,
         ),
     ),
-    (lambda metrics: metrics.load_balancer_conflicted(2), ('load_balancer_conflict_wait_seconds', {}, 2)),
+    (
+        lambda metrics: metrics.load_balancer_conflicted(2),
+        ('load_balancer_conflict_wait_seconds', {}, 2),
+    ),
     (
         lambda metrics: metrics.request_failed('policy_check', 'InvalidSpec'),
         ('request_errors_total', {'method': 'policy_check', 'error': 'InvalidSpec'}, 1),
@@ -48,16 +59,24 @@ TOLD = [
     (lambda metrics: metrics.load_balancer_updated(), ('load_balancer_updates_total', {}, 1)),
     (lambda metrics: metrics.load_balancer_retried(), ('load_balancer_retries_total', {}, 1)),
     (lambda metrics: metrics.traffic('t').begun(), ('requests_in_work', {'topic': 't'}, 1)),
-    (lambda metrics: metrics.traffic('t').redelivered(), ('requests_redelivered_total', {'topic': 't'}, 1)),
+    (
+        lambda metrics: metrics.traffic('t').redelivered(),
+        ('requests_redelivered_total', {'topic': 't'}, 1),
+    ),
     (
         lambda metrics: metrics.traffic('t').put_aside(parked=False),
         ('requests_put_aside_total', {'to': 'suspects'}, 1),
     ),
-    (lambda metrics: metrics.traffic('t').put_aside(parked=True), ('requests_put_aside_total', {'to': 'parked'}, 1)),
+    (
+        lambda metrics: metrics.traffic('t').put_aside(parked=True),
+        ('requests_put_aside_total', {'to': 'parked'}, 1),
+    ),
 ]
 
 
-@pytest.mark.parametrize(('tell', 'expected'), TOLD, ids=lambda value: value[0] if isinstance(value, tuple) else '')
+@pytest.mark.parametrize(
+    ('tell', 'expected'), TOLD, ids=lambda value: value[0] if isinstance(value, tuple) else ''
+)
 def test_what_is_told_changes_its_metric_each_time(metrics, registry, tell, expected):
     name, labels, step = expected
 
@@ -89,7 +108,9 @@ def test_a_duration_is_found_in_the_bucket_that_it_fits_in(metrics, registry):
     assert registry.get_sample_value(name, {**labels, 'le': '0.005'}) == 1
 
 
-def test_counters_that_alerts_look_at_begin_with_0_so_that_their_first_step_is_seen(metrics, registry):
+def test_counters_that_alerts_look_at_begin_with_0_so_that_their_first_step_is_seen(
+    metrics, registry
+):
     metrics.traffic('t')
 
     for name, labels in (
@@ -104,7 +125,12 @@ def test_counters_that_alerts_look_at_begin_with_0_so_that_their_first_step_is_s
 
 
 def exemplars(registry):
-    return [sample.exemplar.labels for family in registry.collect() for sample in family.samples if sample.exemplar]
+    return [
+        sample.exemplar.labels
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.exemplar
+    ]
 
 
 def test_the_request_id_is_the_exemplar_of_a_check_and_of_a_binding(metrics, registry):
@@ -115,7 +141,9 @@ def test_the_request_id_is_the_exemplar_of_a_check_and_of_a_binding(metrics, reg
 
 
 @pytest.mark.parametrize('request_id', [None, 'r' * (EXEMPLAR_MOST - len('request_id') + 1)])
-def test_no_request_id_and_one_that_is_too_long_for_an_exemplar_are_left_out(metrics, registry, request_id):
+def test_no_request_id_and_one_that_is_too_long_for_an_exemplar_are_left_out(
+    metrics, registry, request_id
+):
     metrics.check_ended('BEFORE', 'CLUSTER_RESIZE', 'OK', 0.1, request_id)
 
     assert exemplars(registry) == []

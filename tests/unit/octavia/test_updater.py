@@ -44,7 +44,10 @@ def test_looks_grow_rarer_from_half_a_second_to_five(driver, clock):
     driver(*['PENDING_UPDATE'] * 30, 'ACTIVE').wait_active('lb')
 
     due = [min(0.5 * 1.6**n, 5) for n in range(30)]
-    assert all(0.75 * one <= slept <= min(1.25 * one, 5) for one, slept in zip(due, clock.slept, strict=True))
+    assert all(
+        0.75 * one <= slept <= min(1.25 * one, 5)
+        for one, slept in zip(due, clock.slept, strict=True)
+    )
 
 
 def test_workers_wait_differently_and_the_same_request_waits_the_same(driver, clock):
@@ -60,7 +63,9 @@ def test_workers_wait_differently_and_the_same_request_waits_the_same(driver, cl
 def test_waiting_never_takes_longer_than_it_may(driver, clock, timeout_s):
     began = clock()
 
-    with pytest.raises(LoadBalancerFailed, match=f'Load balancer lb is still PENDING_UPDATE after {timeout_s} s'):
+    with pytest.raises(
+        LoadBalancerFailed, match=f'Load balancer lb is still PENDING_UPDATE after {timeout_s} s'
+    ):
         driver('PENDING_UPDATE', timeout_s=timeout_s).wait_active('lb')
 
     assert timeout_s - 5 <= clock() - began <= timeout_s
@@ -82,7 +87,9 @@ def test_looks_that_fail_in_passing_are_put_up_with(driver):
 
 
 def test_looks_that_keep_failing_are_told(driver):
-    with pytest.raises(LoadBalancerFailed, match='Load balancer lb cannot be looked at: Octavia answers 503: busy'):
+    with pytest.raises(
+        LoadBalancerFailed, match='Load balancer lb cannot be looked at: Octavia answers 503: busy'
+    ):
         driver(ApiError('busy', 503)).wait_active('lb')
 
 
@@ -150,7 +157,9 @@ def test_a_change_that_has_happened_already_is_not_made_again(driver):
 
 
 @pytest.mark.parametrize('status', [None, 500, 502, 504, 520, 599])
-def test_whatever_of_5xx_does_not_tell_what_came_of_a_change_is_looked_for_and_then_tried_again(driver, status):
+def test_whatever_of_5xx_does_not_tell_what_came_of_a_change_is_looked_for_and_then_tried_again(
+    driver, status
+):
     act, asked = failing(ApiError('what?', status))
     looked = []
 
@@ -214,5 +223,7 @@ def test_no_call_may_take_longer_than_what_is_left_for_all_changes(driver, clock
 
     assert 29 < left_s <= 30
     clock.sleep(300)
-    assert 0 < driven.counted(deadline.moment) - time.monotonic() <= 5  # a last look at how things are
+    assert (
+        0 < driven.counted(deadline.moment) - time.monotonic() <= 5
+    )  # a last look at how things are
     assert deadline.moment() is None

@@ -23,7 +23,9 @@ def problems(draw, most_places=4, most_units=6):
 def distance(counts, weights):
     """The chi-square distance to the ideal shares."""
     total, weight = sum(counts), sum(weights)
-    return sum((x - Fraction(total * w, weight)) ** 2 / w for x, w in zip(counts, weights, strict=True))
+    return sum(
+        (x - Fraction(total * w, weight)) ** 2 / w for x, w in zip(counts, weights, strict=True)
+    )
 
 
 def one_by_one(total, weights, floors, ceilings):
@@ -31,7 +33,11 @@ def one_by_one(total, weights, floors, ceilings):
     counts = list(floors)
     while sum(counts) < total:
         open_places = [i for i in range(len(weights)) if counts[i] < ceilings[i]]
-        counts[min(open_places, key=lambda i: (Fraction(2 * counts[i] + 1, weights[i]), -weights[i], i))] += 1
+        counts[
+            min(
+                open_places, key=lambda i: (Fraction(2 * counts[i] + 1, weights[i]), -weights[i], i)
+            )
+        ] += 1
     return counts
 
 

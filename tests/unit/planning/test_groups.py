@@ -19,7 +19,13 @@ def clusters(draw, most=4, caps=CAPS, others=('x', 'y', NOWHERE)):
     """Places in the order of a spec, three groups of nodes, and how many of them leave."""
     listed = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     places = [
-        Place(name, draw(WEIGHTS), draw(caps), known=(known := draw(st.integers(0, 4)) > 0), available=known)
+        Place(
+            name,
+            draw(WEIGHTS),
+            draw(caps),
+            known=(known := draw(st.integers(0, 4)) > 0),
+            available=known,
+        )
         for name in listed
     ]
     where = st.sampled_from([*listed, *others])
@@ -72,7 +78,9 @@ def planned(plan):
 
 @given(clusters(most=12))
 def test_shrink_by_groups_equals_the_rule_applied_node_by_node(problem):
-    """A plan takes the nodes that the rule takes one by one, with caps, unlisted and unknown places."""
+    """A plan takes the nodes that the rule takes one by one, with caps, unlisted and unknown
+    places.
+    """
     places, groups, count = problem
 
     assert planned(shrink(places, groups, count)) == node_by_node(places, groups, count)
@@ -81,11 +89,15 @@ def test_shrink_by_groups_equals_the_rule_applied_node_by_node(problem):
 def distance(counts, weights):
     """The chi-square distance of counts to the ideal shares of their sum."""
     size, weight = sum(counts), sum(weights)
-    return sum((x - Fraction(size * w, weight)) ** 2 / w for x, w in zip(counts, weights, strict=True))
+    return sum(
+        (x - Fraction(size * w, weight)) ** 2 / w for x, w in zip(counts, weights, strict=True)
+    )
 
 
 def last_group(groups, count):
-    """The one group that is not used up, how many of its nodes leave, and what the groups before it leave."""
+    """The one group that is not used up, how many of its nodes leave, and what the groups before it
+    leave.
+    """
     left = total(groups)
     for group in groups:
         if count < sum(group.values()):
@@ -98,23 +110,37 @@ def last_group(groups, count):
 def cost(places, left):
     """What a plan leaves, in the order in which the rule keeps it small.
 
-    Nodes of unknown place come first, then those in unlisted places. The latter leave the fullest place
-    first, which keeps the sum of squares small. Then come units above caps, and the distance of the listed
-    places to their shares.
+    Nodes of unknown place come first, then those in unlisted places. The latter leave the fullest
+    place first, which keeps the sum of squares small. Then come units above caps, and the distance
+    of the listed places to their shares.
     """
     known = [place for place in places if place.known]
     names = {place.name for place in known}
     others = [count for name, count in left.items() if name is not NOWHERE and name not in names]
     counts = [left.get(place.name, 0) for place in known]
-    above = sum(max(count - place.cap, 0) for count, place in zip(counts, known, strict=True) if place.cap >= 0)
+    above = sum(
+        max(count - place.cap, 0)
+        for count, place in zip(counts, known, strict=True)
+        if place.cap >= 0
+    )
     squares = sum(count**2 for count in others)
-    return left.get(NOWHERE, 0), sum(others), squares, above, distance(counts, [place.weight for place in known])
+    return (
+        left.get(NOWHERE, 0),
+        sum(others),
+        squares,
+        above,
+        distance(counts, [place.weight for place in known]),
+    )
 
 
-@settings(max_examples=500)  # few clusters have a place above its cap in the group that is partly used
+@settings(
+    max_examples=500
+)  # few clusters have a place above its cap in the group that is partly used
 @given(clusters(most=2))
 def test_shrink_by_groups_is_the_best_of_all_plans_by_groups(problem):
-    """Of all plans that empty earlier groups first, none leaves less of what the rule takes first."""
+    """Of all plans that empty earlier groups first, none leaves less of what the rule takes
+    first.
+    """
     places, groups, count = problem
     gone = planned(shrink(places, groups, count))
     found = {name: number - gone.get(name, 0) for name, number in total(groups).items()}

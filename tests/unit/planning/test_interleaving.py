@@ -36,7 +36,9 @@ def test_regions_and_the_places_in_them_are_both_spread(groups):
     for length in range(1, total + 1):
         prefix = dealt[:length]
         for group, counts in groups.items():
-            ahead = sum(region == group for region, _ in prefix) * total - length * sum(counts.values())
+            ahead = sum(region == group for region, _ in prefix) * total - length * sum(
+                counts.values()
+            )
             assert not total or ahead < total
             for place, count in counts.items():
                 assert prefix.count((group, place)) * total - length * count < total

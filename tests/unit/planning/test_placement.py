@@ -66,7 +66,9 @@ def test_new_nodes_go_where_the_ideal_is_missed_most(places, held, count, planne
         'down to nothing',
     ],
 )
-def test_nodes_leave_from_where_they_are_worth_least(places, held, unplaced, count, planned, from_nowhere):
+def test_nodes_leave_from_where_they_are_worth_least(
+    places, held, unplaced, count, planned, from_nowhere
+):
     plan = shrink(places, [{**held, None: unplaced}], count)
 
     assert plan.counts == planned
@@ -84,7 +86,12 @@ def test_more_nodes_than_there_are_cannot_leave():
 
 
 def test_rows_say_what_became_of_each_place():
-    places = [A, Place('b', cap=2), Place('c', available=False), Place('d', known=False, available=False)]
+    places = [
+        A,
+        Place('b', cap=2),
+        Place('c', available=False),
+        Place('d', known=False, available=False),
+    ]
 
     rows = grow(places, {'a': 1, 'b': 2, 'x': 1}, 2).rows
 

@@ -19,19 +19,39 @@ def size(action, members=5, max_nodes=1000, **more):
     [
         ('CLUSTER_SCALE_OUT', {}, Size(CREATION, 1)),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}}, Size(CREATION, 3)),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'data': {'creation': {'count': 2}}}, Size(CREATION, 2)),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'data': {'creation': {}}}, Size(CREATION, 1)),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'data': {'deletion': {'count': 2}}}, Size(CREATION, 3)),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': 3}, 'data': {'creation': {'count': 2}}},
+            Size(CREATION, 2),
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': 3}, 'data': {'creation': {}}},
+            Size(CREATION, 1),
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': 3}, 'data': {'deletion': {'count': 2}}},
+            Size(CREATION, 3),
+        ),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 0}}, Size(CREATION, 0)),
         ('CLUSTER_SCALE_IN', {}, Size(DELETION, 1)),
         ('CLUSTER_SCALE_IN', {'data': {'deletion': {'count': 2}}}, Size(DELETION, 2)),
-        ('CLUSTER_SCALE_IN', {'inputs': {'count': 4}, 'data': {'creation': {'count': 2}}}, Size(DELETION, 4)),
+        (
+            'CLUSTER_SCALE_IN',
+            {'inputs': {'count': 4}, 'data': {'creation': {'count': 2}}},
+            Size(DELETION, 4),
+        ),
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1', 'n2']}}, Size(DELETION, 2)),
         ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n9'}}}, Size(DELETION, 1)),
         ('NODE_DELETE', {'node': node(1)}, Size(DELETION, 1)),
         ('NODE_CREATE', {'node': node(9), 'data': {'creation': {'count': 7}}}, Size(CREATION, 1)),
         ('CLUSTER_RESIZE', {'data': {'deletion': {'count': 2}}}, Size(DELETION, 2)),
-        ('CLUSTER_RESIZE', {'data': {'creation': {'count': 2}, 'deletion': {'count': 1}}}, Size(CREATION, 2)),
+        (
+            'CLUSTER_RESIZE',
+            {'data': {'creation': {'count': 2}, 'deletion': {'count': 1}}},
+            Size(CREATION, 2),
+        ),
     ],
 )
 def test_the_count_comes_from_the_first_who_says_it(action, more, expected):
@@ -84,7 +104,11 @@ STRICT = {'adjustment_type': 'EXACT_CAPACITY', 'strict': True}
             {},
             'The target capacity (2) is less than the specified min_size (3).',
         ),
-        ({**STRICT, 'number': 2}, {'min_size': 3}, "The target capacity (2) is less than the cluster's min_size (3)."),
+        (
+            {**STRICT, 'number': 2},
+            {'min_size': 3},
+            "The target capacity (2) is less than the cluster's min_size (3).",
+        ),
         (
             {**STRICT, 'number': 9, 'max_size': 8},
             {},
@@ -138,7 +162,9 @@ def test_a_resize_out_of_bounds_is_refused_in_senlins_words(inputs, cluster, rea
     ],
 )
 def test_no_creation_leads_beyond_the_largest_cluster(action, more):
-    with pytest.raises(SizeOutOfBounds, match=r'The target capacity \(11\) .* allowed per cluster \(10\)'):
+    with pytest.raises(
+        SizeOutOfBounds, match=r'The target capacity \(11\) .* allowed per cluster \(10\)'
+    ):
         size(action, max_nodes=10, **more)
 
 
@@ -157,18 +183,46 @@ def test_a_node_that_is_yet_to_be_created_does_not_count_as_a_current_one():
 @pytest.mark.parametrize(
     ('action', 'more', 'message'),
     [
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': -1}}, 'Expected `int` >= 0, got `-1` - at `$.action.inputs.count`'),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': '2'}}, 'Expected `int`, got `"2"` - at `$.action.inputs.count`'),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 1.5}}, 'Expected `int`, got `1.5` - at `$.action.inputs.count`'),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': True}}, 'Expected `int`, got `true` - at `$.action.inputs.count`'),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': None}}, 'Expected `int`, got `null` - at `$.action.inputs.count`'),
-        ('CLUSTER_SCALE_IN', {'inputs': {'count': [1]}}, 'Expected `int`, got `array` - at `$.action.inputs.count`'),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': -1}},
+            'Expected `int` >= 0, got `-1` - at `$.action.inputs.count`',
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': '2'}},
+            'Expected `int`, got `"2"` - at `$.action.inputs.count`',
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': 1.5}},
+            'Expected `int`, got `1.5` - at `$.action.inputs.count`',
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': True}},
+            'Expected `int`, got `true` - at `$.action.inputs.count`',
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': None}},
+            'Expected `int`, got `null` - at `$.action.inputs.count`',
+        ),
+        (
+            'CLUSTER_SCALE_IN',
+            {'inputs': {'count': [1]}},
+            'Expected `int`, got `array` - at `$.action.inputs.count`',
+        ),
         (
             'CLUSTER_SCALE_IN',
             {'data': {'deletion': {'count': {}}}},
             'Expected `int`, got `object` - at `$.action.data.deletion.count`',
         ),
-        ('CLUSTER_RESIZE', {'data': {'creation': 3}}, 'Expected `object`, got `3` - at `$.action.data.creation`'),
+        (
+            'CLUSTER_RESIZE',
+            {'data': {'creation': 3}},
+            'Expected `object`, got `3` - at `$.action.data.creation`',
+        ),
         (
             'CLUSTER_RESIZE',
             {'inputs': {'adjustment_type': 'EXACT'}},
@@ -195,7 +249,11 @@ def test_a_node_that_is_yet_to_be_created_does_not_count_as_a_current_one():
             {'inputs': {'min_size': -2}},
             'Expected `int` >= 0, got `-2` - at `$.action.inputs.min_size`',
         ),
-        ('CLUSTER_RESIZE', {'inputs': {'max_size': 1.0}}, 'Expected `int`, got `1.0` - at `$.action.inputs.max_size`'),
+        (
+            'CLUSTER_RESIZE',
+            {'inputs': {'max_size': 1.0}},
+            'Expected `int`, got `1.0` - at `$.action.inputs.max_size`',
+        ),
         (
             'CLUSTER_DEL_NODES',
             {'inputs': {'candidates': 'n1'}},

@@ -41,7 +41,9 @@ def test_sound_nodes_die_by_criteria_and_equals_by_index(criteria, expected):
     assert ids(victims.order(AGED, criteria, 'seed')) == expected
 
 
-@pytest.mark.parametrize('criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM'])
+@pytest.mark.parametrize(
+    'criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM']
+)
 def test_unhealthy_nodes_die_first_then_those_never_created(criteria):
     members = made(
         node(1),
@@ -54,7 +56,9 @@ def test_unhealthy_nodes_die_first_then_those_never_created(criteria):
     assert ids(victims.order(members, criteria, 'seed')) == ['n3', 'n4', 'n5', 'n2', 'n1']
 
 
-@pytest.mark.parametrize('criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM'])
+@pytest.mark.parametrize(
+    'criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM']
+)
 def test_the_order_of_the_request_does_not_matter(criteria):
     members = made(*(node(n, created_at=f'2026-01-{1 + n % 4:02}T00:00:00Z') for n in range(1, 29)))
     expected = ids(victims.order(members, criteria, 'seed'))
@@ -66,7 +70,9 @@ def test_the_order_of_the_request_does_not_matter(criteria):
 
 def test_equals_of_one_index_die_by_id():
     members = made(node(3, index=-1), node(1, index=-1), node(2, index=7))
-    equals = [msgspec.structs.replace(member, created_at=members[0].created_at) for member in members]
+    equals = [
+        msgspec.structs.replace(member, created_at=members[0].created_at) for member in members
+    ]
 
     assert ids(victims.order(equals, 'OLDEST_FIRST', 'seed')) == ['n1', 'n3', 'n2']
 
@@ -83,7 +89,16 @@ def test_random_means_another_order_for_another_action_and_every_node_can_be_hit
 def test_a_random_order_is_the_same_on_every_machine_and_release():
     members = made(*(node(n) for n in range(1, 9)))
 
-    assert ids(victims.order(members, 'RANDOM', 'act-1')) == ['n6', 'n5', 'n8', 'n2', 'n3', 'n1', 'n7', 'n4']
+    assert ids(victims.order(members, 'RANDOM', 'act-1')) == [
+        'n6',
+        'n5',
+        'n8',
+        'n2',
+        'n3',
+        'n1',
+        'n7',
+        'n4',
+    ]
 
 
 def test_without_quotas_more_than_there_are_means_all():
@@ -94,7 +109,12 @@ def test_without_quotas_more_than_there_are_means_all():
 
 
 PLACED = made(
-    node(1, 'a', 'R1'), node(2, 'b', 'R1'), node(3, None, 'R1'), node(4, 'a', 'R2'), node(5), node(6, 'a', 'R1')
+    node(1, 'a', 'R1'),
+    node(2, 'b', 'R1'),
+    node(3, None, 'R1'),
+    node(4, 'a', 'R2'),
+    node(5),
+    node(6, 'a', 'R1'),
 )
 
 
@@ -127,8 +147,16 @@ def chosen(count, **deletion):
             },
             ['n2', 'n4'],
         ),
-        (3, {'regions': {'R1': 2}, 'places': [{'region_name': 'R1', 'zone': 'a', 'count': 1}]}, ['n5', 'n3', 'n1']),
-        (3, {'regions': {'R1': 3}, 'places': [{'region_name': 'R1', 'count': 3}]}, ['n1', 'n2', 'n3']),
+        (
+            3,
+            {'regions': {'R1': 2}, 'places': [{'region_name': 'R1', 'zone': 'a', 'count': 1}]},
+            ['n5', 'n3', 'n1'],
+        ),
+        (
+            3,
+            {'regions': {'R1': 3}, 'places': [{'region_name': 'R1', 'count': 3}]},
+            ['n1', 'n2', 'n3'],
+        ),
         (2, {'places': [{'region_name': 'R1', 'count': 2}]}, ['n1', 'n2']),
     ],
     ids=[
@@ -172,7 +200,10 @@ def test_a_place_that_holds_too_few_is_named(count, deletion, reason):
     ('deletion', 'message'),
     [
         ({'zones': [1]}, 'Expected `object`, got `array` - at `$.action.data.deletion.zones`'),
-        ({'zones': {'a': -1}}, 'Expected `int` >= 0, got `-1` - at `$.action.data.deletion.zones.a`'),
+        (
+            {'zones': {'a': -1}},
+            'Expected `int` >= 0, got `-1` - at `$.action.data.deletion.zones.a`',
+        ),
         ({'places': {}}, 'Expected `array`, got `object` - at `$.action.data.deletion.places`'),
         (
             {'places': [{'zone': 'a', 'count': 1}]},
@@ -196,5 +227,7 @@ def test_quotas_that_are_none_are_named(deletion, message):
 
 
 def test_a_plan_for_more_than_the_count_is_refused():
-    with pytest.raises(InvalidInput, match=r'at most 2 nodes, got one for 3 - at `\$\.action\.data\.deletion`'):
+    with pytest.raises(
+        InvalidInput, match=r'at most 2 nodes, got one for 3 - at `\$\.action\.data\.deletion`'
+    ):
         Quotas.of({'deletion': {'zones': {'a': 3}}}, 2)

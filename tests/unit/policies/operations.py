@@ -1,4 +1,6 @@
-"""What the load-balancing policy does to a small cluster, and what is right after it: for tests that disturb it."""
+"""What the load-balancing policy does to a small cluster, and what is right after it: for tests
+that disturb it.
+"""
 
 import functools
 
@@ -42,7 +44,10 @@ class Operation:
     def is_right_though_it_vanished(self, status, reason, reply):
         """Whether it has made the best of it that somebody deleted everything meanwhile."""
         assert status == 'ERROR'
-        assert any(words in f'{reason} {reply}' for words in ('does not exist any more', 'not found', 'has no'))
+        assert any(
+            words in f'{reason} {reply}'
+            for words in ('does not exist any more', 'not found', 'has no')
+        )
         assert self.lab.is_empty()
 
 
@@ -55,14 +60,21 @@ class Attach(Operation):
 
     def is_right(self, reply):
         made = self.lab.settled()
-        assert [len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor')] == [1, 1, 1, 1]
+        assert [len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor')] == [
+            1,
+            1,
+            1,
+            1,
+        ]
         assert {one['provisioning_status'] for kind in made.values() for one in kind} == {'ACTIVE'}
         data = reply['policy']['data']['LoadBalancingPolicy']['data']
         assert data == {
             'loadbalancer': made['loadbalancer'][0]['id'], 'listener': made['listener'][0]['id'],
             'pool': made['pool'][0]['id'], 'healthmonitor': made['healthmonitor'][0]['id'],
         }  # fmt: skip
-        assert data_of(patched(self.members, reply)) == {m['name']: {'lb_member': m['id']} for m in made['member']}
+        assert data_of(patched(self.members, reply)) == {
+            m['name']: {'lb_member': m['id']} for m in made['member']
+        }
         assert self.lab.addresses() == ['10.0.0.1', '10.0.0.2', '10.0.0.3']
 
     def is_right_though_it_vanished(self, status, reason, reply):
@@ -107,7 +119,9 @@ class AttachToExisting(Operation):
 
     def prepare(self):
         _, pool = self.lab.foreign('10.0.0.100')
-        self.policy = balancing_policy(lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool})
+        self.policy = balancing_policy(
+            lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool}
+        )
 
     def run(self):
         reply = self.lab.attach(bind(self.policy, self.members, expires_at=self.expires_at))
@@ -115,7 +129,11 @@ class AttachToExisting(Operation):
 
     def is_right(self, reply):
         assert self.lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2', '10.0.0.3']
-        made = {m['name']: {'lb_member': m['id']} for m in self.lab.settled()['member'] if m['name'] != 'foreign'}
+        made = {
+            m['name']: {'lb_member': m['id']}
+            for m in self.lab.settled()['member']
+            if m['name'] != 'foreign'
+        }
         assert data_of(patched(self.members, reply)) == made
 
     def is_clean(self, reply):
@@ -127,7 +145,9 @@ class Attached(Operation):
     """What all operations have in common that begin with a load balancer of three members."""
 
     def prepare(self):
-        self.policy, self.members = self.lab.attached(self.members, lb_status_timeout=TIMEOUT_S, health_monitor={})
+        self.policy, self.members = self.lab.attached(
+            self.members, lb_status_timeout=TIMEOUT_S, health_monitor={}
+        )
 
 
 class Detach(Attached):
@@ -181,11 +201,19 @@ class Remove(Attached):
     def is_right_though_it_vanished(self, status, reason, reply):
         """Nobody is in a pool that is gone."""
         assert status == 'OK'
-        assert data_of(patched(self.members, reply)) == {'n1': {}, 'n2': {}, 'n3': self.members[2]['data']}
+        assert data_of(patched(self.members, reply)) == {
+            'n1': {},
+            'n2': {},
+            'n3': self.members[2]['data'],
+        }
 
     def is_right(self, reply):
         assert self.lab.addresses() == ['10.0.0.3']
-        assert data_of(patched(self.members, reply)) == {'n1': {}, 'n2': {}, 'n3': self.members[2]['data']}
+        assert data_of(patched(self.members, reply)) == {
+            'n1': {},
+            'n2': {},
+            'n3': self.members[2]['data'],
+        }
 
     def is_clean(self, reply):
         """Who is still there is marked, who is not has no member any more."""
@@ -234,7 +262,10 @@ class Add(Attached):
         made = {m['name']: m['id'] for m in self.lab.settled()['member']}
         for node in patched(self.members, reply)[3:]:
             if node['id'] in details['failed']:
-                assert (node['status'], node['status_reason']) == ('WARNING', 'Failed in adding node into lb pool.')
+                assert (node['status'], node['status_reason']) == (
+                    'WARNING',
+                    'Failed in adding node into lb pool.',
+                )
             else:
                 assert node['data'] == {'lb_member': made[node['id']]}
         assert {'n1', 'n2', 'n3'} <= set(made)
@@ -251,7 +282,12 @@ class Replace(Attached):
 
     def prepare(self):
         super().prepare()
-        again = {**connected(9), 'id': 'n1', 'name': 'n1', 'data': {**self.members[0]['data'], 'recovery': 'RECREATE'}}
+        again = {
+            **connected(9),
+            'id': 'n1',
+            'name': 'n1',
+            'data': {**self.members[0]['data'], 'recovery': 'RECREATE'},
+        }
         self.members = [again, *self.members[1:]]
 
     def run(self):

@@ -15,7 +15,9 @@ def deleted(reply):
 
 
 def test_the_reply_says_whom_and_how(check):
-    policy = deletion_policy(grace_period=7, destroy_after_deletion=False, reduce_desired_capacity=False)
+    policy = deletion_policy(
+        grace_period=7, destroy_after_deletion=False, reduce_desired_capacity=False
+    )
 
     reply = check(request(SCALE_IN, [policy], nodes(a=3), inputs={'count': 2}))
 
@@ -42,13 +44,20 @@ def test_what_others_said_of_the_deletion_stays(check):
 
 
 def test_more_than_there_are_means_all(check):
-    assert deleted(check(request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'count': 5}))) == ['n1', 'n2']
+    assert deleted(
+        check(request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'count': 5}))
+    ) == ['n1', 'n2']
 
 
 @pytest.mark.parametrize('named', [['n3', 'n1'], {'n3': 'n8', 'n1': 'n9'}])
 def test_nodes_that_the_action_names_die_in_its_order(check, named):
     reply = check(
-        request('CLUSTER_DEL_NODES', [deletion_policy(hooks=HOOKS)], nodes(a=3), inputs={'candidates': named})
+        request(
+            'CLUSTER_DEL_NODES',
+            [deletion_policy(hooks=HOOKS)],
+            nodes(a=3),
+            inputs={'candidates': named},
+        )
     )
 
     assert deleted(reply) == ['n3', 'n1']
@@ -57,10 +66,18 @@ def test_nodes_that_the_action_names_die_in_its_order(check, named):
 
 def test_a_named_node_that_is_no_member_is_an_error(check):
     reply = check(
-        request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=1), inputs={'candidates': ['n1', 'n7', 'n8']})
+        request(
+            'CLUSTER_DEL_NODES',
+            [deletion_policy()],
+            nodes(a=1),
+            inputs={'candidates': ['n1', 'n7', 'n8']},
+        )
     )
 
-    assert reply['action']['data'] == {'status': 'ERROR', 'reason': 'Not a member of cluster c1: n7, n8'}
+    assert reply['action']['data'] == {
+        'status': 'ERROR',
+        'reason': 'Not a member of cluster c1: n7, n8',
+    }
 
 
 def test_deleting_nodes_without_naming_any_is_an_error(check):
@@ -99,11 +116,19 @@ def test_a_resize_that_grows_is_none_of_its_business(check):
 
     reply = check(request('CLUSTER_RESIZE', [deletion_policy()], nodes(a=2), inputs=inputs))
 
-    assert [(d['outcome'], d['reason']) for d in reply['decisions']] == [('SKIPPED', 'The cluster does not shrink.')]
+    assert [(d['outcome'], d['reason']) for d in reply['decisions']] == [
+        ('SKIPPED', 'The cluster does not shrink.')
+    ]
 
 
 def test_it_takes_as_many_from_each_place_as_was_planned(check):
-    members = [node(1, 'a', 'R1'), node(2, 'b', 'R1'), node(3, 'b', 'R1'), node(4, 'a', 'R2'), node(5, 'a', 'R2')]
+    members = [
+        node(1, 'a', 'R1'),
+        node(2, 'b', 'R1'),
+        node(3, 'b', 'R1'),
+        node(4, 'a', 'R2'),
+        node(5, 'a', 'R2'),
+    ]
     regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}}
     policies = [deletion_policy(), zone_policy('a', 'b'), region_policy('R1', 'R2')]
 
@@ -128,20 +153,55 @@ def test_a_region_whose_nodes_have_no_known_zone_gives_just_its_share(check):
 
 
 def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
-    members = [node(1, 'a'), node(2, 'b', status='ERROR'), node(3, 'a'), node(4, 'b', created_at=None)]
+    members = [
+        node(1, 'a'),
+        node(2, 'b', status='ERROR'),
+        node(3, 'a'),
+        node(4, 'b', created_at=None),
+    ]
     policies = [zone_policy('a', 'b'), deletion_policy()]
 
-    reply = check(request(SCALE_IN, policies, members, inputs={'count': 3}, explain='full'), zones=['a', 'b'])
+    reply = check(
+        request(SCALE_IN, policies, members, inputs={'count': 3}, explain='full'), zones=['a', 'b']
+    )
 
     assert reply['decisions'][1]['details'] == {
         'reasons': {'never created': 1, 'oldest': 1, 'unhealthy': 1},
         'victims': [
-            {'rank': 1, 'id': 'n1', 'place': 'a', 'reason': 'oldest', 'status': 'ACTIVE', 'tainted': False},
-            {'rank': 2, 'id': 'n2', 'place': 'b', 'reason': 'unhealthy', 'status': 'ERROR', 'tainted': False},
-            {'rank': 3, 'id': 'n4', 'place': 'b', 'reason': 'never created', 'status': 'ACTIVE', 'tainted': False},
+            {
+                'rank': 1,
+                'id': 'n1',
+                'place': 'a',
+                'reason': 'oldest',
+                'status': 'ACTIVE',
+                'tainted': False,
+            },
+            {
+                'rank': 2,
+                'id': 'n2',
+                'place': 'b',
+                'reason': 'unhealthy',
+                'status': 'ERROR',
+                'tainted': False,
+            },
+            {
+                'rank': 3,
+                'id': 'n4',
+                'place': 'b',
+                'reason': 'never created',
+                'status': 'ACTIVE',
+                'tainted': False,
+            },
         ],
         'spared': [
-            {'rank': 4, 'id': 'n3', 'place': 'a', 'reason': 'oldest', 'status': 'ACTIVE', 'tainted': False},
+            {
+                'rank': 4,
+                'id': 'n3',
+                'place': 'a',
+                'reason': 'oldest',
+                'status': 'ACTIVE',
+                'tainted': False,
+            },
         ],
     }
 
@@ -150,7 +210,8 @@ def test_a_plan_that_takes_only_nodes_of_unknown_zone_takes_them(check):
     members = [node(1, 'a'), node(2, 'a'), node(3, 'b'), node(4, 'b'), node(5), node(6)]
 
     reply = check(
-        request(SCALE_IN, [zone_policy('a', 'b'), deletion_policy()], members, inputs={'count': 2}), zones=['a', 'b']
+        request(SCALE_IN, [zone_policy('a', 'b'), deletion_policy()], members, inputs={'count': 2}),
+        zones=['a', 'b'],
     )
 
     assert reply['action']['data']['deletion']['zones'] == {}
@@ -162,19 +223,28 @@ def test_a_plan_that_takes_only_nodes_of_unknown_region_takes_them(check):
     members = [node(1, 'a'), node(2, 'b', 'R1'), node(3, 'b', 'R1')]
     policies = [region_policy('R1'), zone_policy('a', 'b'), deletion_policy()]
 
-    reply = check(request(SCALE_IN, policies, members), regions={'R1': {'zones': {'a': True, 'b': True}}})
+    reply = check(
+        request(SCALE_IN, policies, members), regions={'R1': {'zones': {'a': True, 'b': True}}}
+    )
 
     assert (
-        reply['action']['data']['deletion'] | {'candidates': ['n1'], 'regions': {}, 'zones': {}, 'places': []}
+        reply['action']['data']['deletion']
+        | {'candidates': ['n1'], 'regions': {}, 'zones': {}, 'places': []}
         == (reply['action']['data']['deletion'])
     )
 
 
 @pytest.mark.parametrize('seed', range(150))
 def test_every_quota_is_met_whatever_the_cluster(check, seed):
-    """Random clusters over two regions with zones, some nodes unplaced, some regions without usable zones."""
+    """Random clusters over two regions with zones, some nodes unplaced, some regions without usable
+    zones.
+    """
     draw = random.Random(seed)
-    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}, 'R3': {'zones': {'q': True}}}
+    regions = {
+        'R1': {'zones': {'a': True, 'b': True}},
+        'R2': {'zones': {'a': True}},
+        'R3': {'zones': {'q': True}},
+    }
     members = [
         node(n, draw.choice(['a', 'b', None, 'x']), draw.choice(['R1', 'R2', 'R3', None]))
         for n in range(1, draw.randint(2, 20))
@@ -182,7 +252,9 @@ def test_every_quota_is_met_whatever_the_cluster(check, seed):
     count = draw.randint(1, len(members))
     policies = [region_policy('R1', 'R2', 'R3'), zone_policy('a', 'b'), deletion_policy()]
 
-    data = check(request(SCALE_IN, policies, members, inputs={'count': count}), regions=regions)['action']['data']
+    data = check(request(SCALE_IN, policies, members, inputs={'count': count}), regions=regions)[
+        'action'
+    ]['data']
 
     deletion, placed = data['deletion'], {n['id']: n['data'].get('placement', {}) for n in members}
     gone = [placed[victim] for victim in deletion['candidates']]
@@ -194,24 +266,31 @@ def test_every_quota_is_met_whatever_the_cluster(check, seed):
         matching = [
             p
             for p in gone
-            if p.get('region_name') == entry['region_name'] and p.get('zone') == entry.get('zone', p.get('zone'))
+            if p.get('region_name') == entry['region_name']
+            and p.get('zone') == entry.get('zone', p.get('zone'))
         ]
         assert len(matching) == entry['count']
 
 
 @pytest.mark.parametrize('decided', [None, 'x', 5, []])
-@pytest.mark.parametrize('action', ['CLUSTER_DEL_NODES', 'NODE_DELETE', 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'])
+@pytest.mark.parametrize(
+    'action', ['CLUSTER_DEL_NODES', 'NODE_DELETE', 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE']
+)
 def test_a_decision_that_is_no_map_is_named(check, action, decided):
     more = {'node': node(1)} if action == 'NODE_DELETE' else {'inputs': {'candidates': ['n1']}}
 
-    reply = check(request(action, [deletion_policy()], nodes(a=1), data={'deletion': decided}, **more))
+    reply = check(
+        request(action, [deletion_policy()], nodes(a=1), data={'deletion': decided}, **more)
+    )
 
     assert reply['action']['data']['status'] == 'ERROR'
     assert ' - at `$.action.data.deletion`' in reply['action']['data']['reason']
 
 
 def test_no_named_candidates_leave_the_choice_to_the_policy(check):
-    reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'candidates': [], 'count': 1}))
+    reply = check(
+        request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'candidates': [], 'count': 1})
+    )
 
     assert deleted(reply) == ['n1']
 
@@ -219,20 +298,34 @@ def test_no_named_candidates_leave_the_choice_to_the_policy(check):
 def test_many_strangers_are_not_all_listed(check):
     named = [f's{n}' for n in range(1000)]
 
-    reply = check(request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=1), inputs={'candidates': named}))
+    reply = check(
+        request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=1), inputs={'candidates': named})
+    )
 
     assert reply['action']['data']['reason'].endswith('s8, s9 and 990 more')
 
 
 def kept(candidates, count=None, **decided):
     """The data that an earlier policy left which has chosen these nodes."""
-    return {'deletion': {'candidates': candidates, **({} if count is None else {'count': count}), **decided}}
+    return {
+        'deletion': {
+            'candidates': candidates,
+            **({} if count is None else {'count': count}),
+            **decided,
+        }
+    }
 
 
-@pytest.mark.parametrize(('count', 'victims'), [(None, ['n4', 'n2']), (2, ['n4', 'n2']), (1, ['n4', 'n2'])])
+@pytest.mark.parametrize(
+    ('count', 'victims'), [(None, ['n4', 'n2']), (2, ['n4', 'n2']), (1, ['n4', 'n2'])]
+)
 def test_candidates_of_an_earlier_policy_are_kept(check, count, victims):
     """Nodes that an earlier policy chose stay the victims if `count` asks for no more."""
-    reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=5), data=kept(victims, count), explain='full'))
+    reply = check(
+        request(
+            SCALE_IN, [deletion_policy()], nodes(a=5), data=kept(victims, count), explain='full'
+        )
+    )
 
     assert (deleted(reply), reply['action']['data']['deletion']['count']) == (victims, len(victims))
     details = reply['decisions'][0]['details']
@@ -245,12 +338,18 @@ def test_candidates_of_an_earlier_policy_are_kept(check, count, victims):
 
 def test_candidates_of_an_earlier_policy_fewer_than_count_are_filled_up(check):
     """The criteria choose the rest of `count` after the nodes that an earlier policy chose."""
-    reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=5), data=kept(['n4'], 3), explain='full'))
+    reply = check(
+        request(SCALE_IN, [deletion_policy()], nodes(a=5), data=kept(['n4'], 3), explain='full')
+    )
 
     assert deleted(reply) == ['n4', 'n1', 'n2']
     details = reply['decisions'][0]['details']
     assert details['reasons'] == {'chosen by an earlier policy': 1, 'oldest': 2}
-    assert [(row['rank'], row['id']) for row in details['victims']] == [(1, 'n4'), (2, 'n1'), (3, 'n2')]
+    assert [(row['rank'], row['id']) for row in details['victims']] == [
+        (1, 'n4'),
+        (2, 'n1'),
+        (3, 'n2'),
+    ]
     assert [(row['rank'], row['id']) for row in details['spared']] == [(4, 'n3'), (5, 'n5')]
 
 
@@ -262,11 +361,16 @@ def test_candidates_of_an_earlier_policy_fewer_than_count_are_filled_up(check):
         (['n1'], 2, {'b': 1}, ['n1', 'n4']),
     ],
 )
-def test_candidates_of_an_earlier_policy_count_within_the_quota_of_their_place(check, chosen, count, zones, victims):
+def test_candidates_of_an_earlier_policy_count_within_the_quota_of_their_place(
+    check, chosen, count, zones, victims
+):
     """The quota of a place is less by the nodes of it that an earlier policy chose."""
     data = kept(chosen, count, zones=zones)
 
-    assert deleted(check(request(SCALE_IN, [deletion_policy()], nodes(a=3, b=3), data=data))) == victims
+    assert (
+        deleted(check(request(SCALE_IN, [deletion_policy()], nodes(a=3, b=3), data=data)))
+        == victims
+    )
 
 
 def test_candidates_of_an_earlier_policy_that_are_no_members_are_an_error(check):
@@ -284,9 +388,11 @@ def test_candidates_of_an_earlier_policy_come_before_those_of_the_inputs(check):
     named = {'candidates': ['n1', 'n2', 'n3']}
     data = kept(['n2'], 1)
 
-    assert deleted(check(request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=3), inputs=named, data=data))) == [
-        'n2'
-    ]
+    assert deleted(
+        check(
+            request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=3), inputs=named, data=data)
+        )
+    ) == ['n2']
 
 
 def test_candidates_of_an_earlier_policy_get_hooks(check):
@@ -300,7 +406,9 @@ def test_candidates_of_an_earlier_policy_get_hooks(check):
 
 
 def test_a_node_outside_the_cluster_is_not_deleted(check):
-    """A NODE_DELETE of a node that is not a member of the cluster ends in ERROR and names the node."""
+    """A NODE_DELETE of a node that is not a member of the cluster ends in ERROR and names the
+    node.
+    """
     stranger = node(9)
 
     reply = check(request('NODE_DELETE', [deletion_policy()], [node(1)], node=stranger))

@@ -15,23 +15,36 @@ def finals(decision, key):
 
 @pytest.mark.parametrize('where', [{'home_region': 'R1'}, {'profile': IN_R1}])
 def test_growing_an_existing_cluster_counts_its_nodes_in_their_region(check, where):
-    """Nodes without placement data count in the region of their profile, or at home, when a region plan is made."""
-    cloud = {'regions': ONE_REGION, **{key: value for key, value in where.items() if key == 'home_region'}}
+    """Nodes without placement data count in the region of their profile, or at home, when a region
+    plan is made.
+    """
+    cloud = {
+        'regions': ONE_REGION,
+        **{key: value for key, value in where.items() if key == 'home_region'},
+    }
     more = {key: value for key, value in where.items() if key == 'profile'}
     asked = request(
-        'CLUSTER_SCALE_OUT', [region_policy('R1'), zone_policy(*ZONES)], nodes(az2=4), inputs={'count': 4}, **more
+        'CLUSTER_SCALE_OUT',
+        [region_policy('R1'), zone_policy(*ZONES)],
+        nodes(az2=4),
+        inputs={'count': 4},
+        **more,
     )
 
     reply = check(asked, **cloud)
 
-    assert [finals(one, key) for one, key in zip(reply['decisions'], ('regions', 'zones'), strict=True)] == [
+    assert [
+        finals(one, key) for one, key in zip(reply['decisions'], ('regions', 'zones'), strict=True)
+    ] == [
         {'R1': 8},
         {'az1': 2, 'az2': 4, 'az3': 2},
     ]
 
 
 def test_growing_an_existing_cluster_respects_the_cap_of_its_region(check):
-    """The nodes that a cluster had before the policy fill the cap of the region that they are in."""
+    """The nodes that a cluster had before the policy fill the cap of the region that they are
+    in.
+    """
     policy = region_policy('R1', 'R2')
     policy['spec']['properties']['regions'][0]['cap'] = 4
 
@@ -45,11 +58,21 @@ def test_growing_an_existing_cluster_respects_the_cap_of_its_region(check):
 
 
 def test_shrinking_an_existing_cluster_treats_its_nodes_as_those_of_their_region(check):
-    """Nodes of the home region are not deleted before those that the policy has placed elsewhere."""
-    members = [node(1, 'az1'), node(2, 'az1'), node(3, 'az1', 'R2'), node(4, 'az1', 'R2'), node(5, 'az1', 'R2')]
+    """Nodes of the home region are not deleted before those that the policy has placed
+    elsewhere.
+    """
+    members = [
+        node(1, 'az1'),
+        node(2, 'az1'),
+        node(3, 'az1', 'R2'),
+        node(4, 'az1', 'R2'),
+        node(5, 'az1', 'R2'),
+    ]
     policies = [region_policy('R1', 'R2'), deletion_policy()]
 
-    reply = check(request('CLUSTER_SCALE_IN', policies, members), regions=['R1', 'R2'], home_region='R1')
+    reply = check(
+        request('CLUSTER_SCALE_IN', policies, members), regions=['R1', 'R2'], home_region='R1'
+    )
 
     assert reply['action']['data']['deletion']['regions'] == {'R2': 1}
     assert reply['action']['data']['deletion']['candidates'] == ['n3']

@@ -13,7 +13,9 @@ class Watching:
 
     def __init__(self, **servers):
         self.asked = []
-        self.lab = Lab(description={'servers': {name: {'addresses': found} for name, found in servers.items()}})
+        self.lab = Lab(
+            description={'servers': {name: {'addresses': found} for name, found in servers.items()}}
+        )
         inventory = self.lab.inventory
         self.lab.servers = lambda region, ids: (
             self.asked.append((region, sorted(ids))) or inventory.servers(region, ids)
@@ -24,7 +26,8 @@ def addresses(*of_private, **others):
     """Addresses as Nova shows them: those of the network `private`, and of others."""
     networks = {'private': of_private, **others}
     return {
-        name: [{'addr': one, 'version': 6 if ':' in one else 4} for one in found] for name, found in networks.items()
+        name: [{'addr': one, 'version': 6 if ':' in one else 4} for one in found]
+        for name, found in networks.items()
     }
 
 
@@ -37,13 +40,19 @@ def addresses(*of_private, **others):
         (addresses('fd00::5', '10.0.0.5'), 'private-subnet', '10.0.0.5'),
         (addresses('10.0.0.5', 'fd00::5'), 'six-subnet', 'fd00::5'),
         (addresses('10.0.0.5', other=['10.9.0.5']), 'private-subnet', '10.0.0.5'),
-        ({'other': [{'addr': '10.9.0.5', 'version': 4}], **addresses('10.0.0.5')}, 'private-subnet', '10.0.0.5'),
+        (
+            {'other': [{'addr': '10.9.0.5', 'version': 4}], **addresses('10.0.0.5')},
+            'private-subnet',
+            '10.0.0.5',
+        ),
     ],
 )
 def test_it_is_the_first_one_on_the_pools_network_of_the_subnets_ip_version(found, subnet, address):
     lab = Lab()
 
-    reply = lab.attach(bind(balancing_policy(pool={'subnet': subnet}), [node(1, details={'addresses': found})]))
+    reply = lab.attach(
+        bind(balancing_policy(pool={'subnet': subnet}), [node(1, details={'addresses': found})])
+    )
 
     assert reply['status'] == 'OK', reply['reason']
     assert lab.addresses() == [address]
@@ -66,7 +75,10 @@ def test_a_node_without_one_fails_with_that_reason(found, subnet, version):
     reply = lab.check(request('NODE_CREATE', [policy], [one], node=one, target='AFTER'))
 
     why = NO_ADDRESS.format(version, subnet)
-    assert reply['action']['data']['reason'] == f"Failed in adding nodes into lb pool: ['n1'] (n1: {why})"
+    assert (
+        reply['action']['data']['reason']
+        == f"Failed in adding nodes into lb pool: ['n1'] (n1: {why})"
+    )
     assert reply['decisions'][0]['details']['failed'] == {'n1': why}
     assert reply['nodes']['n1']['status'] == 'WARNING'
 
@@ -78,7 +90,9 @@ def test_those_that_the_request_does_not_say_come_from_nova_in_one_question():
     new = [node(number, created_at=None, physical_id=f's{number}') for number in range(1, 51)]
     created = {'creation': {'nodes': [one['id'] for one in new]}}
 
-    reply = watching.lab.check(request('CLUSTER_SCALE_OUT', [policy], new, target='AFTER', data=created))
+    reply = watching.lab.check(
+        request('CLUSTER_SCALE_OUT', [policy], new, target='AFTER', data=created)
+    )
 
     assert reply['action']['data']['status'] == 'OK'
     assert len(watching.lab.addresses()) == 50
@@ -91,7 +105,9 @@ def test_nova_is_not_asked_of_nodes_that_need_no_address():
     members.append(node(2, physical_id='s2'))
     created = {'creation': {'nodes': ['n1', 'n2']}}
 
-    watching.lab.check(request('CLUSTER_SCALE_OUT', [policy], members, target='AFTER', data=created))
+    watching.lab.check(
+        request('CLUSTER_SCALE_OUT', [policy], members, target='AFTER', data=created)
+    )
 
     assert watching.asked == [(None, ['s2'])]
     assert watching.lab.addresses() == ['10.0.0.1', '10.0.0.2']
@@ -119,9 +135,13 @@ def test_a_node_of_another_region_fails_with_that_reason_and_nova_is_not_asked_o
     near = connected(2, data={'placement': {'region_name': 'R1'}})
     created = {'creation': {'nodes': ['n1', 'n2']}}
 
-    reply = watching.lab.check(request('CLUSTER_SCALE_OUT', [policy], [far, near], target='AFTER', data=created))
+    reply = watching.lab.check(
+        request('CLUSTER_SCALE_OUT', [policy], [far, near], target='AFTER', data=created)
+    )
 
-    assert reply['decisions'][0]['details']['failed'] == {'n1': 'The node is in region R2, the load balancer in R1'}
+    assert reply['decisions'][0]['details']['failed'] == {
+        'n1': 'The node is in region R2, the load balancer in R1'
+    }
     assert reply['nodes']['n1']['status'] == 'WARNING'
     assert reply['nodes']['n2']['data']['lb_member']
     assert watching.asked == []

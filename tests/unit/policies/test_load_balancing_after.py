@@ -15,7 +15,9 @@ def lab():
 
 @pytest.fixture
 def web(lab):
-    """A cluster of which n1 and n2 are behind a load balancer, and n3 and n4 are not yet: policy and nodes."""
+    """A cluster of which n1 and n2 are behind a load balancer, and n3 and n4 are not yet: policy
+    and nodes.
+    """
     policy, members = lab.attached([connected(1), connected(2)])
     return policy, [*members, connected(3), connected(4)]
 
@@ -43,7 +45,11 @@ def member_ids(lab):
         (SCALE_OUT, {'data': created('n3', 'n4')}, ['n3', 'n4']),
         ('CLUSTER_ADD_NODES', {'data': created('n3')}, ['n3']),
         ('CLUSTER_RESIZE', {'data': created('n4', 'n3')}, ['n3', 'n4']),
-        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n8': 'n3', 'n9': 'n4'}}}, ['n3', 'n4']),
+        (
+            'CLUSTER_REPLACE_NODES',
+            {'inputs': {'candidates': {'n8': 'n3', 'n9': 'n4'}}},
+            ['n3', 'n4'],
+        ),
         (
             'CLUSTER_REPLACE_NODES',
             {'inputs': {'candidates': {'n8': 'n3'}}, 'data': created('n4')},
@@ -55,7 +61,9 @@ def member_ids(lab):
         (SCALE_OUT, {'data': created('n3'), 'inputs': {'action_result': None}}, ['n3']),
     ],
 )
-def test_new_nodes_join_the_pool_in_one_update_and_know_their_member(lab, web, action, more, joined):
+def test_new_nodes_join_the_pool_in_one_update_and_know_their_member(
+    lab, web, action, more, joined
+):
     policy, members = web
     lab.calls.clear()
 
@@ -100,7 +108,9 @@ def test_adding_takes_one_update_and_as_many_calls_however_many_there_are(count)
     lab.calls.clear()
     new = [connected(number, created_at=None) for number in range(1, count + 1)]
 
-    reply = lab.check(after(SCALE_OUT, [policy], [*members, *new], data=created(*(one['id'] for one in new))))
+    reply = lab.check(
+        after(SCALE_OUT, [policy], [*members, *new], data=created(*(one['id'] for one in new)))
+    )
 
     assert decision(reply)['details']['updates'] == 1
     assert decision(reply)['details']['api_calls'] == len(lab.calls) < 8
@@ -115,7 +125,9 @@ def test_members_are_added_one_at_a_time_where_that_is_wanted():
     reply = lab.check(after(SCALE_OUT, [policy], [*members, *new], data=created('n1', 'n2', 'n3')))
 
     assert decision(reply)['details']['updates'] == 3
-    assert data_of(patched(new, reply)) == {name: {'lb_member': id_} for name, id_ in member_ids(lab).items()}
+    assert data_of(patched(new, reply)) == {
+        name: {'lb_member': id_} for name, id_ in member_ids(lab).items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -125,7 +137,11 @@ def test_members_are_added_one_at_a_time_where_that_is_wanted():
         (SCALE_OUT, {'data': {'creation': {'count': 2}}}, 'No node was created.'),
         (SCALE_OUT, {'data': created()}, 'No node was created.'),
         ('CLUSTER_RESIZE', {'data': {'deletion': {'count': 1}}}, 'No node was created.'),
-        (SCALE_OUT, {'data': created('n3'), 'inputs': {'action_result': 'ERROR'}}, 'The action did not succeed.'),
+        (
+            SCALE_OUT,
+            {'data': created('n3'), 'inputs': {'action_result': 'ERROR'}},
+            'The action did not succeed.',
+        ),
         (
             'NODE_CREATE',
             {'node': connected(3), 'inputs': {'action_result': 'TIMEOUT'}},
@@ -138,7 +154,9 @@ def test_members_are_added_one_at_a_time_where_that_is_wanted():
         ),
     ],
 )
-def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(lab, web, action, more, reason):
+def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(
+    lab, web, action, more, reason
+):
     policy, members = web
     if action == RECOVER:
         members[2] = more['node']
@@ -163,7 +181,11 @@ def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(lab, 
             {},
             'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new node id)',
         ),
-        (SCALE_OUT, {'data': {'creation': []}}, 'Expected `object`, got `array` - at `$.action.data.creation`'),
+        (
+            SCALE_OUT,
+            {'data': {'creation': []}},
+            'Expected `object`, got `array` - at `$.action.data.creation`',
+        ),
         (
             SCALE_OUT,
             {'data': {'creation': {'nodes': 'n3'}}},
@@ -182,7 +204,10 @@ def test_what_makes_no_sense_is_named(lab, web, action, more, reason):
     ('before', 'kept'),
     [
         (None, 'Failed in adding node into lb pool.'),
-        ('No valid host was found.', 'No valid host was found. Failed in adding node into lb pool.'),
+        (
+            'No valid host was found.',
+            'No valid host was found. Failed in adding node into lb pool.',
+        ),
         ('The server is gone', 'The server is gone. Failed in adding node into lb pool.'),
         ('x. Failed in adding node into lb pool.', 'x. Failed in adding node into lb pool.'),
     ],
@@ -229,7 +254,9 @@ def test_a_node_that_does_not_know_of_its_member_learns_of_it(lab, web):
 
     reply = lab.check(after(SCALE_OUT, [policy], forgetful, data=created('n1', 'n2')))
 
-    assert reply['nodes'] == {name: {'data': {'x': 1, 'lb_member': id_}} for name, id_ in before.items()}
+    assert reply['nodes'] == {
+        name: {'data': {'x': 1, 'lb_member': id_}} for name, id_ in before.items()
+    }
     assert not any(call.writes for call in lab.calls)
 
 
@@ -246,10 +273,14 @@ def test_a_member_of_somebody_elses_at_the_address_serves_and_is_left_alone(lab)
 
 
 def test_a_member_that_is_on_its_way_out_does_not_count_as_there(lab, web):
-    """Who took it out may have died before it was gone; a new node may have got the address of an old one."""
+    """Who took it out may have died before it was gone; a new node may have got the address of an
+    old one.
+    """
     policy, members = web
     ids = member_ids(lab)
-    lab.octavia(None).delete_member(policy['data']['LoadBalancingPolicy']['data']['pool'], ids['n1'])
+    lab.octavia(None).delete_member(
+        policy['data']['LoadBalancingPolicy']['data']['pool'], ids['n1']
+    )
     heir = {**connected(1), 'id': 'n9', 'name': 'n9'}
 
     reply = lab.check(after(SCALE_OUT, [policy], [*members[1:], heir], data=created('n9')))
@@ -301,7 +332,9 @@ def test_a_pool_that_is_gone_is_told(lab, web):
 
 
 def test_a_binding_that_does_not_say_which_pool_is_told_before_the_cloud_is_asked(lab):
-    asked = after(SCALE_OUT, [balancing_policy(pool={'subnet': 'none'})], [connected(1)], data=created('n1'))
+    asked = after(
+        SCALE_OUT, [balancing_policy(pool={'subnet': 'none'})], [connected(1)], data=created('n1')
+    )
 
     assert lab.check(asked)['action']['data']['reason'] == (
         'The binding holds no load balancer: attach the policy before it is checked.'
@@ -317,7 +350,9 @@ def test_a_subnet_that_is_gone_is_told(lab, web):
     assert reply['action']['data']['reason'] == (
         "Failed in adding nodes into lb pool: ['n3'] (n3: The cloud has no subnet none, which the pool is of.)"
     )
-    assert decision(reply)['details']['failed'] == {'n3': 'The cloud has no subnet none, which the pool is of.'}
+    assert decision(reply)['details']['failed'] == {
+        'n3': 'The cloud has no subnet none, which the pool is of.'
+    }
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
@@ -326,7 +361,12 @@ def test_the_node_of_the_action_is_newer_than_its_copy_among_the_clusters(lab, w
     policy, members = web
 
     reply = lab.check(
-        after('NODE_CREATE', [policy], [*members[:2], node(3, status='CREATING')], node=connected(3, data={'x': 1}))
+        after(
+            'NODE_CREATE',
+            [policy],
+            [*members[:2], node(3, status='CREATING')],
+            node=connected(3, data={'x': 1}),
+        )
     )
 
     assert reply['nodes'] == {'n3': {'data': {'x': 1, 'lb_member': member_ids(lab)['n3']}}}
@@ -363,9 +403,16 @@ class TestRecovered:
         assert new != members[0]['data']['lb_member']
         assert reply['nodes'] == {'n1': {'data': {'lb_member': new}}}
 
-    def test_the_node_of_the_action_tells_of_it_though_its_copy_among_the_clusters_does_not(self, lab, web):
+    def test_the_node_of_the_action_tells_of_it_though_its_copy_among_the_clusters_does_not(
+        self, lab, web
+    ):
         policy, members = web
-        again = {**connected(9), 'id': 'n1', 'name': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
+        again = {
+            **connected(9),
+            'id': 'n1',
+            'name': 'n1',
+            'data': {**members[0]['data'], 'recovery': 'RECREATE'},
+        }
 
         reply = lab.check(after(RECOVER, [policy], members, node=again))
 
@@ -373,7 +420,9 @@ class TestRecovered:
         assert reply['nodes'] == {'n1': {'data': {'lb_member': member_ids(lab)['n1']}}}
 
     @pytest.mark.parametrize('data', [{}, {'recovery': 'RECREATE'}, {'recovery': 'REBOOT'}])
-    def test_a_member_that_the_node_does_not_know_of_does_not_outlive_its_server(self, lab, web, data):
+    def test_a_member_that_the_node_does_not_know_of_does_not_outlive_its_server(
+        self, lab, web, data
+    ):
         policy, members = web
         again = {**connected(9), 'id': 'n1', 'name': 'n1', 'data': data}
 
@@ -383,7 +432,9 @@ class TestRecovered:
         assert reply['nodes'] == {'n1': {'data': {'lb_member': member_ids(lab)['n1']}}}
 
     @pytest.mark.parametrize('recovery', ['REBOOT', 'REBUILD', None])
-    def test_a_server_that_was_healed_stays_where_it_is_and_recovery_is_dropped(self, lab, web, recovery):
+    def test_a_server_that_was_healed_stays_where_it_is_and_recovery_is_dropped(
+        self, lab, web, recovery
+    ):
         policy, members = web
         healed = {**members[0], 'data': {**members[0]['data'], 'recovery': recovery}}
         lab.calls.clear()
@@ -404,7 +455,11 @@ class TestRecovered:
             "Failed in adding nodes into lb pool: ['n1'] (n1: The node has no address"
         )
         assert reply['nodes'] == {
-            'n1': {'data': {}, 'status': 'WARNING', 'status_reason': 'Failed in adding node into lb pool.'}
+            'n1': {
+                'data': {},
+                'status': 'WARNING',
+                'status_reason': 'Failed in adding node into lb pool.',
+            }
         }
         assert lab.addresses() == ['10.0.0.2']
 
@@ -415,5 +470,8 @@ class TestRecovered:
 
         reply = lab.check(after(RECOVER, [policy], [again, *members[1:]], node=again, dry_run=True))
 
-        assert decision(reply)['reason'] == '1 to be removed, 1 to be added, in 2 updates; nothing was written'
+        assert (
+            decision(reply)['reason']
+            == '1 to be removed, 1 to be added, in 2 updates; nothing was written'
+        )
         assert lab.settled() == before

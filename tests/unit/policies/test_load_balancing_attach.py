@@ -40,9 +40,16 @@ def test_a_load_balancer_with_all_its_parts_is_made_in_two_updates(lab):
     reply = lab.attach(bind(policy, members))
 
     made = lab.settled()
-    (lb,), (listener,), (pool,), (monitor,) = (made[k] for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor'))
-    assert [str(call) for call in lab.calls if call.writes] == ['create loadbalancer', 'update_members']
-    assert {(one['name'], *one['tags']) for one in (lb, listener, pool, monitor)} == {('placement-worker-web', *OURS)}
+    (lb,), (listener,), (pool,), (monitor,) = (
+        made[k] for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor')
+    )
+    assert [str(call) for call in lab.calls if call.writes] == [
+        'create loadbalancer',
+        'update_members',
+    ]
+    assert {(one['name'], *one['tags']) for one in (lb, listener, pool, monitor)} == {
+        ('placement-worker-web', *OURS)
+    }
     assert shown(
         lb, 'vip_subnet_id', 'vip_network_id', 'vip_address', 'admin_state_up', 'availability_zone', 'flavor_id'
     ) == {
@@ -80,7 +87,9 @@ def test_a_load_balancer_with_all_its_parts_is_made_in_two_updates(lab):
             }
         },
     }  # fmt: skip
-    assert reply['cluster'] == {'data': {'loadbalancers': {'pol-loadbalance': {'vip_address': '10.0.0.77'}}}}
+    assert reply['cluster'] == {
+        'data': {'loadbalancers': {'pol-loadbalance': {'vip_address': '10.0.0.77'}}}
+    }
     assert data_of(patched(members, reply)) == {
         member['name']: {'lb_member': member['id']} for member in made['member']
     }
@@ -98,7 +107,9 @@ def test_what_is_not_said_is_left_to_octavia(lab):
 @pytest.mark.parametrize('persistence', ['SOURCE_IP', 'HTTP_COOKIE', 'NONE'])
 @pytest.mark.parametrize('monitor', ['PING', 'TCP'])
 def test_options_that_octavia_refuses_beside_a_type_are_not_sent(lab, persistence, monitor):
-    """A cookie's name and the options of HTTP are accepted with any type, and sent only where Octavia takes them."""
+    """A cookie's name and the options of HTTP are accepted with any type, and sent only where
+    Octavia takes them.
+    """
     policy = balancing_policy(
         pool={'session_persistence': {'type': persistence, 'cookie_name': 'whatever'}},
         health_monitor={
@@ -110,15 +121,22 @@ def test_options_that_octavia_refuses_beside_a_type_are_not_sent(lab, persistenc
 
     made = lab.settled()
     assert reply['status'] == 'OK'
-    assert made['pool'][0].get('session_persistence') == (None if persistence == 'NONE' else {'type': persistence})
+    assert made['pool'][0].get('session_persistence') == (
+        None if persistence == 'NONE' else {'type': persistence}
+    )
     assert not {'http_method', 'url_path', 'expected_codes'} & made['healthmonitor'][0].keys()
 
 
 def test_a_delay_that_looks_like_milliseconds_is_passed_on_with_a_warning(lab):
-    """The health monitor of Senlin's example is made as it is written, and the reply warns of it."""
+    """The health monitor of Senlin's example is made as it is written, and the reply warns of
+    it.
+    """
     reply = lab.attach(bind(balancing_policy(health_monitor={'delay': 10000, 'timeout': 5000})))
 
-    assert shown(lab.settled()['healthmonitor'][0], 'delay', 'timeout') == {'delay': 10000, 'timeout': 5000}
+    assert shown(lab.settled()['healthmonitor'][0], 'delay', 'timeout') == {
+        'delay': 10000,
+        'timeout': 5000,
+    }
     assert (reply['status'], reply['warnings']) == (
         'OK',
         [
@@ -130,7 +148,13 @@ def test_a_delay_that_looks_like_milliseconds_is_passed_on_with_a_warning(lab):
 
 def test_options_of_http_are_sent_for_https(lab):
     """A health monitor of type HTTPS gets the options of HTTP, which Senlin drops."""
-    lab.attach(bind(balancing_policy(health_monitor={'type': 'HTTPS', 'url_path': '/up', 'expected_codes': 200})))
+    lab.attach(
+        bind(
+            balancing_policy(
+                health_monitor={'type': 'HTTPS', 'url_path': '/up', 'expected_codes': 200}
+            )
+        )
+    )
 
     assert shown(lab.settled()['healthmonitor'][0], 'url_path', 'expected_codes') == {
         'url_path': '/up', 'expected_codes': '200',
@@ -175,7 +199,14 @@ def test_a_provider_that_makes_nothing_nested_is_asked_for_one_part_after_the_ot
     ]  # fmt: skip
     for kind, made in nested.settled().items():
         (alone,), (one,) = lab.settled()[kind], made
-        left_out = {'id', 'listener_id', 'pool_id', 'healthmonitor_id', 'created_at', 'loadbalancer_id'}
+        left_out = {
+            'id',
+            'listener_id',
+            'pool_id',
+            'healthmonitor_id',
+            'created_at',
+            'loadbalancer_id',
+        }
         links = {'listeners', 'pools', 'loadbalancers'}
         assert {k: v for k, v in alone.items() if k not in left_out | links} == {
             k: v for k, v in one.items() if k not in left_out | links
@@ -223,7 +254,10 @@ def test_of_two_load_balancers_the_older_one_stays_then_that_with_the_lower_id(l
 def test_the_load_balancer_of_another_cluster_or_policy_is_none_of_its_business(lab):
     other = balancing_policy()
     other['id'] = 'pol-other'
-    for asked in (bind(other, [connected(1)]), {**bind(balancing_policy(), [connected(1)], id='c2')}):
+    for asked in (
+        bind(other, [connected(1)]),
+        {**bind(balancing_policy(), [connected(1)], id='c2')},
+    ):
         assert lab.attach(asked)['status'] == 'OK'
 
     assert lab.attach(bind(balancing_policy(), [connected(1)]))['status'] == 'OK'
@@ -241,7 +275,10 @@ class TestExisting:
         before = lab.settled()
 
         policy, members = lab.attached(
-            [connected(1), connected(2)], loadbalancer=named, pool={'id': pool}, health_monitor={'id': monitor}
+            [connected(1), connected(2)],
+            loadbalancer=named,
+            pool={'id': pool},
+            health_monitor={'id': monitor},
         )
 
         assert policy['data']['LoadBalancingPolicy']['data'] == {
@@ -277,7 +314,11 @@ class TestExisting:
         for name in ('twin', 'twin', 'other'):
             lab.octavia(None).create('loadbalancer', {'name': name})
         lab.calls.clear()
-        given = {'loadbalancer': 'front', **properties, 'pool': {'id': pool, **properties.get('pool', {})}}
+        given = {
+            'loadbalancer': 'front',
+            **properties,
+            'pool': {'id': pool, **properties.get('pool', {})},
+        }
 
         reply = lab.attach(bind(balancing_policy(**given), [connected(1)]))
 
@@ -335,7 +376,11 @@ class TestExisting:
             "Failed in adding nodes into lb pool: ['n2'] (n2: Node n1 has the same address)",
         ),
         ([], {'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
-        ([], {'vip': {'subnet': 'none'}}, 'The cloud has no subnet none, which the VIP is to be of.'),
+        (
+            [],
+            {'vip': {'subnet': 'none'}},
+            'The cloud has no subnet none, which the VIP is to be of.',
+        ),
         (
             [],
             {'vip': {'network': 'none'}, 'version': '1.2'},
@@ -406,5 +451,8 @@ def test_what_cannot_be_removed_again_is_told(lab):
 
     reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))
 
-    assert 'is still PENDING_CREATE after 60 s; what was made for it could not be removed: Load bal' in reply['reason']
+    assert (
+        'is still PENDING_CREATE after 60 s; what was made for it could not be removed: Load bal'
+        in reply['reason']
+    )
     assert len(lab.settled()['loadbalancer']) == 1

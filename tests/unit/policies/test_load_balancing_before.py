@@ -109,16 +109,23 @@ def test_the_choice_is_that_of_the_deletion_policy_with_random_victims(lab, web)
     ours = lab.check(request(SCALE_IN, [policy], members, **asked))
     theirs = lab.check(request(SCALE_IN, [deletion_policy('RANDOM')], members, **asked))
 
-    assert ours['action']['data']['deletion']['candidates'] == theirs['action']['data']['deletion']['candidates']
+    assert (
+        ours['action']['data']['deletion']['candidates']
+        == theirs['action']['data']['deletion']['candidates']
+    )
     assert ours['action']['data']['deletion']['candidates'][0] == 'n3'
 
 
 def test_a_plan_by_zones_is_honoured(lab):
     lab = Lab(description={'zones': {'a': True, 'b': True}})
-    placed = [connected(n, data={'placement': {'zone': zone}}) for n, zone in enumerate('aaab', start=1)]
+    placed = [
+        connected(n, data={'placement': {'zone': zone}}) for n, zone in enumerate('aaab', start=1)
+    ]
     policy, members = lab.attached(placed)
 
-    reply = lab.check(request(SCALE_IN, [zone_policy('a', 'b'), policy], members, inputs={'count': 2}))
+    reply = lab.check(
+        request(SCALE_IN, [zone_policy('a', 'b'), policy], members, inputs={'count': 2})
+    )
 
     deletion = reply['action']['data']['deletion']
     assert deletion['zones'] == {'a': 2}
@@ -134,7 +141,10 @@ def test_a_plan_by_regions_is_honoured_for_nodes_that_are_in_no_pool(lab, web):
     reply = lab.check(request(SCALE_IN, [policy], members, data=data))
 
     assert sorted(reply['action']['data']['deletion']['candidates']) == ['n5', 'n6']
-    assert decision(reply)['details']['passed_over'] == reply['action']['data']['deletion']['candidates']
+    assert (
+        decision(reply)['details']['passed_over']
+        == reply['action']['data']['deletion']['candidates']
+    )
     assert left(lab) == ['n1', 'n2', 'n3', 'n4']
 
 
@@ -158,10 +168,18 @@ def test_what_the_deletion_policy_chose_leaves_the_pool(lab, web):
         ),
         (SCALE_IN, {'inputs': {'count': 0}}, 'No node is to be deleted.'),
         (SCALE_IN, {'data': {'deletion': {'count': 0}}}, 'No node is to be deleted.'),
-        (RESIZE, {'inputs': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 2}}, 'No node is to be deleted.'),
+        (
+            RESIZE,
+            {'inputs': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 2}},
+            'No node is to be deleted.',
+        ),
         (RESIZE, {'data': {'creation': {'count': 2}}}, 'No node is to be deleted.'),
         ('CLUSTER_DEL_NODES', {}, 'No node is to be deleted.'),
-        (SCALE_IN, {'min_size': 4}, 'The engine will refuse to leave fewer than min_size (4) nodes.'),
+        (
+            SCALE_IN,
+            {'min_size': 4},
+            'The engine will refuse to leave fewer than min_size (4) nodes.',
+        ),
         (
             SCALE_IN,
             {'min_size': 3, 'inputs': {'count': 2}},
@@ -179,7 +197,9 @@ def test_what_the_deletion_policy_chose_leaves_the_pool(lab, web):
         ),
     ],
 )
-def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(lab, web, action, more, reason):
+def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(
+    lab, web, action, more, reason
+):
     policy, members = web
     lab.calls.clear()
 
@@ -198,7 +218,9 @@ def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(lab, 
         ('CLUSTER_REPLACE_NODES', {'min_size': 4, 'inputs': {'candidates': {'n1': 'n9'}}}),
     ],
 )
-def test_the_min_size_may_be_reached_and_does_not_bind_what_replaces_or_resizes(lab, web, action, more):
+def test_the_min_size_may_be_reached_and_does_not_bind_what_replaces_or_resizes(
+    lab, web, action, more
+):
     policy, members = web
 
     assert decision(lab.check(request(action, [policy], members, **more)))['outcome'] == 'APPLIED'
@@ -252,12 +274,17 @@ def test_what_makes_no_sense_is_named_and_nobody_leaves(lab, web, more, reason):
     ],
 )
 def test_nodes_that_cannot_be_meant_are_an_error_and_nobody_leaves(lab, web, action, more, reason):
-    """A replacement without a map, or a NODE_DELETE of a node outside the cluster, fails and removes no member."""
+    """A replacement without a map, or a NODE_DELETE of a node outside the cluster, fails and
+    removes no member.
+    """
     policy, members = web
 
     reply = lab.check(request(action, [policy], members, **more))
 
-    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == ('ERROR', reason)
+    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
+        'ERROR',
+        reason,
+    )
     assert left(lab) == ['n1', 'n2', 'n3', 'n4']
 
 
@@ -278,7 +305,10 @@ def test_a_node_in_error_that_cannot_leave_stays_in_error_with_its_reason(lab, w
         "Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] "
         '(n1: Octavia answers 403: Policy does not allow this request)'
     )
-    assert {one: (reply['nodes'][one]['status'], reply['nodes'][one]['status_reason']) for one in ('n1', 'n2')} == {
+    assert {
+        one: (reply['nodes'][one]['status'], reply['nodes'][one]['status_reason'])
+        for one in ('n1', 'n2')
+    } == {
         'n1': ('ERROR', 'The server is gone. Failed in removing node from lb pool.'),
         'n2': ('WARNING', 'Failed in removing node from lb pool.'),
     }
@@ -309,7 +339,9 @@ def test_members_leave_together_only_where_nobody_else_changes_the_pool(lab, act
 
     assert decision(reply)['details']['updates'] == updates
     assert [call.name for call in lab.calls if call.writes] == (
-        ['update_members'] if action == SCALE_IN and lab.batch_members else ['delete_member'] * updates
+        ['update_members']
+        if action == SCALE_IN and lab.batch_members
+        else ['delete_member'] * updates
     )
 
 
@@ -318,7 +350,13 @@ def test_the_members_that_stay_keep_all_that_can_be_said_of_them(lab, web):
     with lab.store.changing() as state:
         pool = next(iter(state['R1']['members'].values()))
         for member in pool.values():
-            member |= {'weight': 0, 'backup': True, 'monitor_port': 99, 'name': 'drained', 'tags': ['x']}
+            member |= {
+                'weight': 0,
+                'backup': True,
+                'monitor_port': 99,
+                'name': 'drained',
+                'tags': ['x'],
+            }
     before = lab.settled()['member']
 
     lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1', 'n2']}))
@@ -361,7 +399,9 @@ def test_what_is_no_members_id_in_a_nodes_data_is_as_none(lab, web, said):
     policy, members = web
     members = [{**members[0], 'data': {'lb_member': said}}, *members[1:]]
 
-    reply = lab.check(request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1']}))
+    reply = lab.check(
+        request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1']})
+    )
 
     assert (reply['action']['data']['status'], left(lab)) == ('OK', ['n2', 'n3', 'n4'])
 
@@ -396,7 +436,8 @@ def test_a_pool_that_is_gone_has_no_members(lab, web):
 
 
 @pytest.mark.parametrize(
-    'data', [{}, {'x': 1}, {'LoadBalancingPolicy': {}}, {'LoadBalancingPolicy': {'data': {'pool': 'p'}}}]
+    'data',
+    [{}, {'x': 1}, {'LoadBalancingPolicy': {}}, {'LoadBalancingPolicy': {'data': {'pool': 'p'}}}],
 )
 def test_a_binding_that_does_not_say_which_pool_is_told(lab, data):
     reply = lab.check(request(SCALE_IN, [balancing_policy(data=data)], [connected(1)]))
@@ -422,7 +463,11 @@ def test_the_member_that_the_node_of_the_action_knows_of_leaves_though_its_copy_
     policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
     known = lab.settled()['member'][0]['id']
 
-    reply = lab.check(request('NODE_DELETE', [policy], [connected(1)], node=connected(1, data={'lb_member': known})))
+    reply = lab.check(
+        request(
+            'NODE_DELETE', [policy], [connected(1)], node=connected(1, data={'lb_member': known})
+        )
+    )
 
     assert decision(reply)['details']['removed'] == ['n1']
     assert reply['nodes'] == {'n1': {'data': {}}}

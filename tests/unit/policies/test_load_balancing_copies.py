@@ -36,14 +36,18 @@ def lab_of(order, pending_s, call_s=0, **more):
 @given(ORDERS, PENDING_S, CALL_S, st.booleans(), st.integers(2, 3))
 @example([(0, 3), (1, 30)], 0, 0, True, 2)
 @example([(0, 3), (1, 30), (2, 3)], 0, 0, False, 3)
-def test_copies_of_one_attachment_make_one_load_balancer_and_all_say_which(order, pending_s, call_s, batch, copies):
+def test_copies_of_one_attachment_make_one_load_balancer_and_all_say_which(
+    order, pending_s, call_s, batch, copies
+):
     lab = lab_of(order, pending_s, call_s, batch_members=batch)
     asked = bind(balancing_policy(health_monitor={}), [connected(1), connected(2)])
 
     replies = lab.clock.run(*[lambda: lab.attach(asked)] * copies)
 
     made = lab.settled()
-    assert [len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'member')] == [1, 1, 1, 1, 2]
+    assert [
+        len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'member')
+    ] == [1, 1, 1, 1, 2]
     for reply in replies:
         assert reply['status'] == 'OK', reply['reason']
         assert reply['policy']['data']['LoadBalancingPolicy']['data'] == {
@@ -93,7 +97,14 @@ def test_attaching_and_detaching_at_once_leaves_one_load_balancer_or_none(order,
 
 
 @SLOW
-@given(st.lists(st.integers(1, 3)), st.lists(st.integers(4, 6)), ORDERS, PENDING_S, st.booleans(), st.booleans())
+@given(
+    st.lists(st.integers(1, 3)),
+    st.lists(st.integers(4, 6)),
+    ORDERS,
+    PENDING_S,
+    st.booleans(),
+    st.booleans(),
+)
 def test_workers_that_add_and_remove_in_one_pool_end_with_the_expected_members(
     first, second, order, pending_s, batch, own
 ):
@@ -110,7 +121,9 @@ def test_workers_that_add_and_remove_in_one_pool_end_with_the_expected_members(
         inside = {}
         for number in numbers:
             one = connected(number, data=inside.get(number, {}))
-            action, target = ('NODE_DELETE', 'BEFORE') if number in inside else ('NODE_CREATE', 'AFTER')
+            action, target = (
+                ('NODE_DELETE', 'BEFORE') if number in inside else ('NODE_CREATE', 'AFTER')
+            )
             reply = lab.check(request(action, [policy], [one], node=one, target=target))
             assert reply['action']['data']['status'] == 'OK', reply
             if number in inside:
@@ -127,12 +140,16 @@ def test_workers_that_add_and_remove_in_one_pool_end_with_the_expected_members(
 @pytest.mark.parametrize('batch_members', [True, False])
 @pytest.mark.parametrize('held_at', range(5))
 def test_an_addition_that_outlives_its_caller_and_its_node_leaves_no_member(held_at, batch_members):
-    """It is held up at a look at the pool or load balancer, its caller gives up, the engine deletes the node."""
+    """It is held up at a look at the pool or load balancer, its caller gives up, the engine deletes
+    the node.
+    """
     lab = Lab(batch_members=batch_members)
     policy, _ = lab.attached([connected(2)])
     new = connected(1)
     members = [new, connected(2)]
-    late = request('NODE_CREATE', [policy], members, node=new, target='AFTER', expires_at=lab.clock.after(30))
+    late = request(
+        'NODE_CREATE', [policy], members, node=new, target='AFTER', expires_at=lab.clock.after(30)
+    )
     looks = itertools.count()
 
     def hold(call):

@@ -24,7 +24,9 @@ def test_nothing_is_left_after_one_update(lab):
     policy, members = lab.attached([connected(1), connected(2)], health_monitor={})
     lab.calls.clear()
 
-    reply = lab.detach(bind({**policy, 'data': {**policy['data'], 'Other': 1}}, members, data={**VIP, 'x': 1}))
+    reply = lab.detach(
+        bind({**policy, 'data': {**policy['data'], 'Other': 1}}, members, data={**VIP, 'x': 1})
+    )
 
     assert reply == {
         'status': 'OK',
@@ -103,9 +105,16 @@ def test_one_load_balancer_that_stays_does_not_keep_the_others(lab):
 
 def test_a_load_balancer_that_was_made_by_senlin_is_deleted_by_its_id(lab):
     lb, pool = lab.foreign('10.0.0.1')
-    data = stored(1.0, loadbalancer=lb, pool=pool, listener='x', healthmonitor='y', vip_address='10.0.0.200')
+    data = stored(
+        1.0, loadbalancer=lb, pool=pool, listener='x', healthmonitor='y', vip_address='10.0.0.200'
+    )
 
-    assert lab.detach(bind(balancing_policy(data=data), [connected(1, data={'lb_member': 'm'})]))['status'] == 'OK'
+    assert (
+        lab.detach(bind(balancing_policy(data=data), [connected(1, data={'lb_member': 'm'})]))[
+            'status'
+        ]
+        == 'OK'
+    )
     assert lab.is_empty()
 
 
@@ -117,7 +126,9 @@ class TestExisting:
         lb, pool = lab.foreign('10.0.0.100')
         before = lab.settled()
         named = lb if by == 'id' else 'front'
-        policy, members = lab.attached([connected(1), connected(2)], loadbalancer=named, pool={'id': pool})
+        policy, members = lab.attached(
+            [connected(1), connected(2)], loadbalancer=named, pool={'id': pool}
+        )
 
         reply = lab.detach(bind(policy, members))
 
@@ -128,7 +139,9 @@ class TestExisting:
     @pytest.mark.parametrize('by', ['id', 'name'])
     def test_members_that_senlin_added_carry_no_tags_and_leave_too(self, lab, by):
         lb, pool = lab.foreign('10.0.0.100', '10.0.0.1')
-        data = stored('1.1', loadbalancer=lb if by == 'id' else 'front', pool=pool, preexisting=True)
+        data = stored(
+            '1.1', loadbalancer=lb if by == 'id' else 'front', pool=pool, preexisting=True
+        )
         known = lab.settled()['member'][1]['id']
         policy = balancing_policy(loadbalancer='front', pool={'id': pool}, data=data)
 
@@ -141,14 +154,18 @@ class TestExisting:
         _, pool = lab.foreign('10.0.0.100')
         lab.attached([connected(1)], loadbalancer='front', pool={'id': pool})
 
-        reply = lab.detach(bind(balancing_policy(loadbalancer='front', pool={'id': pool}), [connected(1)]))
+        reply = lab.detach(
+            bind(balancing_policy(loadbalancer='front', pool={'id': pool}), [connected(1)])
+        )
 
         assert reply['status'] == 'OK'
         assert lab.addresses() == ['10.0.0.100']
 
     def test_members_of_nodes_that_are_no_more_leave_too(self, lab):
         _, pool = lab.foreign('10.0.0.100')
-        policy, members = lab.attached([connected(1), connected(2)], loadbalancer='front', pool={'id': pool})
+        policy, members = lab.attached(
+            [connected(1), connected(2)], loadbalancer='front', pool={'id': pool}
+        )
 
         assert lab.detach(bind(policy, members[:1]))['status'] == 'OK'
         assert lab.addresses() == ['10.0.0.100']
@@ -178,11 +195,16 @@ class TestExisting:
         reply = lab.detach(bind(policy))
 
         assert (reply['status'], reply['policy']['data']) == ('ERROR', policy['data'])
-        assert reply['reason'] == 'Octavia answers 403: Policy does not allow this request to be performed.'
+        assert (
+            reply['reason']
+            == 'Octavia answers 403: Policy does not allow this request to be performed.'
+        )
 
     def test_a_member_that_stays_is_told_with_its_reason_and_the_binding_stays(self, lab):
         _, pool = lab.foreign('10.0.0.100')
-        policy, members = lab.attached([connected(1), connected(2)], loadbalancer='front', pool={'id': pool})
+        policy, members = lab.attached(
+            [connected(1), connected(2)], loadbalancer='front', pool={'id': pool}
+        )
         doomed = members[0]['data']['lb_member']
 
         def refuse_one(call):
@@ -246,7 +268,10 @@ def test_a_load_balancer_whose_deletion_breaks_is_tried_again_and_then_told(lab)
     reply = lab.detach(bind(policy, members))
 
     lb = policy['data']['LoadBalancingPolicy']['data']['loadbalancer']
-    assert (reply['status'], reply['reason']) == ('ERROR', f'Load balancer {lb} cannot be deleted: it is in ERROR')
+    assert (reply['status'], reply['reason']) == (
+        'ERROR',
+        f'Load balancer {lb} cannot be deleted: it is in ERROR',
+    )
     assert sum(call.name == 'delete' for call in lab.calls) == 10
 
 
@@ -258,7 +283,11 @@ SPECS = [
         'properties': {'pool': {'subnet': 's', 'protocol_port': 0}},
     },
     {'type': 'senlin.policy.loadbalance', 'version': '1.1', 'properties': {'unheard-of': [1]}},
-    {'type': 'senlin.policy.loadbalance', 'version': '9.9', 'properties': {'pool': {'subnet': 's'}}},
+    {
+        'type': 'senlin.policy.loadbalance',
+        'version': '9.9',
+        'properties': {'pool': {'subnet': 's'}},
+    },
     {'type': 'senlin.policy.loadbalance', 'version': 'latest', 'properties': {}},
     {'type': 'company.policy.balance', 'version': '1.0', 'properties': {'pool': 7}},
     {'type': '', 'version': '', 'properties': {}},
@@ -268,7 +297,9 @@ SPECS = [
 
 @pytest.mark.parametrize('spec', SPECS)
 def test_a_spec_never_prevents_deleting_what_the_data_of_the_binding_name(lab, spec):
-    """A load balancer of the policy's own is deleted by the binding's data, whatever the spec has become."""
+    """A load balancer of the policy's own is deleted by the binding's data, whatever the spec has
+    become.
+    """
     policy, members = lab.attached([connected(1), connected(2)], health_monitor={})
 
     reply = lab.detach(bind({**policy, 'spec': spec}, members, data=VIP))
@@ -281,7 +312,9 @@ def test_a_spec_never_prevents_deleting_what_the_data_of_the_binding_name(lab, s
 
 @pytest.mark.parametrize('spec', SPECS)
 def test_a_spec_never_prevents_leaving_a_pool_that_was_there_before(lab, spec):
-    """Members leave a pre-existing pool by the binding's data and the nodes', whatever the spec has become."""
+    """Members leave a pre-existing pool by the binding's data and the nodes', whatever the spec has
+    become.
+    """
     _, pool = lab.foreign('10.0.0.100', '10.0.0.1')
     by_senlin = next(one['id'] for one in lab.settled()['member'] if one['address'] == '10.0.0.1')
     policy = balancing_policy(data=stored('1.3', preexisting=True, loadbalancer='front', pool=pool))
@@ -294,7 +327,9 @@ def test_a_spec_never_prevents_leaving_a_pool_that_was_there_before(lab, spec):
 
 
 def test_a_load_balancer_that_was_there_before_stays_though_senlin_stored_no_pool(lab):
-    """Senlin accepts `loadbalancer` without `pool.id`; detaching does not delete that load balancer."""
+    """Senlin accepts `loadbalancer` without `pool.id`; detaching does not delete that load
+    balancer.
+    """
     lab.foreign('10.0.0.100')
     policy = balancing_policy(
         loadbalancer='front', data=stored('1.3', preexisting=True, loadbalancer='front', pool=None)

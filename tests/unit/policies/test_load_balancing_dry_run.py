@@ -52,7 +52,14 @@ GONE = {'deletion': {'candidates': ['n1', 'n2']}}
 def test_what_is_said_is_what_it_would_take(batch, action, target, more, reason, details):
     lab = Lab(batch_members=batch)
     policy, members = lab.attached([connected(1), connected(2)])
-    asked = request(action, [policy], [*members, connected(3), connected(4)], target=target, dry_run=True, **more)
+    asked = request(
+        action,
+        [policy],
+        [*members, connected(3), connected(4)],
+        target=target,
+        dry_run=True,
+        **more,
+    )
     before = lab.settled()
     lab.calls.clear()
 

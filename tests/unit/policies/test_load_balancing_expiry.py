@@ -29,7 +29,10 @@ def test_nothing_is_written_after_it_but_to_undo(operation):
             one.is_clean(reply)
         else:
             assert not late, f'{late[0]} after call {step}'
-            assert not any(node.get('status') for node in reply['nodes'].values()) or reason != 'Request expired'
+            assert (
+                not any(node.get('status') for node in reply['nodes'].values())
+                or reason != 'Request expired'
+            )
 
 
 @pytest.mark.parametrize('operation', OPERATIONS)

@@ -1,4 +1,6 @@
-"""Every answer of Octavia that octavia.md lists, at every call of every operation of the load-balancing policy."""
+"""Every answer of Octavia that octavia.md lists, at every call of every operation of the
+load-balancing policy.
+"""
 
 from dataclasses import dataclass
 
@@ -15,8 +17,8 @@ IMMUTABLE = 'Load Balancer x is immutable and cannot be updated.'
 class Answer:
     """What Octavia answers instead.
 
-    `done`: after the call had its effect; `times`: in a row, to calls of the same kind; `to_all`: to any calls;
-    `breaks`: its load balancers are in ERROR then.
+    `done`: after the call had its effect; `times`: in a row, to calls of the same kind; `to_all`:
+    to any calls; `breaks`: its load balancers are in ERROR then.
     """
 
     name: str
@@ -36,8 +38,16 @@ ANSWERS = [
     Answer('immutable once', 409, IMMUTABLE),
     Answer('immutable for ever', 409, IMMUTABLE, times=ALWAYS),
     Answer('immutable in ERROR', 409, IMMUTABLE, times=ALWAYS, breaks=True),
-    Answer('duplicate member', 409, 'Another member on this pool is already using ip 10.0.0.1 on protocol_port 80'),
-    Answer('port in use', 409, 'Another Listener on this Load Balancer is already using protocol_port 80'),
+    Answer(
+        'duplicate member',
+        409,
+        'Another member on this pool is already using ip 10.0.0.1 on protocol_port 80',
+    ),
+    Answer(
+        'port in use',
+        409,
+        'Another Listener on this Load Balancer is already using protocol_port 80',
+    ),
     Answer('monitor exists', 409, 'This pool already has a health monitor', times=ALWAYS),
     Answer('quota', 403, 'Quota has been met for resources: member'),
     Answer('forbidden', 403, 'Policy does not allow this request to be performed.', times=ALWAYS),
@@ -64,7 +74,12 @@ ANSWERS = [
     Answer('a network lost for ever', None, times=ALWAYS, to_all=True),
     Answer('no answer for ever', None, 'gave no answer in time', times=ALWAYS),
     Answer('not supported', 501, 'The provider does not support the requested option'),
-    Answer('not supported at all', 501, 'The provider does not support the requested option', times=ALWAYS),
+    Answer(
+        'not supported at all',
+        501,
+        'The provider does not support the requested option',
+        times=ALWAYS,
+    ),
     Answer('invalid', 400, 'Validation failure'),
     Answer('invalid for ever', 400, 'Validation failure', times=ALWAYS),
 ]
@@ -85,7 +100,10 @@ class Faulty:
             return call.act()
         if self.hit is None:
             self.hit = call
-        elif not self.answer.to_all and (call.name, call.arguments[:1]) != (self.hit.name, self.hit.arguments[:1]):
+        elif not self.answer.to_all and (call.name, call.arguments[:1]) != (
+            self.hit.name,
+            self.hit.arguments[:1],
+        ):
             return call.act()
         self.left -= 1
         if self.answer.breaks:
@@ -121,7 +139,9 @@ def judge(one, answer, status, reason, reply):
         one.is_right(reply)
         assert took_s <= TIMEOUT_S
         return
-    told = f'{reason} {[decision["details"].get("failed") for decision in reply.get("decisions", ())]}'
+    told = (
+        f'{reason} {[decision["details"].get("failed") for decision in reply.get("decisions", ())]}'
+    )
     assert answer.message in told or 'is in ERROR' in told
     assert took_s <= 2 * TIMEOUT_S
     if 'could not be removed' in reason:

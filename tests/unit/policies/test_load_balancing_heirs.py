@@ -15,7 +15,11 @@ def lab():
 @pytest.fixture(params=['own', 'existing'])
 def web(lab, request):
     """n1 vanished without a check, and n9 has its address: policy and nodes."""
-    properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}} if request.param == 'existing' else {}
+    properties = (
+        {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}}
+        if request.param == 'existing'
+        else {}
+    )
     policy, members = lab.attached([connected(1), connected(2)], **properties)
     return policy, [members[1], heir(9)]
 
@@ -57,7 +61,9 @@ def test_before_it_dies_it_leaves_the_pool_whether_it_knows_of_the_member_or_not
 def test_a_cluster_that_shrinks_takes_it_out_with_the_others(lab, web):
     policy, members = web
 
-    reply = lab.check(request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n2', 'n9']}))
+    reply = lab.check(
+        request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n2', 'n9']})
+    )
 
     assert reply['decisions'][0]['details']['removed'] == ['n2', 'n9']
     assert lab.addresses() == []
@@ -85,7 +91,9 @@ def test_a_member_that_octavia_could_not_set_up_is_set_up_for_the_heir(lab, web)
     assert {one['provisioning_status'] for one in lab.settled()['member']} == {'ACTIVE'}
 
 
-def test_of_two_living_nodes_with_one_address_the_second_neither_gets_nor_removes_the_firsts_member(lab, web):
+def test_of_two_living_nodes_with_one_address_the_second_neither_gets_nor_removes_the_firsts_member(
+    lab, web
+):
     policy, members = web
     twin = heir(8, of=2)
     both = [members[0], twin]
@@ -123,7 +131,9 @@ def test_nobody_is_asked_for_addresses_where_no_member_was_left_behind(lab):
     asked = []
     lab.subnet = lab.servers = lambda *args: asked.append(args)
 
-    reply = lab.check(request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1', 'n2']}))
+    reply = lab.check(
+        request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1', 'n2']})
+    )
 
     assert (reply['action']['data']['status'], asked) == ('OK', [])
 
@@ -137,13 +147,18 @@ def test_a_node_whose_address_cannot_be_had_fails_and_the_others_leave(lab, web)
 
     lab.servers = away
     members[1] = node(9, physical_id='s9')
-    reply = lab.check(request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n2', 'n9']}))
+    reply = lab.check(
+        request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n2', 'n9']})
+    )
 
     assert reply['action']['data']['reason'] == (
         "Failed in removing deleted node(s) from lb pool: ['n9'] (n9: Compute service unavailable)"
     )
     assert reply['decisions'][0]['details']['failed'] == {'n9': 'Compute service unavailable'}
-    assert data_of([{'id': key, **value} for key, value in reply['nodes'].items()]) == {'n2': {}, 'n9': {}}
+    assert data_of([{'id': key, **value} for key, value in reply['nodes'].items()]) == {
+        'n2': {},
+        'n9': {},
+    }
     assert lab.addresses() == ['10.0.0.1']
 
 

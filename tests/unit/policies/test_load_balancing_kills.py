@@ -1,4 +1,6 @@
-"""A worker that dies at any step of an operation on load balancers, and the same message handled again."""
+"""A worker that dies at any step of an operation on load balancers, and the same message handled
+again.
+"""
 
 import contextlib
 

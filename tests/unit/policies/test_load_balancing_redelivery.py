@@ -1,4 +1,6 @@
-"""An attachment whose worker died half way, handled again by another one, which fails: nothing of either is left."""
+"""An attachment whose worker died half way, handled again by another one, which fails: nothing of
+either is left.
+"""
 
 import pytest
 
@@ -29,7 +31,9 @@ def killed(lab, asked, name):
 
 
 def busy(lab, name, times=10):
-    """Have Octavia answer 503 to so many calls of this name: as many as are tried, unless it is said."""
+    """Have Octavia answer 503 to so many calls of this name: as many as are tried, unless it is
+    said.
+    """
     left = [None] * times
 
     def refuse(call):
@@ -71,9 +75,17 @@ def test_a_load_balancer_that_went_into_error_meanwhile_is_removed(lab):
 @pytest.mark.parametrize(
     ('members', 'properties', 'reason'),
     [
-        ([connected(1), node(3)], {}, "Failed in adding nodes into lb pool: ['n3'] (n3: The node has no address"),
+        (
+            [connected(1), node(3)],
+            {},
+            "Failed in adding nodes into lb pool: ['n3'] (n3: The node has no address",
+        ),
         ([], {'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
-        ([], {'vip': {'subnet': 'none'}}, 'The cloud has no subnet none, which the VIP is to be of.'),
+        (
+            [],
+            {'vip': {'subnet': 'none'}},
+            'The cloud has no subnet none, which the VIP is to be of.',
+        ),
     ],
 )
 def test_what_cannot_work_any_more_leaves_no_load_balancer(lab, members, properties, reason):
@@ -101,7 +113,9 @@ def test_nobody_elses_pool_keeps_members_where_octavia_does_not_tell_what_is_the
 
 
 @pytest.mark.parametrize('change', [{'loadbalancer': 'twin'}, {'health_monitor': {'id': 'none'}}])
-def test_nobody_elses_pool_keeps_members_where_what_the_properties_name_is_not_to_be_had_any_more(lab, change):
+def test_nobody_elses_pool_keeps_members_where_what_the_properties_name_is_not_to_be_had_any_more(
+    lab, change
+):
     _, pool = lab.foreign('10.0.0.100')
     killed(lab, own(loadbalancer='front', pool={'id': pool}), 'update_members')
     for _ in range(2):

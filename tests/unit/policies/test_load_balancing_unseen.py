@@ -1,4 +1,6 @@
-"""A check that cannot see what there is: every node it is about has failed, and is told so with the cause."""
+"""A check that cannot see what there is: every node it is about has failed, and is told so with the
+cause.
+"""
 
 import pytest
 
@@ -9,7 +11,10 @@ from tests.requests import connected, node, request
 
 BUSY = 'Octavia answers 503: busy'
 AWAY = 'Compute service unavailable'
-NOT_ADDED, NOT_REMOVED = 'Failed in adding nodes into lb pool', 'Failed in removing deleted node(s) from lb pool'
+NOT_ADDED, NOT_REMOVED = (
+    'Failed in adding nodes into lb pool',
+    'Failed in removing deleted node(s) from lb pool',
+)
 
 
 def refuse(name):
@@ -35,7 +40,11 @@ def lab():
 @pytest.fixture(params=['own', 'existing'])
 def web(lab, request):
     """A cluster of n1 and n2 behind a load balancer: policy and nodes."""
-    properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}} if request.param == 'existing' else {}
+    properties = (
+        {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}}
+        if request.param == 'existing'
+        else {}
+    )
     policy, members = lab.attached([connected(1), connected(2)], **properties)
     if properties:  # as Senlin has stored it
         policy['data']['LoadBalancingPolicy']['data']['loadbalancer'] = 'front'
@@ -43,7 +52,9 @@ def web(lab, request):
 
 
 def removal(policy, members, **more):
-    return request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1', 'n2']}, **more)
+    return request(
+        'CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1', 'n2']}, **more
+    )
 
 
 def addition(policy, members, *node_ids, **more):
@@ -81,16 +92,23 @@ def test_nodes_to_be_added_are_marked_and_strangers_are_told_too(lab, web):
 
     reply = lab.check(addition(policy, [*members, connected(3, data={'x': 1})], 'n9', 'n3'))
 
-    assert reply['action']['data']['reason'] == (f"{NOT_ADDED}: ['n9', 'n3'] (n9: The cluster has no such node)")
+    assert reply['action']['data']['reason'] == (
+        f"{NOT_ADDED}: ['n9', 'n3'] (n9: The cluster has no such node)"
+    )
     assert details(reply)['failed'] == {'n3': BUSY, 'n9': 'The cluster has no such node'}
     assert reply['nodes'] == {
-        'n3': {'data': {'x': 1}, 'status': 'WARNING', 'status_reason': 'Failed in adding node into lb pool.'}
+        'n3': {
+            'data': {'x': 1},
+            'status': 'WARNING',
+            'status_reason': 'Failed in adding node into lb pool.',
+        }
     }
 
 
 @pytest.mark.parametrize('web', ['existing'], indirect=True)
 @pytest.mark.parametrize(
-    ('asked', 'failed'), [(removal, NOT_REMOVED), (lambda *web: addition(*web, 'n1', 'n2'), NOT_ADDED)]
+    ('asked', 'failed'),
+    [(removal, NOT_REMOVED), (lambda *web: addition(*web, 'n1', 'n2'), NOT_ADDED)],
 )
 def test_so_are_they_where_octavia_does_not_tell_which_load_balancer_it_is(lab, web, asked, failed):
     lab.around = refuse('show')
@@ -119,13 +137,17 @@ def test_a_node_that_was_recovered_keeps_its_old_member_and_is_marked(lab, web):
     again = {**connected(9), 'id': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
     lab.around = refuse('members')
 
-    reply = lab.check(request('NODE_RECOVER', [policy], [again, *members[1:]], node=again, target='AFTER'))
+    reply = lab.check(
+        request('NODE_RECOVER', [policy], [again, *members[1:]], node=again, target='AFTER')
+    )
 
     assert reply['nodes']['n1']['data'] == members[0]['data']
     assert reply['nodes']['n1']['status'] == 'WARNING'
 
 
-@pytest.mark.parametrize('asked', [removal, lambda *web, **more: addition(*web, 'n1', 'n2', **more)])
+@pytest.mark.parametrize(
+    'asked', [removal, lambda *web, **more: addition(*web, 'n1', 'n2', **more)]
+)
 def test_a_dry_run_tells_the_cause_and_marks_nobody(lab, web, asked):
     lab.around = refuse('members')
 

@@ -32,13 +32,20 @@ def test_named_place_is_recorded_in_the_data_of_the_node(check):
     assert [one['outcome'] for one in reply['decisions']] == ['SKIPPED', 'SKIPPED']
     assert reply['action']['data'] == {'status': 'OK', 'reason': 'Completed policy checking.'}
     assert reply['nodes'] == {
-        'n9': {'data': {'placement': {'servergroup': 'g', 'region_name': 'R1', 'zone': 'a'}, 'other': 1}}
+        'n9': {
+            'data': {
+                'placement': {'servergroup': 'g', 'region_name': 'R1', 'zone': 'a'},
+                'other': 1,
+            }
+        }
     }
 
 
 def test_named_place_of_the_cluster_profile_is_recorded_too(check):
     """A node without a profile of its own is created from the cluster's."""
-    reply = check(request(CREATE, [zone_policy('b')], node=node(9), profile=profile(zone='a')), zones=['b'])
+    reply = check(
+        request(CREATE, [zone_policy('b')], node=node(9), profile=profile(zone='a')), zones=['b']
+    )
 
     assert reply['nodes'] == {'n9': {'data': {'placement': {'zone': 'a'}}}}
 
@@ -47,7 +54,9 @@ def test_named_place_that_the_node_has_already_changes_nothing(check):
     """A repeated check patches no node whose data says the place already."""
     new = node(9, 'a', 'R1', profile=profile('R1', 'a'))
 
-    reply = check(request(CREATE, [region_policy('R1'), zone_policy('a')], node=new), regions=['R1'])
+    reply = check(
+        request(CREATE, [region_policy('R1'), zone_policy('a')], node=new), regions=['R1']
+    )
 
     assert reply['nodes'] == {}
 
@@ -55,10 +64,14 @@ def test_named_place_that_the_node_has_already_changes_nothing(check):
 def test_recorded_node_counts_in_its_zone_for_the_next_plan(check):
     """A later plan counts a node where an earlier NODE_CREATE recorded it."""
     new = node(1, profile=profile(zone='a'))
-    recorded = check(request(CREATE, [zone_policy('a', 'b')], node=new), zones=['a', 'b'])['nodes']['n1']
+    recorded = check(request(CREATE, [zone_policy('a', 'b')], node=new), zones=['a', 'b'])['nodes'][
+        'n1'
+    ]
 
     reply = check(
-        request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], [{**node(1), 'data': recorded['data']}]),
+        request(
+            'CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], [{**node(1), 'data': recorded['data']}]
+        ),
         zones=['a', 'b'],
     )
 
@@ -67,7 +80,9 @@ def test_recorded_node_counts_in_its_zone_for_the_next_plan(check):
 
 @pytest.mark.parametrize(('cap', 'status'), [(-1, 'OK'), (3, 'OK'), (2, 'ERROR'), (0, 'ERROR')])
 def test_named_region_that_is_full_is_an_error(check, cap, status):
-    """A node whose own region is full is not created; the node itself does not count as one of it."""
+    """A node whose own region is full is not created; the node itself does not count as one of
+    it.
+    """
     new = node(9, profile=profile('R1'))
     members = [node(1, None, 'R1'), node(2), new]
 
@@ -104,7 +119,10 @@ def test_named_region_that_the_policy_does_not_list_has_no_cap(check):
     """A region that the policy does not list takes any number of nodes."""
     members = [node(n, None, 'R9') for n in range(1, 5)]
 
-    reply = check(request(CREATE, [capped(0)], members, node=node(9, profile=profile('R9'))), regions=['R1', 'R9'])
+    reply = check(
+        request(CREATE, [capped(0)], members, node=node(9, profile=profile('R9'))),
+        regions=['R1', 'R9'],
+    )
 
     assert reply['decisions'][0]['reason'] == 'The profile asks for region R9.'
     assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R9'}}}}
@@ -123,7 +141,11 @@ def test_zone_of_a_new_node_is_planned_among_the_nodes_of_its_region(check, new,
     members = [node(1, 'a'), node(2, 'a', 'R1'), node(3, 'b', 'R2'), {**new, 'data': new['data']}]
     regions = {name: {'zones': {'a': True, 'b': True}} for name in ('R1', 'R2')}
 
-    reply = check(request(CREATE, [zone_policy('a', 'b')], members, node=new), regions=regions, home_region='R1')
+    reply = check(
+        request(CREATE, [zone_policy('a', 'b')], members, node=new),
+        regions=regions,
+        home_region='R1',
+    )
 
     assert reply['action']['data']['creation']['zones'] == {zone: 1}
 

@@ -112,7 +112,11 @@ def test_attach_of_regions_with_keystone_away_warns(registry, silent):
     """A region placement policy is attached while Keystone is away."""
     answer, _ = attach(registry, region_policy('R1'), silent)
 
-    assert answer == ('OK', 'Policy attached.', ['Lookup of region "R1" failed: Nova of R2 is away'])
+    assert answer == (
+        'OK',
+        'Policy attached.',
+        ['Lookup of region "R1" failed: Nova of R2 is away'],
+    )
 
 
 def test_attach_asks_no_more_than_it_needs(registry):
@@ -132,7 +136,9 @@ def test_attach_and_detach_of_a_policy_without_names_need_no_cloud(registry, met
 
 def test_attach_with_refused_credentials_stays_an_error(registry):
     """A request without the right to act for the owner of the cluster is refused."""
-    answer, _ = attach(registry, zone_policy('a'), ('acting_for',), error=CredentialsRefused('Not yours'))
+    answer, _ = attach(
+        registry, zone_policy('a'), ('acting_for',), error=CredentialsRefused('Not yours')
+    )
 
     assert answer == ('ERROR', 'Not yours', [])
 
@@ -141,9 +147,14 @@ def test_check_with_the_cloud_away_stays_an_error(registry):
     """A check that needs the cloud fails while it cannot be reached."""
     asked = request(SCALE_OUT, [zone_policy('a')], nodes(a=1))
 
-    reply = Endpoints(Partial(('acting_for',), error=CloudUnavailable('Away')), registry).policy_check(asked)
+    reply = Endpoints(
+        Partial(('acting_for',), error=CloudUnavailable('Away')), registry
+    ).policy_check(asked)
 
-    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == ('ERROR', 'Away')
+    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
+        'ERROR',
+        'Away',
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +166,10 @@ def test_check_with_the_cloud_away_stays_an_error(registry):
         ([region_policy('R1', 'R2'), zone_policy('a', 'b')], []),
         (
             [region_policy('R1', 'R2', 'R9'), zone_policy('a', 'b', 'x')],
-            ['The cloud does not know region "R9"', 'The cloud does not know availability zone "x"'],
+            [
+                'The cloud does not know region "R9"',
+                'The cloud does not know availability zone "x"',
+            ],
         ),
         ([region_policy('R1'), zone_policy('a', 'b')], []),
     ],
@@ -173,15 +187,21 @@ def test_check_with_unknown_names_warns_of_them(check, action, policies, warning
 
 
 def test_check_of_zones_in_the_region_of_the_profile_warns_of_those_unknown_there(check):
-    """Zone placement alone warns of zones that the region of the cluster's profile does not know."""
+    """Zone placement alone warns of zones that the region of the cluster's profile does not
+    know.
+    """
     profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R2'}}}
     asked = request(SCALE_OUT, [zone_policy('a', 'b')], [], profile=profile)
 
-    assert check(asked, regions=REGIONS)['warnings'] == ['The cloud does not know availability zone "a"']
+    assert check(asked, regions=REGIONS)['warnings'] == [
+        'The cloud does not know availability zone "a"'
+    ]
 
 
 def test_check_with_regions_of_another_policy_needs_no_keystone(registry):
-    """A check whose regions another policy planned is decided, without the warning, while Keystone is away."""
+    """A check whose regions another policy planned is decided, without the warning, while Keystone
+    is away.
+    """
     data = {'creation': {'count': 1, 'regions': {'R1': 1}}}
     asked = request(SCALE_OUT, [zone_policy('a', 'x')], [], data=data)
 

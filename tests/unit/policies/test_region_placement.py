@@ -16,13 +16,19 @@ def capped(policy, *caps):
 
 def test_a_creation_says_regions_and_an_entry_a_node(check):
     reply = check(
-        request('CLUSTER_SCALE_OUT', [region_policy('R1', 'R2')], regional(R1=1), inputs={'count': 3}),
+        request(
+            'CLUSTER_SCALE_OUT', [region_policy('R1', 'R2')], regional(R1=1), inputs={'count': 3}
+        ),
         regions=['R1', 'R2'],
     )
 
     data = reply['action']['data']
     assert data['creation'] == {'count': 3, 'regions': {'R1': 1, 'R2': 2}}
-    assert data['placement']['placements'] == [{'region_name': 'R2'}, {'region_name': 'R1'}, {'region_name': 'R2'}]
+    assert data['placement']['placements'] == [
+        {'region_name': 'R2'},
+        {'region_name': 'R1'},
+        {'region_name': 'R2'},
+    ]
 
 
 def test_a_cap_sends_nodes_elsewhere_and_full_regions_end_it(check):
@@ -45,7 +51,10 @@ def test_without_a_known_region_there_is_no_plan(check):
 
 
 def test_a_region_that_keystone_forgot_holds_strays(check):
-    reply = check(request('CLUSTER_SCALE_IN', [region_policy('R1', 'R2')], regional(R1=3, R2=1)), regions=['R1'])
+    reply = check(
+        request('CLUSTER_SCALE_IN', [region_policy('R1', 'R2')], regional(R1=3, R2=1)),
+        regions=['R1'],
+    )
 
     assert reply['action']['data']['deletion'] == {'count': 1, 'regions': {'R2': 1}}
 
@@ -53,7 +62,9 @@ def test_a_region_that_keystone_forgot_holds_strays(check):
 def test_a_profile_that_names_a_region_is_followed(check):
     profile = {'type': 'any', 'properties': {'context': {'region_name': 'R2'}}}
 
-    reply = check(request('NODE_CREATE', [region_policy('R1')], node=node(9, profile=profile)), regions=['R1'])
+    reply = check(
+        request('NODE_CREATE', [region_policy('R1')], node=node(9, profile=profile)), regions=['R1']
+    )
 
     assert [(d['outcome'], d['reason']) for d in reply['decisions']] == [
         ('SKIPPED', 'The profile asks for region R2.')
@@ -62,7 +73,8 @@ def test_a_profile_that_names_a_region_is_followed(check):
 
 def test_any_profile_type_will_do(check):
     reply = check(
-        request('CLUSTER_SCALE_OUT', [region_policy('R1')], profile={'type': 'os.heat.stack-1.0'}), regions=['R1']
+        request('CLUSTER_SCALE_OUT', [region_policy('R1')], profile={'type': 'os.heat.stack-1.0'}),
+        regions=['R1'],
     )
 
     assert reply['decisions'][0]['outcome'] == 'APPLIED'

@@ -51,7 +51,11 @@ class Vague(Good):
         ('test.bad-1.0', object, 'it is no subclass of placement_worker.policies.base.Policy'),
         ('test.bad-1.0', 'a string', 'it is no subclass of placement_worker.policies.base.Policy'),
         ('test.good-1.0', Future, 'it was written for interface 2, this is 1'),
-        ('test.good-1.0', Never, 'it handles what there is not: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT'),
+        (
+            'test.good-1.0',
+            Never,
+            'it handles what there is not: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT',
+        ),
         ('test.bad-1.0', Nameless, 'it does not say its name, priority, targets'),
         (
             'test.good-1.0',
@@ -69,9 +73,13 @@ class Vague(Good):
     ],
 )
 def test_a_broken_plugin_is_named_and_does_not_stop_the_others(name, plugin, fault, caplog):
-    registry = Registry([(name, plugin), ('test.good-1.0', Good)] if name != 'test.good-1.0' else [(name, plugin)])
+    registry = Registry(
+        [(name, plugin), ('test.good-1.0', Good)] if name != 'test.good-1.0' else [(name, plugin)]
+    )
 
-    assert (logging.ERROR, f'Policy type {name} is left out: {fault}') in [(r[1], r[2]) for r in caplog.record_tuples]
+    assert (logging.ERROR, f'Policy type {name} is left out: {fault}') in [
+        (r[1], r[2]) for r in caplog.record_tuples
+    ]
     assert name not in registry.types
     assert ('test.good-1.0' in registry.types) == (name != 'test.good-1.0')
 
@@ -94,7 +102,9 @@ def test_dependencies_in_a_cycle_are_named_and_left_out(caplog):
         f'Policy type {name}-1.0' for name in ('a', 'b', 'c', 'own')
     ]
     assert logged[3] == 'Policy type own-1.0 is left out: its `after` forms a cycle: own, own'
-    assert all(set(message.rpartition(': ')[2].split(', ')) == {'a', 'b', 'c'} for message in logged[:3])
+    assert all(
+        set(message.rpartition(': ')[2].split(', ')) == {'a', 'b', 'c'} for message in logged[:3]
+    )
 
 
 def test_the_installed_types_are_those_of_the_contract(registry):
@@ -111,11 +121,17 @@ def test_the_installed_types_are_those_of_the_contract(registry):
 
 
 @pytest.mark.parametrize(
-    ('version', 'found'), [('1.0', True), (1.0, True), (1, True), ('1', True), (1.7, False), ('1.00', False)]
+    ('version', 'found'),
+    [('1.0', True), (1.0, True), (1, True), ('1', True), (1.7, False), ('1.00', False)],
 )
 def test_a_version_may_be_a_number(registry, version, found):
     spec = codec.decode(
-        {'type': 'senlin.policy.zone_placement', 'version': version, 'properties': {'zones': [{'name': 'a'}]}}, Spec
+        {
+            'type': 'senlin.policy.zone_placement',
+            'version': version,
+            'properties': {'zones': [{'name': 'a'}]},
+        },
+        Spec,
     )
 
     if found:
@@ -269,6 +285,8 @@ def test_support_status_that_a_plugin_does_not_declare_is_absent():
     ],
 )
 def test_a_number_with_more_digits_than_python_shows_is_refused(registry, kind, properties):
-    """A number that cannot be converted to a string is refused like any other value that does not fit."""
+    """A number that cannot be converted to a string is refused like any other value that does not
+    fit.
+    """
     with pytest.raises(InvalidSpec, match='Expected plain data that JSON can hold'):
         registry.policy(Spec(f'senlin.policy.{kind}', '1.0', properties), '$')

@@ -49,7 +49,9 @@ def read(spec: Any) -> tuple[Any, str]:
 
 
 def effect(value: Any) -> Any:
-    """Return properties without what has no effect: absent, null, empty, or the word for nothing."""
+    """Return properties without what has no effect: absent, null, empty, or the word for
+    nothing.
+    """
     if isinstance(value, list):
         return [effect(one) for one in value]
     if not isinstance(value, dict):
@@ -57,12 +59,16 @@ def effect(value: Any) -> Any:
     kept = {key: effect(one) for key, one in value.items()}
     kept = {key: one for key, one in kept.items() if one not in (None, '', {}, 'NONE')}
     hooks = kept.get('hooks', {})
-    return kept if hooks.get('params') else {key: one for key, one in kept.items() if key != 'hooks'}
+    return (
+        kept if hooks.get('params') else {key: one for key, one in kept.items() if key != 'hooks'}
+    )
 
 
 def reason(table: dict[str, str], error: str) -> str:
     """Return what the manual says of an error that only one of the two has."""
-    return next((said for words, said in table.items() if re.search(words, error)), f'no reason for {error}')
+    return next(
+        (said for words, said in table.items() if re.search(words, error)), f'no reason for {error}'
+    )
 
 
 def with_defaults(senlin: Any, ours: Any) -> Any:

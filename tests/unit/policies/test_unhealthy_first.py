@@ -14,7 +14,9 @@ REGIONS = {
     'R2': {'zones': {'a': True, 'c': True}},
     'R3': {'zones': {'q': True}},
 }
-ASKS = Endpoints(Inventory.parse({'regions': REGIONS, 'home_region': 'R1'}, 'test'), Registry.installed())
+ASKS = Endpoints(
+    Inventory.parse({'regions': REGIONS, 'home_region': 'R1'}, 'test'), Registry.installed()
+)
 STATES = {'unhealthy': {'status': 'ERROR'}, 'never created': {'created_at': None}, 'sound': {}}
 
 
@@ -23,7 +25,9 @@ def deleted(reply):
 
 
 def test_a_lost_zone_loses_its_dead_nodes_and_other_zones_lose_none(check):
-    """A scale-in by two removes the two dead nodes of a zone, and no healthy node of the fuller zone."""
+    """A scale-in by two removes the two dead nodes of a zone, and no healthy node of the fuller
+    zone.
+    """
     members = [*nodes(a=4), node(5, 'b', status='ERROR'), node(6, 'b', status='ERROR')]
     policies = [zone_policy('a', 'b'), deletion_policy()]
 
@@ -46,7 +50,9 @@ def test_unhealthy_nodes_of_a_lost_region_leave_before_healthy_ones_elsewhere(ch
 
 @st.composite
 def members(draw):
-    """Nodes of any health, some of unknown zone or of the home region, in known and unknown places."""
+    """Nodes of any health, some of unknown zone or of the home region, in known and unknown
+    places.
+    """
     kinds = draw(st.lists(st.sampled_from(sorted(STATES)), min_size=1, max_size=14))
     return [
         node(
@@ -74,8 +80,12 @@ def group(member):
     planned=st.sets(st.sampled_from(['zones', 'regions'])),
     criteria=st.sampled_from(['RANDOM', 'OLDEST_FIRST', 'YOUNGEST_FIRST']),
 )
-def test_no_node_leaves_while_one_of_an_earlier_group_stays(cluster, share, caps, planned, criteria):
-    """No healthy node leaves while an unhealthy one stays, and the victims are exactly the planned ones."""
+def test_no_node_leaves_while_one_of_an_earlier_group_stays(
+    cluster, share, caps, planned, criteria
+):
+    """No healthy node leaves while an unhealthy one stays, and the victims are exactly the planned
+    ones.
+    """
     regions = region_policy('R1', ('R2', 200), 'R3')
     for region, cap in zip(regions['spec']['properties']['regions'], caps, strict=True):
         region['cap'] = cap
@@ -95,7 +105,12 @@ def test_no_node_leaves_while_one_of_an_earlier_group_stays(cluster, share, caps
 
 def test_removal_counts_of_somebody_else_keep_the_groups_within_each_place(check):
     """Removal counts that an earlier policy wrote are kept; the groups count within each place."""
-    cluster = [node(1, 'a'), node(2, 'a', status='ERROR'), node(3, 'b', status='ERROR'), node(4, 'b')]
+    cluster = [
+        node(1, 'a'),
+        node(2, 'a', status='ERROR'),
+        node(3, 'b', status='ERROR'),
+        node(4, 'b'),
+    ]
     data = {'deletion': {'count': 1, 'zones': {'a': 1}}}
 
     reply = check(request(SCALE_IN, [deletion_policy()], cluster, data=data), zones=['a', 'b'])
@@ -108,7 +123,9 @@ def test_victims_of_unknown_place_say_so_unless_their_health_is_the_reason(check
     cluster = [*nodes(a=2), node(3), node(4, status='ERROR')]
     policies = [zone_policy('a'), deletion_policy()]
 
-    reply = check(request(SCALE_IN, policies, cluster, inputs={'count': 2}, explain='full'), zones=['a'])
+    reply = check(
+        request(SCALE_IN, policies, cluster, inputs={'count': 2}, explain='full'), zones=['a']
+    )
 
     details = reply['decisions'][1]['details']
     assert details['reasons'] == {'place unknown': 1, 'unhealthy': 1}

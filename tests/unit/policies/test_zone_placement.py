@@ -17,7 +17,8 @@ def decision(reply):
 
 def test_a_creation_says_count_zones_and_an_entry_a_node(check):
     reply = check(
-        request(SCALE_OUT, [zone_policy('a', ('b', 200))], nodes(a=1), inputs={'count': 3}), zones=['a', 'b']
+        request(SCALE_OUT, [zone_policy('a', ('b', 200))], nodes(a=1), inputs={'count': 3}),
+        zones=['a', 'b'],
     )
 
     assert reply['action']['data'] == {
@@ -104,18 +105,28 @@ def test_a_zone_comes_from_the_servers_details_or_else_from_nova(check):
     ]
     servers = {'s2': {'availability_zone': 'a'}, 's3': {'availability_zone': 'a'}}
 
-    reply = check(request(SCALE_IN, [zone_policy('a', 'b')], members), zones=['a', 'b'], servers=servers)
+    reply = check(
+        request(SCALE_IN, [zone_policy('a', 'b')], members), zones=['a', 'b'], servers=servers
+    )
 
-    assert [(row['name'], row['current']) for row in decision(reply)['details']['zones']] == [('a', 2), ('b', 1)]
+    assert [(row['name'], row['current']) for row in decision(reply)['details']['zones']] == [
+        ('a', 2),
+        ('b', 1),
+    ]
 
 
 def test_a_node_that_is_created_is_told_its_zone_and_keeps_what_else_it_knows(check):
     new = node(9, data={'placement': {'servergroup': 'g1'}, 'other': 1}, status='INIT')
 
-    reply = check(request('NODE_CREATE', [zone_policy('a', 'b')], [*nodes(a=1), new], node=new), zones=['a', 'b'])
+    reply = check(
+        request('NODE_CREATE', [zone_policy('a', 'b')], [*nodes(a=1), new], node=new),
+        zones=['a', 'b'],
+    )
 
     assert reply['action']['data']['creation'] == {'count': 1, 'zones': {'b': 1}}
-    assert reply['nodes'] == {'n9': {'data': {'placement': {'servergroup': 'g1', 'zone': 'b'}, 'other': 1}}}
+    assert reply['nodes'] == {
+        'n9': {'data': {'placement': {'servergroup': 'g1', 'zone': 'b'}, 'other': 1}}
+    }
 
 
 @pytest.mark.parametrize('where', ['node', 'cluster'])
@@ -132,9 +143,14 @@ def test_a_profile_that_names_a_zone_is_followed(check, where):
 
 
 def test_an_empty_zone_in_a_profile_counts_as_none(check):
-    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': '', 'context': None}}
+    profile = {
+        'type': 'os.nova.server-1.0',
+        'properties': {'availability_zone': '', 'context': None},
+    }
 
-    reply = check(request('NODE_CREATE', [zone_policy('a')], node=node(9), profile=profile), zones=['a'])
+    reply = check(
+        request('NODE_CREATE', [zone_policy('a')], node=node(9), profile=profile), zones=['a']
+    )
 
     assert decision(reply)['outcome'] == 'APPLIED'
 
@@ -142,7 +158,10 @@ def test_an_empty_zone_in_a_profile_counts_as_none(check):
 def test_what_affinity_said_of_each_node_stays(check):
     data = {'placement': {'count': 2, 'placements': [{'servergroup': 'g1'}, {'servergroup': 'g1'}]}}
 
-    reply = check(request(SCALE_OUT, [zone_policy('a', 'b')], inputs={'count': 2}, data=data), zones=['a', 'b'])
+    reply = check(
+        request(SCALE_OUT, [zone_policy('a', 'b')], inputs={'count': 2}, data=data),
+        zones=['a', 'b'],
+    )
 
     assert reply['action']['data']['placement']['placements'] == [
         {'servergroup': 'g1', 'zone': 'a'},
@@ -150,7 +169,9 @@ def test_what_affinity_said_of_each_node_stays(check):
     ]
 
 
-@pytest.mark.parametrize(('action', 'zones'), [(SCALE_OUT, {'a': False}), (SCALE_OUT, {'x': True}), (SCALE_IN, {})])
+@pytest.mark.parametrize(
+    ('action', 'zones'), [(SCALE_OUT, {'a': False}), (SCALE_OUT, {'x': True}), (SCALE_IN, {})]
+)
 def test_without_a_usable_zone_there_is_no_plan(check, action, zones):
     reply = check(request(action, [zone_policy('a')], nodes(a=2)), zones=zones)
 
@@ -159,16 +180,23 @@ def test_without_a_usable_zone_there_is_no_plan(check, action, zones):
 
 
 def test_a_zone_that_is_down_is_no_reason_to_kill_its_nodes(check):
-    reply = check(request(SCALE_IN, [zone_policy('a', 'b')], nodes(a=2, b=2)), zones={'a': False, 'b': False})
+    reply = check(
+        request(SCALE_IN, [zone_policy('a', 'b')], nodes(a=2, b=2)), zones={'a': False, 'b': False}
+    )
 
     assert reply['action']['data']['deletion'] == {'count': 1, 'zones': {'b': 1}}
 
 
 def test_the_policy_keeps_out_of_clusters_of_other_profiles(check):
-    reply = check(request(SCALE_OUT, [zone_policy('a')], profile={'type': 'os.heat.stack-1.0'}), zones=['a'])
+    reply = check(
+        request(SCALE_OUT, [zone_policy('a')], profile={'type': 'os.heat.stack-1.0'}), zones=['a']
+    )
 
     assert decision(reply)['outcome'] == 'SKIPPED'
-    assert decision(reply)['reason'] == 'senlin.policy.zone_placement does not support profile type os.heat.stack-1.0.'
+    assert (
+        decision(reply)['reason']
+        == 'senlin.policy.zone_placement does not support profile type os.heat.stack-1.0.'
+    )
 
 
 def test_nothing_to_create_is_nothing_to_decide(check):
@@ -188,11 +216,17 @@ def test_zones_alone_are_those_of_the_clusters_region(check):
 
 
 def test_with_regions_planned_zones_are_planned_inside_each(check):
-    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}, 'R3': {'zones': {'b': True}}}
+    regions = {
+        'R1': {'zones': {'a': True, 'b': True}},
+        'R2': {'zones': {'a': True}},
+        'R3': {'zones': {'b': True}},
+    }
     policies = [zone_policy('a', 'b'), region_policy('R1', 'R2', 'R3')]
     members = [node(1, 'a', 'R1'), node(2, 'a', 'R2')]
 
-    data = check(request(SCALE_OUT, policies, members, inputs={'count': 5}), regions=regions)['action']['data']
+    data = check(request(SCALE_OUT, policies, members, inputs={'count': 5}), regions=regions)[
+        'action'
+    ]['data']
 
     assert data['creation'] == {
         'count': 5,
@@ -218,7 +252,9 @@ def test_a_created_node_is_told_region_and_zone(check):
     regions = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
 
-    reply = check(request('NODE_CREATE', policies, [node(1, 'a', 'R1')], node=node(9)), regions=regions)
+    reply = check(
+        request('NODE_CREATE', policies, [node(1, 'a', 'R1')], node=node(9)), regions=regions
+    )
 
     assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R2', 'zone': 'b'}}}}
 
@@ -232,10 +268,15 @@ def test_a_created_node_is_told_region_and_zone(check):
         (SCALE_IN, 'deletion', {'R1': 3}, 3),
     ],
 )
-def test_shares_of_regions_that_are_not_those_of_the_count_are_refused(check, action, kind, regions, total):
+def test_shares_of_regions_that_are_not_those_of_the_count_are_refused(
+    check, action, kind, regions, total
+):
     data = {kind: {'count': 2, 'regions': regions}}
 
-    reply = check(request(action, [zone_policy('a')], nodes(a=5), data=data), regions={'R1': {'zones': {'a': True}}})
+    reply = check(
+        request(action, [zone_policy('a')], nodes(a=5), data=data),
+        regions={'R1': {'zones': {'a': True}}},
+    )
 
     assert reply['action']['data']['reason'] == (
         f'Expected a plan for 2 nodes, got one for {total} - at `$.action.data.{kind}.regions`'
@@ -245,7 +286,9 @@ def test_shares_of_regions_that_are_not_those_of_the_count_are_refused(check, ac
 @pytest.mark.parametrize('digits', [20, 400, 4400])
 def test_a_number_beyond_reason_is_refused_and_not_repeated(check, digits):
     for more in ({'inputs': {'count': 'HUGE'}}, {'data': {'creation': {'count': 'HUGE'}}}):
-        text = json.dumps(request(SCALE_OUT, [zone_policy('a')], **more)).replace('"HUGE"', '9' * digits)
+        text = json.dumps(request(SCALE_OUT, [zone_policy('a')], **more)).replace(
+            '"HUGE"', '9' * digits
+        )
 
         try:
             reason = json.loads(check(text, zones=['a']))['action']['data']['reason']
@@ -258,7 +301,10 @@ def test_a_number_beyond_reason_is_refused_and_not_repeated(check, digits):
 
 @pytest.mark.parametrize('priorities', [(100, None), (None, None), (300, 300), (200, 400)])
 def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorities):
-    zones, regions = zone_policy('a', 'b', priority=priorities[0]), region_policy('R1', 'R2', priority=priorities[1])
+    zones, regions = (
+        zone_policy('a', 'b', priority=priorities[0]),
+        region_policy('R1', 'R2', priority=priorities[1]),
+    )
     cloud = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
 
     reply = check(request(SCALE_OUT, [zones, regions], inputs={'count': 2}), regions=cloud)
@@ -272,12 +318,19 @@ def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorit
 
 def test_what_an_earlier_plan_said_does_not_linger(check):
     data = {
-        'creation': {'count': 2, 'zones': {'old': 2}, 'places': [{'region_name': 'old', 'count': 2}], 'kept': 1},
+        'creation': {
+            'count': 2,
+            'zones': {'old': 2},
+            'places': [{'region_name': 'old', 'count': 2}],
+            'kept': 1,
+        },
         'placement': {'placements': [{'zone': 'old', 'servergroup': 'g'}]},
     }
     policies = [region_policy('R1'), zone_policy('a')]
 
-    reply = check(request(SCALE_OUT, policies, data=data), regions={'R1': {'zones': {'a': True}}})['action']['data']
+    reply = check(request(SCALE_OUT, policies, data=data), regions={'R1': {'zones': {'a': True}}})[
+        'action'
+    ]['data']
 
     assert reply['creation'] == {
         'count': 2,
@@ -307,18 +360,25 @@ def test_a_region_without_a_usable_zone_has_a_row_too(check):
 
 
 def test_a_plan_that_cannot_be_made_says_how_much_was_possible(check):
-    reply = check(request(SCALE_IN, [zone_policy('a')], nodes(a=2), inputs={'count': 3}), zones=['a'])
+    reply = check(
+        request(SCALE_IN, [zone_policy('a')], nodes(a=2), inputs={'count': 3}), zones=['a']
+    )
 
     assert decision(reply)['details'] == {'asked': 3, 'possible': 2}
 
 
 @pytest.mark.parametrize(
-    ('count', 'reason'), [(1, '1 node is created without a zone'), (3, '3 nodes are created without a zone')]
+    ('count', 'reason'),
+    [(1, '1 node is created without a zone'), (3, '3 nodes are created without a zone')],
 )
-def test_nodes_that_another_plan_creates_in_regions_without_a_usable_zone_are_told_as_such(check, count, reason):
+def test_nodes_that_another_plan_creates_in_regions_without_a_usable_zone_are_told_as_such(
+    check, count, reason
+):
     data = {'creation': {'count': count, 'regions': {'R1': count}}}
 
-    reply = check(request(SCALE_OUT, [zone_policy('a')], data=data), regions={'R1': {'zones': {'b': True}}})
+    reply = check(
+        request(SCALE_OUT, [zone_policy('a')], data=data), regions={'R1': {'zones': {'b': True}}}
+    )
 
     assert decision(reply)['reason'] == reason
 
@@ -352,8 +412,12 @@ def test_nodes_that_another_plan_creates_in_regions_without_a_usable_zone_are_to
         ),
     ],
 )
-def test_a_resize_that_a_bound_cuts_says_which_bound(check, inputs, bounds, zone_reason, deletion_reason):
-    asked = request('CLUSTER_RESIZE', [zone_policy('a'), deletion_policy()], nodes(a=4), inputs=inputs)
+def test_a_resize_that_a_bound_cuts_says_which_bound(
+    check, inputs, bounds, zone_reason, deletion_reason
+):
+    asked = request(
+        'CLUSTER_RESIZE', [zone_policy('a'), deletion_policy()], nodes(a=4), inputs=inputs
+    )
     asked['cluster'].update(bounds)
 
     reply = check(asked, zones=['a'])

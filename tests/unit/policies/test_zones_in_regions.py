@@ -32,7 +32,9 @@ def test_creation_in_a_region_without_usable_zone_goes_to_the_other_regions(chec
 
 
 @pytest.mark.parametrize('action', [SCALE_OUT, 'NODE_CREATE'])
-def test_creation_without_a_usable_zone_in_any_region_fails_with_the_reason_of_the_seed(check, action):
+def test_creation_without_a_usable_zone_in_any_region_fails_with_the_reason_of_the_seed(
+    check, action
+):
     """With no region left, the reason is that of zone placement."""
     regions = {'R1': {'zones': {'q': True}}, 'R2': {'zones': {'a': False}}}
     more = {'node': node(9)} if action == 'NODE_CREATE' else {}
@@ -53,7 +55,9 @@ def test_creation_for_zones_named_by_numbers_finds_them_in_their_regions(check):
 
     reply = check(request(SCALE_OUT, policies, inputs={'count': 2}), regions=regions)
 
-    assert reply['action']['data']['creation']['places'] == [{'region_name': 'R1', 'zone': '1', 'count': 2}]
+    assert reply['action']['data']['creation']['places'] == [
+        {'region_name': 'R1', 'zone': '1', 'count': 2}
+    ]
 
 
 def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
@@ -68,11 +72,15 @@ def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
 
 
 def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
-    """Such a region keeps its share when nodes are deleted, and its nodes are chosen without a zone."""
+    """Such a region keeps its share when nodes are deleted, and its nodes are chosen without a
+    zone.
+    """
     regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'q': True}}}
     members = [node(n, 'a', 'R1') for n in (1, 2, 3)] + [node(n, 'q', 'R2') for n in (4, 5, 6)]
 
-    reply = check(request(SCALE_IN, [*BOTH, deletion_policy()], members, inputs={'count': 2}), regions=regions)
+    reply = check(
+        request(SCALE_IN, [*BOTH, deletion_policy()], members, inputs={'count': 2}), regions=regions
+    )
 
     assert reply['action']['data']['deletion']['places'] == [
         {'region_name': 'R1', 'zone': 'a', 'count': 1},
@@ -96,7 +104,9 @@ def test_creation_without_enabled_zone_placement_asks_for_no_zones(check, polici
 
 
 def test_creation_for_a_profile_that_zone_placement_skips_asks_for_no_zones(check):
-    """Zone placement that does not support the cluster's profile type leaves region placement alone."""
+    """Zone placement that does not support the cluster's profile type leaves region placement
+    alone.
+    """
     asked = request(SCALE_OUT, BOTH, inputs={'count': 2}, profile={'type': 'os.heat.stack-1.0'})
 
     reply = check(asked, regions=R2_IS_OUT)
@@ -105,18 +115,24 @@ def test_creation_for_a_profile_that_zone_placement_skips_asks_for_no_zones(chec
 
 
 @pytest.mark.parametrize(('zone', 'region'), [('q', 'R2'), ('q:host', 'R2'), ('b', 'R1')])
-def test_creation_of_a_node_whose_profile_names_its_zone_goes_to_a_region_that_has_it(check, zone, region):
+def test_creation_of_a_node_whose_profile_names_its_zone_goes_to_a_region_that_has_it(
+    check, zone, region
+):
     """A new node goes to a region where the zone of its profile is available, listed or not."""
     profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': zone}}
     members = [node(1, 'a', 'R1' if region == 'R1' else 'R2')]
 
-    reply = check(request('NODE_CREATE', BOTH, members, node=node(9, profile=profile)), regions=R2_IS_OUT)
+    reply = check(
+        request('NODE_CREATE', BOTH, members, node=node(9, profile=profile)), regions=R2_IS_OUT
+    )
 
     assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': region, 'zone': zone}}}}
 
 
 def test_creation_of_a_node_whose_zone_no_region_has_fails_with_the_reason_of_the_seed(check):
-    """A zone that is available in no listed region leaves no region for the node that asks for it."""
+    """A zone that is available in no listed region leaves no region for the node that asks for
+    it.
+    """
     profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'gone'}}
 
     reply = check(request('NODE_CREATE', BOTH, node=node(9, profile=profile)), regions=R2_IS_OUT)

@@ -49,4 +49,6 @@ def held(record):
 
 
 def ideals(record):
-    return {one.name: None if one.ideal is None else round(one.ideal, 3) for one in record.standings}
+    return {
+        one.name: None if one.ideal is None else round(one.ideal, 3) for one in record.standings
+    }

@@ -15,7 +15,10 @@ from tests.unit.simulation.conftest import held
 def plan(kind, count, weights, current=(), caps=()):
     """The change of each place."""
     caps = caps or [-1] * len(weights)
-    places = [Place(str(i), weight, cap) for i, (weight, cap) in enumerate(zip(weights, caps, strict=True))]
+    places = [
+        Place(str(i), weight, cap)
+        for i, (weight, cap) in enumerate(zip(weights, caps, strict=True))
+    ]
     located = {str(i): count for i, count in enumerate(current)}
     return [row.planned for row in greedy.plan_for(Size(kind, count), places, [located]).rows]
 
@@ -29,14 +32,19 @@ def plan(kind, count, weights, current=(), caps=()):
         (2, [1, 1], [5, 0], [0, 2]),
     ],
 )
-def test_growing_fills_the_heaviest_first_up_to_the_share_rounded_up(count, weights, current, grown):
+def test_growing_fills_the_heaviest_first_up_to_the_share_rounded_up(
+    count, weights, current, grown
+):
     assert plan(CREATION, count, weights, current) == grown
 
 
 @pytest.mark.parametrize(
-    ('count', 'weights', 'current', 'gone'), [(2, [1, 1, 1], [2, 2, 2], [1, 1, 0]), (3, [3, 1], [6, 4], [0, 3])]
+    ('count', 'weights', 'current', 'gone'),
+    [(2, [1, 1, 1], [2, 2, 2], [1, 1, 0]), (3, [3, 1], [6, 4], [0, 3])],
 )
-def test_shrinking_empties_the_lightest_first_down_to_the_share_rounded_down(count, weights, current, gone):
+def test_shrinking_empties_the_lightest_first_down_to_the_share_rounded_down(
+    count, weights, current, gone
+):
     assert plan(DELETION, count, weights, current) == gone
 
 
@@ -53,7 +61,9 @@ def test_without_caps_and_nodes_all_are_placed(weights, count):
 def test_it_runs_through_the_real_chain_in_place_of_ours(load, registry):
     scenario = load([{'scale_out': 4}])
 
-    (_, ours), (_, other) = (list(play(scenario, rule)) for rule in (registry, greedy.registry(registry)))
+    (_, ours), (_, other) = (
+        list(play(scenario, rule)) for rule in (registry, greedy.registry(registry))
+    )
 
     assert held(ours) == {'a': 2, 'b': 1, 'c': 1}
     assert held(other) == {'a': 2, 'b': 2, 'c': 0}

@@ -57,7 +57,11 @@ def test_the_decisions_of_the_first_steps_are_kept_and_of_no_other():
 def test_all_steps_are_summed_up():
     history = History()
     history.add(Moment(record(0), record(0)))
-    history.add(Moment(record(1, misplaced=3.0), record(1, status='ERROR', as_expected=False, misplaced=1.0)))
+    history.add(
+        Moment(
+            record(1, misplaced=3.0), record(1, status='ERROR', as_expected=False, misplaced=1.0)
+        )
+    )
     history.add(Moment(record(2, misplaced=1.0), record(2)))
 
     assert msgspec.to_builtins(history.ours) == {

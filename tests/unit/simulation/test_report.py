@@ -1,4 +1,6 @@
-"""The page holds everything it needs, everything that was decided, and nothing that could run away with it."""
+"""The page holds everything it needs, everything that was decided, and nothing that could run away
+with it.
+"""
 
 import re
 from html.parser import HTMLParser
@@ -18,7 +20,9 @@ VOID = {'meta', 'link', 'rect', 'path', 'line'}
 def played(scenario, registry, *, compared=True, explained=1000):
     history = History(explained)
     ours = play(scenario, registry, explained)
-    other = play(scenario, greedy.registry(registry), explained) if compared else iter(lambda: None, 0)
+    other = (
+        play(scenario, greedy.registry(registry), explained) if compared else iter(lambda: None, 0)
+    )
     for pair in zip(ours, other, strict=False):
         history.add(Moment(*pair))
     return history
@@ -68,11 +72,18 @@ def test_the_page_is_well_formed_and_every_reference_inside_it_leads_somewhere(p
 
 def test_nothing_is_fetched_from_anywhere(page):
     elements = Elements(page).found
-    addresses = [a[key] for _, a in elements for key in ('src', 'href', 'action', 'data', 'srcset') if key in a]
+    addresses = [
+        a[key]
+        for _, a in elements
+        for key in ('src', 'href', 'action', 'data', 'srcset')
+        if key in a
+    ]
 
     assert [address for address in addresses if not address.startswith(('#', 'data:,'))] == []
     assert re.findall(r'url\(|@import|https?:', page) == []
-    (policy,) = [a['content'] for tag, a in elements if a.get('http-equiv') == 'Content-Security-Policy']
+    (policy,) = [
+        a['content'] for tag, a in elements if a.get('http-equiv') == 'Content-Security-Policy'
+    ]
     assert policy.startswith("default-src 'none';")
 
 
@@ -99,7 +110,9 @@ def test_every_chart_has_title_and_description_and_can_be_reached_by_keyboard(pa
 def test_the_same_scenario_gives_the_same_page(registry):
     scenario = scenarios.load('zone-outage')
 
-    assert report.page(scenario, played(scenario, registry)) == report.page(scenario, played(scenario, registry))
+    assert report.page(scenario, played(scenario, registry)) == report.page(
+        scenario, played(scenario, registry)
+    )
 
 
 def test_without_comparison_nothing_is_said_of_another_rule(registry):
@@ -114,7 +127,9 @@ def test_without_comparison_nothing_is_said_of_another_rule(registry):
 def test_whatever_a_scenario_is_called_stays_text(load, registry):
     policies = [{**zone_policy('a', EVIL), 'name': EVIL}]
     cloud = {'zones': {'a': True, EVIL: True}}
-    scenario = load([{'scale_out': 3, 'note': EVIL}], policies, cloud=cloud, title=EVIL, description=EVIL)
+    scenario = load(
+        [{'scale_out': 3, 'note': EVIL}], policies, cloud=cloud, title=EVIL, description=EVIL
+    )
 
     page = report.page(scenario, played(scenario, registry))
 
@@ -147,7 +162,9 @@ def test_a_long_run_says_what_it_does_not_show(load, registry):
 
 def test_more_places_than_colours_are_drawn_as_others(load, registry):
     names = [f'z{number}' for number in range(12)]
-    scenario = load([{'scale_out': 30}], [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)})
+    scenario = load(
+        [{'scale_out': 30}], [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)}
+    )
 
     page = report.page(scenario, played(scenario, registry))
 
@@ -163,7 +180,11 @@ def test_a_picture_is_drawn(registry, tmp_path, suffix):
     plot.draw(scenario, played(scenario, registry), str(file))
 
     start = file.read_bytes()[:300]
-    assert start.startswith(b'\x89PNG') if suffix == 'png' else b'<svg' in start or b'<!DOCTYPE svg' in start
+    assert (
+        start.startswith(b'\x89PNG')
+        if suffix == 'png'
+        else b'<svg' in start or b'<!DOCTYPE svg' in start
+    )
 
 
 def test_the_same_scenario_gives_the_same_picture(registry, tmp_path):
@@ -175,5 +196,7 @@ def test_the_same_scenario_gives_the_same_picture(registry, tmp_path):
 
 
 def test_a_picture_of_another_kind_is_refused():
-    with pytest.raises(plot.CannotPlot, match=r'a picture is SVG or PNG; let the name end in \.svg or \.png'):
+    with pytest.raises(
+        plot.CannotPlot, match=r'a picture is SVG or PNG; let the name end in \.svg or \.png'
+    ):
         plot.check('plot.pdf')

@@ -24,7 +24,12 @@ def test_growing_shrinking_and_resizing_go_through_the_policies(run):
         {'a': 3, 'b': 3, 'c': 3},
         {'a': 2, 'b': 2, 'c': 2},
     ]
-    assert [record.what for record in records] == ['scale out by 7', 'scale in by 2', 'resize to 9', 'resize to 6']
+    assert [record.what for record in records] == [
+        'scale out by 7',
+        'scale in by 2',
+        'resize to 9',
+        'resize to 6',
+    ]
     assert [(check.created, check.deleted) for record in records for check in record.checks] == [
         (7, 0), (0, 2), (4, 0), (0, 3),
     ]  # fmt: skip
@@ -73,7 +78,13 @@ def test_a_lost_zone_gets_nothing_until_it_is_back(run):
 
 def test_a_lost_region_gets_nothing_until_it_is_back(run, over_regions):
     records = run(
-        [{'scale_out': 6}, {'lose_region': 'R2'}, {'scale_out': 2}, {'restore_region': 'R2'}, {'scale_out': 2}],
+        [
+            {'scale_out': 6},
+            {'lose_region': 'R2'},
+            {'scale_out': 2},
+            {'restore_region': 'R2'},
+            {'scale_out': 2},
+        ],
         **over_regions,
     )
 
@@ -112,7 +123,9 @@ def test_a_zone_with_a_slash_in_its_name_is_lost_with_and_without_its_region(run
 
     alone = run([{'lose_zone': 'R/1/hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
     everywhere = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
-    whole = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies[1:], cloud={'zones': zones})[-1]
+    whole = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies[1:], cloud={'zones': zones})[
+        -1
+    ]
 
     assert held(alone) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 1, 'R2/b': 1}
     assert held(everywhere) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 0, 'R2/b': 2}
@@ -120,10 +133,14 @@ def test_a_zone_with_a_slash_in_its_name_is_lost_with_and_without_its_region(run
 
 
 def test_weights_and_caps_change_what_comes_next(run):
-    weights = run([{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}], [zone_policy('a', 'b')])[-1]
-    caps = run([{'caps': {'R1': 1}}, {'scale_out': 4}], [region_policy('R1', 'R2')], cloud={'regions': ['R1', 'R2']})[
-        -1
-    ]
+    weights = run(
+        [{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}], [zone_policy('a', 'b')]
+    )[-1]
+    caps = run(
+        [{'caps': {'R1': 1}}, {'scale_out': 4}],
+        [region_policy('R1', 'R2')],
+        cloud={'regions': ['R1', 'R2']},
+    )[-1]
 
     assert held(weights) == {'a': 8, 'b': 2}
     assert held(caps) == {'R1': 1, 'R2': 3}
@@ -162,10 +179,20 @@ def test_the_seed_chooses_who_fails(load, registry):
 
 
 def test_failed_nodes_are_replaced_where_there_is_room(run):
-    records = run([{'scale_out': 6}, {'lose_zone': 'a'}, {'fail_nodes': {'zone': 'a'}}, {'replace_failed': True}])
+    records = run(
+        [
+            {'scale_out': 6},
+            {'lose_zone': 'a'},
+            {'fail_nodes': {'zone': 'a'}},
+            {'replace_failed': True},
+        ]
+    )
 
     assert held(records[-1]) == {'a': 0, 'b': 3, 'c': 3}
-    assert [check.action for check in records[-1].checks] == ['CLUSTER_DEL_NODES', 'CLUSTER_SCALE_OUT']
+    assert [check.action for check in records[-1].checks] == [
+        'CLUSTER_DEL_NODES',
+        'CLUSTER_SCALE_OUT',
+    ]
     assert records[-1].failed == 0
 
 
@@ -193,7 +220,11 @@ def test_failed_nodes_that_may_not_be_deleted_stay_and_none_is_created_for_them(
 
     *_, record = play(load(steps, [policy]), Registry([('test.guard-1.0', Guard)]))
 
-    assert (record.size, record.failed, [check.reason for check in record.checks]) == (3, 1, ['Nobody may.'])
+    assert (record.size, record.failed, [check.reason for check in record.checks]) == (
+        3,
+        1,
+        ['Nobody may.'],
+    )
 
 
 def test_nothing_failed_nothing_replaced(run):

@@ -10,7 +10,12 @@ from placement_worker.simulation import scenario as scenarios
 from placement_worker.simulation.scenario import InvalidScenario
 from tests.requests import zone_policy
 
-GOOD = {'title': 'T', 'cloud': {'zones': {'a': True}}, 'policies': [zone_policy('a')], 'steps': [{'scale_out': 1}]}
+GOOD = {
+    'title': 'T',
+    'cloud': {'zones': {'a': True}},
+    'policies': [zone_policy('a')],
+    'steps': [{'scale_out': 1}],
+}
 
 
 @pytest.mark.parametrize(
@@ -20,24 +25,42 @@ GOOD = {'title': 'T', 'cloud': {'zones': {'a': True}}, 'policies': [zone_policy(
         ({'steps': []}, 'Expected `array` of length >= 1'),
         ({'steps': [{'scale_up': 1}]}, '`$.steps[0].scale_up` (did you mean `scale_out`?)'),
         ({'steps': [{}]}, 'got none - at `$.steps[0]`'),
-        ({'steps': [{'scale_out': 1, 'scale_in': 1}]}, 'got scale_out and scale_in - at `$.steps[0]`'),
-        ({'steps': [{'scale_out': -1}]}, 'Expected `int` >= 0, got `-1` - at `$.steps[0].scale_out`'),
-        ({'steps': [{'scale_out': 'x'}]}, 'Expected `int | null`, got `str` - at `$.steps[0].scale_out`'),
+        (
+            {'steps': [{'scale_out': 1, 'scale_in': 1}]},
+            'got scale_out and scale_in - at `$.steps[0]`',
+        ),
+        (
+            {'steps': [{'scale_out': -1}]},
+            'Expected `int` >= 0, got `-1` - at `$.steps[0].scale_out`',
+        ),
+        (
+            {'steps': [{'scale_out': 'x'}]},
+            'Expected `int | null`, got `str` - at `$.steps[0].scale_out`',
+        ),
         ({'steps': [{'fail_nodes': '5 percent'}]}, 'at `$.steps[0].fail_nodes`'),
         ({'steps': [{'fail_nodes': '101%'}]}, 'at `$.steps[0].fail_nodes`'),
         ({'steps': [{'repeat': 2}]}, 'Expected `repeat` and `steps` together, got'),
         ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, '`$.steps[0].steps[0].x`'),
-        ({'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]}, 'does not have: zone R/a, zone z'),
+        (
+            {'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]},
+            'does not have: zone R/a, zone z',
+        ),
         ({'steps': [{'lose_region': 'R'}]}, 'does not have: region R'),
         (
             {'cloud': {'zones': {'a': True}, 'regions': ['R']}, 'steps': [{'lose_zone': 'R/a'}]},
             'does not have: zone R/a (region R has no zones of its own; name zone a, or give it some); correct',
         ),
         (
-            {'cloud': {'zones': {'a': True}, 'regions': {'R': {}}}, 'steps': [{'restore_zone': 'R/a'}]},
+            {
+                'cloud': {'zones': {'a': True}, 'regions': {'R': {}}},
+                'steps': [{'restore_zone': 'R/a'}],
+            },
             'does not have: zone R/a (region R has no zones of its own; name zone a, or give it some); correct',
         ),
-        ({'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]}, 'does not have: place z in a policy'),
+        (
+            {'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]},
+            'does not have: place z in a policy',
+        ),
         ({'cloud': {'zone': 1}}, 'does not describe a cloud: Object contains unknown field `zone`'),
         ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
     ],
@@ -53,7 +76,10 @@ def test_what_is_wrong_is_named_with_its_path(tmp_path, change, message):
 
 
 def test_a_name_that_is_no_file_gets_the_shipped_ones_named():
-    with pytest.raises(InvalidScenario, match='none: no such file; name one, or a shipped scenario: capped-regions, '):
+    with pytest.raises(
+        InvalidScenario,
+        match='none: no such file; name one, or a shipped scenario: capped-regions, ',
+    ):
         scenarios.load('none')
 
 

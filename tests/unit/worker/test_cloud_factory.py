@@ -41,7 +41,10 @@ def configured(tmp_path, services):
             '\n'.join(
                 line
                 for group, options in written.items()
-                for line in (f'[{group}]', *(f'{name} = {value}' for name, value in options.items()))
+                for line in (
+                    f'[{group}]',
+                    *(f'{name} = {value}' for name, value in options.items()),
+                )
             ).format(url=services.url)
         )
         conf = cfg.ConfigOpts()
@@ -60,7 +63,9 @@ def scopes(services):
     return [body['auth'].get('scope') for body in services.bodies if 'auth' in body]
 
 
-def test_tokens_are_for_the_trust_alone_or_for_the_project_of_the_service_user(configured, services):
+def test_tokens_are_for_the_trust_alone_or_for_the_project_of_the_service_user(
+    configured, services
+):
     clouds = configured(service_auth=USER)
 
     assert clouds.acting_for(TRUST, 'project-a').zones('RegionOne')
@@ -71,14 +76,18 @@ def test_tokens_are_for_the_trust_alone_or_for_the_project_of_the_service_user(c
 
 
 def test_the_service_user_may_stand_in_a_section_of_its_own(configured):
-    clouds = configured(service_auth={'auth_section': 'shared', 'region_name': 'RegionTwo'}, shared=USER)
+    clouds = configured(
+        service_auth={'auth_section': 'shared', 'region_name': 'RegionTwo'}, shared=USER
+    )
 
     assert clouds.acting_for(TRUST, 'project-a').zones(None) == {'az3': True}
 
 
 @pytest.mark.filterwarnings('ignore:Support for InfluxDB')  # openstacksdk's own affair
 def test_an_entry_of_clouds_yaml_stands_in_for_it(configured, services, tmp_path, monkeypatch):
-    auth = {key: value.format(url=services.url) for key, value in USER.items() if key != 'auth_type'}
+    auth = {
+        key: value.format(url=services.url) for key, value in USER.items() if key != 'auth_type'
+    }
     entry = {'auth': auth, 'region_name': 'RegionTwo', 'interface': 'public', 'verify': False}
     (tmp_path / 'clouds.yaml').write_text(yaml.safe_dump({'clouds': {'mine': entry}}))
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
@@ -108,17 +117,28 @@ def test_endpoints_are_public_unless_the_options_say_otherwise(configured, optio
 def test_connections_are_as_configured(configured):
     given = {'cafile': '/ca.pem', 'certfile': '/c.pem', 'keyfile': '/k.pem', 'timeout': 7}
 
-    assert configured(service_auth=USER).access.connection == {'verify': True, 'cert': None, 'timeout': 60}
+    assert configured(service_auth=USER).access.connection == {
+        'verify': True,
+        'cert': None,
+        'timeout': 60,
+    }
     assert configured(service_auth={**USER, **given}).access.connection == {
         'verify': '/ca.pem',
         'cert': ('/c.pem', '/k.pem'),
         'timeout': 7,
     }
-    assert configured(service_auth={**USER, 'insecure': 'true'}).access.connection['verify'] is False
+    assert (
+        configured(service_auth={**USER, 'insecure': 'true'}).access.connection['verify'] is False
+    )
 
 
 def test_options_of_the_cloud_reach_it(configured, services):
-    options = {'max_attempts': 2, 'lookup_budget_s': 7, 'validity_ttl_s': 60, 'allow_service_credentials': 'true'}
+    options = {
+        'max_attempts': 2,
+        'lookup_budget_s': 7,
+        'validity_ttl_s': 60,
+        'allow_service_credentials': 'true',
+    }
     clouds = configured(cloud=options, service_auth=USER)
 
     for _ in range(2):
@@ -139,8 +159,12 @@ def test_options_of_the_cloud_reach_it(configured, services):
         ({'cloud': {'cloud_name': 'nowhere'}}, r'\[cloud\] cloud_name = nowhere: .*nowhere'),
     ],
 )  # fmt: skip
-def test_options_that_do_not_suffice_are_told_at_start(configured, tmp_path, monkeypatch, groups, message):
-    (tmp_path / 'clouds.yaml').write_text('clouds: {mine: {}}')  # openstacksdk would look elsewhere for a missing file
+def test_options_that_do_not_suffice_are_told_at_start(
+    configured, tmp_path, monkeypatch, groups, message
+):
+    (tmp_path / 'clouds.yaml').write_text(
+        'clouds: {mine: {}}'
+    )  # openstacksdk would look elsewhere for a missing file
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
 
     with pytest.raises(ConfigurationError, match=message) as told:
@@ -157,6 +181,7 @@ def test_engines_have_to_wait_longer_than_look_ups_take():
     conf.set_override('lookup_budget_s', 600, group='cloud')
 
     with pytest.raises(
-        ConfigurationError, match=r'\[cloud\] lookup_budget_s \(600.0 s\) has to be less than \[worker\]'
+        ConfigurationError,
+        match=r'\[cloud\] lookup_budget_s \(600.0 s\) has to be less than \[worker\]',
     ):
         config.validate_timeouts(conf)

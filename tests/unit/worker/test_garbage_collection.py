@@ -7,7 +7,9 @@ SETTLED = 'import gc; from placement_worker.worker import garbage_collection; ga
 
 
 def in_a_process(program):
-    done = subprocess.run([sys.executable, '-c', SETTLED + program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, '-c', SETTLED + program], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 

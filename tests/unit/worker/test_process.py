@@ -17,14 +17,18 @@ CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr('oslo_log.log.setup', lambda *_: None)  # the log and the signals are the tests'
+    monkeypatch.setattr(
+        'oslo_log.log.setup', lambda *_: None
+    )  # the log and the signals are the tests'
     monkeypatch.setattr('placement_worker.worker.guru_meditation.setup', lambda *_: None)
     (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
 
 
 @pytest.fixture
 def start(tmp_path, capsys):
-    """Start a worker with a configuration, or without any for None; returns exit status and errors."""
+    """Start a worker with a configuration, or without any for None; returns exit status and
+    errors.
+    """
 
     def started(text):
         arguments = []
@@ -68,8 +72,12 @@ def test_a_worker_that_cannot_start_names_option_and_file_and_does_not_wait(star
     assert start(text) == (2, f'placement-worker: {message}\n')
 
 
-def test_options_of_a_test_in_a_hostile_home_keep_their_values(start, tmp_path, monkeypatch, capsys):
-    """The configuration of the machine that runs the tests changes no result; a worker does read it."""
+def test_options_of_a_test_in_a_hostile_home_keep_their_values(
+    start, tmp_path, monkeypatch, capsys
+):
+    """The configuration of the machine that runs the tests changes no result; a worker does read
+    it.
+    """
     folder = tmp_path / '.placement-worker' / 'placement-worker.conf.d'
     folder.mkdir(parents=True)
     for file in (folder.with_suffix(''), folder / 'more.conf'):

@@ -56,7 +56,11 @@ def test_a_faulty_file_changes_nothing_and_is_told_of_in_one_line(text, told, co
 
     process.read_again(conf)
 
-    assert (conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes, conf.debug) == (7, 2048, False)
+    assert (conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes, conf.debug) == (
+        7,
+        2048,
+        False,
+    )
     (record,) = [record for record in caplog.records if record.name == process.LOG.name]
     assert record.getMessage().startswith('The configuration stays as it was: ')
     assert told in record.getMessage()

@@ -34,8 +34,14 @@ def test_zones_are_those_of_the_region_or_of_the_whole_cloud(description, region
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        ('zones: [a]', 'f does not describe a cloud: Expected `object`, got `array` - at `$.zones`'),
-        ('zone: {}', 'f does not describe a cloud: Object contains unknown field `zone`, expected one of `zones`'),
+        (
+            'zones: [a]',
+            'f does not describe a cloud: Expected `object`, got `array` - at `$.zones`',
+        ),
+        (
+            'zone: {}',
+            'f does not describe a cloud: Object contains unknown field `zone`, expected one of `zones`',
+        ),
         ('a: [', 'The cloud cannot be read: f holds no YAML or JSON: while parsing'),
         ('--- {}\n--- {}', 'f holds 2 documents, expected one'),
     ],
@@ -131,7 +137,9 @@ def test_counting_in_some_regions_does_not_ask_about_servers_elsewhere():
 
 def test_a_cloud_is_not_asked_about_servers_that_nobody_wonders_about():
     cloud = Counting()
-    cluster = codec.decode({'id': 'c', 'profile': {'type': 't'}, 'nodes': [node(1, 'a', physical_id='s1')]}, Cluster)
+    cluster = codec.decode(
+        {'id': 'c', 'profile': {'type': 't'}, 'nodes': [node(1, 'a', physical_id='s1')]}, Cluster
+    )
 
     assert Snapshot(cloud, cluster).zone_of(cluster.nodes[0]) == 'a'
     assert not cloud.asked
@@ -140,7 +148,8 @@ def test_a_cloud_is_not_asked_about_servers_that_nobody_wonders_about():
 @pytest.mark.parametrize('placement', [None, 'a', [], {'zone': None}, {'zone': ''}, {'zone': 7}])
 def test_data_that_hold_no_zone_leave_it_unknown(placement):
     cluster = codec.decode(
-        {'id': 'c', 'profile': {'type': 't'}, 'nodes': [node(1, data={'placement': placement})]}, Cluster
+        {'id': 'c', 'profile': {'type': 't'}, 'nodes': [node(1, data={'placement': placement})]},
+        Cluster,
     )
 
     assert Snapshot(Counting(), cluster).zone_of(cluster.nodes[0]) is None
@@ -149,9 +158,17 @@ def test_data_that_hold_no_zone_leave_it_unknown(placement):
 @pytest.mark.parametrize(
     ('raw', 'message'),
     [
-        ({'zones': {'az1': True, 'az2': 'maybe', 'az.3': 1}}, 'Expected `bool`, got `str` - at `$.zones.az2`'),
         (
-            {'regions': {name: {'zones': {'a': True, 'c.1': name == 'R1' or name}} for name in ('R1', 'R2', 'R3')}},
+            {'zones': {'az1': True, 'az2': 'maybe', 'az.3': 1}},
+            'Expected `bool`, got `str` - at `$.zones.az2`',
+        ),
+        (
+            {
+                'regions': {
+                    name: {'zones': {'a': True, 'c.1': name == 'R1' or name}}
+                    for name in ('R1', 'R2', 'R3')
+                }
+            },
             'Expected `bool`, got `str` - at `$.regions.R2.zones.c.1`',
         ),
     ],

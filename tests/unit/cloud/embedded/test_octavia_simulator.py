@@ -1,4 +1,6 @@
-"""The embedded cloud's load balancers: Octavia's state machine, and the faults that are told to happen."""
+"""The embedded cloud's load balancers: Octavia's state machine, and the faults that are told to
+happen.
+"""
 
 import pytest
 
@@ -69,7 +71,9 @@ def test_a_load_balancer_with_children_is_pending_and_then_active(octavia, clock
 @pytest.mark.parametrize(
     'write',
     [
-        lambda octavia, lb, pool: octavia.create('listener', {'loadbalancer_id': lb, 'protocol_port': 81}),
+        lambda octavia, lb, pool: octavia.create(
+            'listener', {'loadbalancer_id': lb, 'protocol_port': 81}
+        ),
         lambda octavia, lb, pool: octavia.create('pool', {'loadbalancer_id': lb}),
         lambda octavia, lb, pool: octavia.create_member(pool, member(2)),
         lambda octavia, lb, pool: octavia.update_members(pool, [member(2)], additive_only=True),
@@ -81,7 +85,9 @@ def test_a_load_balancer_with_children_is_pending_and_then_active(octavia, clock
 def test_it_takes_one_change_at_a_time(octavia, clock, built, write):
     octavia.update_members(built[1], [], additive_only=True)
 
-    with pytest.raises(ApiError, match=r'immutable and cannot be updated|Invalid state PENDING_UPDATE') as refused:
+    with pytest.raises(
+        ApiError, match=r'immutable and cannot be updated|Invalid state PENDING_UPDATE'
+    ) as refused:
         write(octavia, *built)
 
     assert refused.value.status == 409
@@ -93,7 +99,11 @@ def test_it_takes_one_change_at_a_time(octavia, clock, built, write):
 @pytest.mark.parametrize(
     ('kind', 'body', 'message'),
     [
-        ('listener', {'loadbalancer_id': 0, 'protocol_port': 80}, 'is already using protocol_port 80'),
+        (
+            'listener',
+            {'loadbalancer_id': 0, 'protocol_port': 80},
+            'is already using protocol_port 80',
+        ),
         ('pool', {'listener_id': 'listener'}, 'This listener already has a default pool'),
         ('healthmonitor', {'pool_id': 1}, 'This pool already has a health monitor'),
     ],
@@ -132,7 +142,10 @@ def test_a_batch_that_is_not_additive_deletes_what_it_does_not_list(octavia, clo
     _, pool = built
     octavia.update_members(pool, [member(2)], additive_only=False)
 
-    assert [one['provisioning_status'] for one in octavia.members(pool)] == ['PENDING_DELETE', 'PENDING_CREATE']
+    assert [one['provisioning_status'] for one in octavia.members(pool)] == [
+        'PENDING_DELETE',
+        'PENDING_CREATE',
+    ]
     clock.sleep(2)
     assert [one['address'] for one in octavia.members(pool)] == ['10.0.0.2']
 
@@ -152,7 +165,9 @@ def test_only_a_cascade_deletes_a_load_balancer_with_children(octavia, clock, bu
     octavia.delete('loadbalancer', built[0], cascade=True)
     assert status(octavia, 'loadbalancer', built[0]) == 'PENDING_DELETE'
     clock.sleep(2)
-    assert [octavia.find(kind) for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor')] == [[]] * 4
+    assert [
+        octavia.find(kind) for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor')
+    ] == [[]] * 4
     with pytest.raises(ApiError) as gone:
         octavia.members(built[1])
     assert gone.value.status == 404
@@ -184,7 +199,9 @@ def test_a_vip_in_a_subnet_that_is_not_there_is_refused(octavia):
 def test_regions_have_load_balancers_of_their_own_and_ids_are_the_same_each_time(clock):
     def made():
         store = Memory()
-        first = Simulator(Settings(), store, None, 'R1', now=clock).create('loadbalancer', {'name': 'a'})
+        first = Simulator(Settings(), store, None, 'R1', now=clock).create(
+            'loadbalancer', {'name': 'a'}
+        )
         other = Simulator(Settings(), store, None, 'R2', now=clock)
         return first['id'], other.find('loadbalancer')
 
@@ -206,7 +223,11 @@ class TestFaults:
         [
             ({'call': 'create', 'status': 503}, 503, 'Octavia is busy'),
             ({'status': 403}, 403, 'Quota has been met for resources: member'),
-            ({'kind': 'loadbalancer', 'status': 501}, 501, 'The provider does not support the requested option'),
+            (
+                {'kind': 'loadbalancer', 'status': 501},
+                501,
+                'The provider does not support the requested option',
+            ),
             ({'status': 0}, None, 'The connection broke'),
             ({'status': 418}, 418, 'Fault 418'),
             ({'status': 400, 'message': 'so'}, 400, 'so'),
@@ -223,7 +244,9 @@ class TestFaults:
         assert octavia.find('loadbalancer') == []
 
     def test_the_effect_may_come_nevertheless_and_octavia_may_say_when_to_try_again(self, clock):
-        octavia = self.simulator(clock, {'call': 'create', 'status': 429, 'done': True, 'retry_after_s': 3})
+        octavia = self.simulator(
+            clock, {'call': 'create', 'status': 429, 'done': True, 'retry_after_s': 3}
+        )
 
         with pytest.raises(ApiError) as failed:
             octavia.create('loadbalancer', {'name': 'a'})
@@ -261,7 +284,10 @@ class TestFaults:
         [
             ({'call': 'make'}, "Invalid enum value 'make' - at `$.load_balancer.fail[0].call`"),
             ({'times': -2}, 'Expected `int` >= -1, got `-2` - at `$.load_balancer.fail[0].times`'),
-            ({'becomes': 'GONE'}, "Invalid enum value 'GONE' - at `$.load_balancer.fail[0].becomes`"),
+            (
+                {'becomes': 'GONE'},
+                "Invalid enum value 'GONE' - at `$.load_balancer.fail[0].becomes`",
+            ),
         ],
     )
     def test_a_fault_that_makes_no_sense_is_named(self, clock, fault, message):
@@ -274,7 +300,9 @@ class TestFaults:
 @pytest.mark.parametrize('kind', ['flavor', 'availability_zone'])
 def test_looking_at_what_operators_offer_can_fail_too(clock, kind):
     fault = Fault(call='show', kind=kind, status=503)
-    octavia = Simulator(Settings(fail=[fault], flavors=['f'], availability_zones=['f']), Memory(), now=clock)
+    octavia = Simulator(
+        Settings(fail=[fault], flavors=['f'], availability_zones=['f']), Memory(), now=clock
+    )
 
     for name, status_of_http in (('f', 503), ('g', 404)):
         with pytest.raises(ApiError) as failed:

@@ -17,7 +17,12 @@ from tests.unit.cloud import fake_services
 from tests.unit.cloud.fake_services import answer, hang, server
 
 TRUST = Credentials('trust-a')
-TOKENS, ZONES, REGIONS, SERVERS = '/auth/tokens', '/os-availability-zone', '/v3/regions', '/servers/detail'
+TOKENS, ZONES, REGIONS, SERVERS = (
+    '/auth/tokens',
+    '/os-availability-zone',
+    '/v3/regions',
+    '/servers/detail',
+)
 MANY = 20
 WAIT_S = 60
 
@@ -61,15 +66,21 @@ def test_a_region_that_the_catalog_does_not_know_has_nothing(cloud, services):
     assert services.count(TOKENS) == len(services.seen)
 
 
-def test_a_configured_region_that_the_catalog_does_not_know_is_a_fault_of_the_configuration(make_clouds):
+def test_a_configured_region_that_the_catalog_does_not_know_is_a_fault_of_the_configuration(
+    make_clouds,
+):
     cloud = make_clouds(region='Nowhere').acting_for(TRUST, 'project-a')
 
-    with pytest.raises(ServiceFailed, match='no public endpoint of compute in region Nowhere; check region_name'):
+    with pytest.raises(
+        ServiceFailed, match='no public endpoint of compute in region Nowhere; check region_name'
+    ):
         cloud.zones(None)
 
 
 def test_home_region_configured_is_the_configured_one_without_a_request(make_clouds, services):
-    """The home region of nodes comes from the configuration alone, so that placing them needs no catalog."""
+    """The home region of nodes comes from the configuration alone, so that placing them needs no
+    catalog.
+    """
     cloud = make_clouds(region='RegionTwo').acting_for(TRUST, 'project-a')
     services.seen.clear()
 
@@ -92,17 +103,25 @@ def test_without_a_configured_region_load_balancers_are_where_the_catalog_leads_
 ELSEWHERE = {'n1': 'The node is in region RegionTwo, the load balancer in RegionOne'}
 
 
-@pytest.mark.parametrize(('configured', 'failed'), [(None, ELSEWHERE), ('RegionOne', ELSEWHERE), ('RegionTwo', {})])
+@pytest.mark.parametrize(
+    ('configured', 'failed'), [(None, ELSEWHERE), ('RegionOne', ELSEWHERE), ('RegionTwo', {})]
+)
 def test_a_node_of_another_region_is_no_member_whether_or_not_a_region_is_configured(
     make_clouds, services, configured, failed
 ):
     services.networks = [{'id': 'net1', 'name': 'private'}]
-    services.subnets = [{'id': 'sub1', 'name': 'private-subnet', 'network_id': 'net1', 'ip_version': 4}]
-    services.fail('/lbaas/pools/p1', answer(200, {'pool': {'id': 'p1', 'provisioning_status': 'ACTIVE'}}))
+    services.subnets = [
+        {'id': 'sub1', 'name': 'private-subnet', 'network_id': 'net1', 'ip_version': 4}
+    ]
+    services.fail(
+        '/lbaas/pools/p1', answer(200, {'pool': {'id': 'p1', 'provisioning_status': 'ACTIVE'}})
+    )
     one = connected(1, data={'placement': {'region_name': 'RegionTwo'}})
     stored = {'loadbalancer': 'lb1', 'listener': None, 'pool': 'p1', 'healthmonitor': None}
     data = {'LoadBalancingPolicy': {'version': 1.1, 'data': stored}}
-    asked = request('NODE_CREATE', [balancing_policy(data=data)], [one], node=one, target='AFTER', dry_run=True)
+    asked = request(
+        'NODE_CREATE', [balancing_policy(data=data)], [one], node=one, target='AFTER', dry_run=True
+    )
     asked['credentials'] = {'trust_id': 'trust-a'}
     asked['cluster']['project'] = 'project-a'
 
@@ -112,7 +131,8 @@ def test_a_node_of_another_region_is_no_member_whether_or_not_a_region_is_config
 
 
 @pytest.mark.parametrize(
-    ('there', 'wanted', 'found'), [('internal', ['admin', 'internal'], True), ('internal', ['public'], False)]
+    ('there', 'wanted', 'found'),
+    [('internal', ['admin', 'internal'], True), ('internal', ['public'], False)],
 )
 def test_endpoints_are_those_of_the_wanted_interfaces(services, make_clouds, there, wanted, found):
     services.interfaces = (there,)
@@ -154,7 +174,8 @@ def test_a_listing_that_repeats_itself_ends(cloud, services):
 
 def test_without_a_trust_nothing_is_asked(clouds, services):
     with pytest.raises(
-        CredentialsRefused, match=r'has no trust: `credentials\.trust_id` has to be a trust of the owner'
+        CredentialsRefused,
+        match=r'has no trust: `credentials\.trust_id` has to be a trust of the owner',
     ):
         clouds.acting_for(Credentials(), 'project-a')
 
@@ -182,8 +203,13 @@ def test_public_names_are_looked_up_by_the_service_user_without_leave_to_stand_i
 
 
 @pytest.mark.parametrize('project', ['project-b', None])
-def test_a_trust_of_another_project_is_refused_naming_both_and_nothing_is_asked(clouds, services, project):
-    with pytest.raises(CredentialsRefused, match=f'trust is of project project-a, the cluster of project {project}:'):
+def test_a_trust_of_another_project_is_refused_naming_both_and_nothing_is_asked(
+    clouds, services, project
+):
+    with pytest.raises(
+        CredentialsRefused,
+        match=f'trust is of project project-a, the cluster of project {project}:',
+    ):
         clouds.acting_for(TRUST, project)
 
     assert [path for _, path, _ in services.seen] == ['/v3/auth/tokens']
@@ -274,12 +300,16 @@ def test_checks_of_one_project_share_the_failure_of_what_they_ask_at_once(clouds
 
     answers = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
 
-    assert {str(one).partition(' in ')[0] for one in answers} == {'Compute service unavailable after 4 attempts'}
+    assert {str(one).partition(' in ')[0] for one in answers} == {
+        'Compute service unavailable after 4 attempts'
+    }
     assert services.count(ZONES) == 4
 
 
 @pytest.mark.parametrize('path', [TOKENS, ZONES])
-def test_a_check_whose_time_is_nearly_up_does_not_fail_those_that_wait_for_its_answer(clouds, services, path):
+def test_a_check_whose_time_is_nearly_up_does_not_fail_those_that_wait_for_its_answer(
+    clouds, services, path
+):
     if path == ZONES:
         clouds.acting_for(TRUST, 'project-a')
     services.fail(path, hang)
@@ -302,16 +332,26 @@ def test_a_check_whose_time_is_nearly_up_does_not_fail_those_that_wait_for_its_a
 def test_projects_and_regions_do_not_share(clouds, services):
     opened = hold(services, ZONES)
     threading.Timer(0.5, opened.set).start()
-    asking = [('trust-a', 'project-a', None), ('trust-b', 'project-b', None), ('trust-a', 'project-a', 'RegionTwo')]
+    asking = [
+        ('trust-a', 'project-a', None),
+        ('trust-b', 'project-b', None),
+        ('trust-a', 'project-a', 'RegionTwo'),
+    ]
 
     with ThreadPoolExecutor() as threads:
-        list(threads.map(lambda one: clouds.acting_for(Credentials(one[0]), one[1]).zones(one[2]), asking))
+        list(
+            threads.map(
+                lambda one: clouds.acting_for(Credentials(one[0]), one[1]).zones(one[2]), asking
+            )
+        )
 
     assert services.count(ZONES) == 3
 
 
 def test_whose_trust_is_good_does_not_share_the_refusal_of_another_one(clouds, services):
-    good, bad = (clouds.acting_for(Credentials(trust), 'project-a') for trust in ('trust-a2', 'trust-a'))
+    good, bad = (
+        clouds.acting_for(Credentials(trust), 'project-a') for trust in ('trust-a2', 'trust-a')
+    )
     del services.trusts['trust-a']
     opened = hold(services, ZONES)
 
@@ -328,7 +368,13 @@ def test_whose_trust_is_good_does_not_share_the_refusal_of_another_one(clouds, s
 
 
 def test_a_shared_listing_that_lacks_our_servers_is_made_again(clouds, services):
-    services.servers = [server('s1'), server('building', addresses=()), server('s2'), server('s3'), server('s4')]
+    services.servers = [
+        server('s1'),
+        server('building', addresses=()),
+        server('s2'),
+        server('s3'),
+        server('s4'),
+    ]
     opened = hold(services, SERVERS)
 
     with ThreadPoolExecutor() as threads:
@@ -375,15 +421,21 @@ NET_ID, SUBNET_ID = '11111111-1111-1111-1111-111111111111', '22222222-2222-2222-
 @pytest.mark.parametrize('name_or_id', ['private-subnet', SUBNET_ID])
 def test_a_subnet_is_found_by_name_and_by_id_with_its_network(cloud, services, name_or_id):
     services.networks = [{'id': NET_ID, 'name': 'private'}]
-    services.subnets = [{'id': SUBNET_ID, 'name': 'private-subnet', 'network_id': NET_ID, 'ip_version': 6}]
+    services.subnets = [
+        {'id': SUBNET_ID, 'name': 'private-subnet', 'network_id': NET_ID, 'ip_version': 6}
+    ]
 
-    assert cloud.subnet(None, name_or_id) == Subnet(SUBNET_ID, 'private-subnet', Network(NET_ID, 'private'), 6)
+    assert cloud.subnet(None, name_or_id) == Subnet(
+        SUBNET_ID, 'private-subnet', Network(NET_ID, 'private'), 6
+    )
     assert cloud.subnet(None, 'unknown') is None
 
 
 def test_a_name_of_several_networks_is_told(cloud, services):
     services.networks = [{'id': NET_ID, 'name': 'twin'}, {'id': SUBNET_ID, 'name': 'twin'}]
 
-    with pytest.raises(InvalidInput, match=r'2 networks have the name `twin` \(region RegionOne\): use the id'):
+    with pytest.raises(
+        InvalidInput, match=r'2 networks have the name `twin` \(region RegionOne\): use the id'
+    ):
         cloud.network(None, 'twin')
     assert cloud.network(None, NET_ID) == Network(NET_ID, 'twin')

@@ -74,7 +74,9 @@ def test_what_does_not_pass_is_told_with_service_and_cause(cloud, services, faul
         cloud.zones(None)
 
     told = re.sub(r' in [\d.]+ s:', ' in T s:', str(failed.value)).replace(services.url, 'U')
-    assert told == f'Compute service unavailable after 4 attempts in T s: {cause} (region RegionOne)'
+    assert (
+        told == f'Compute service unavailable after 4 attempts in T s: {cause} (region RegionOne)'
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,18 +84,27 @@ def test_what_does_not_pass_is_told_with_service_and_cause(cloud, services, faul
     [
         (401, 'check that the service asks the same Keystone whether a token is valid'),
         (403, 'check that the roles of the trust .* let it list availability zones'),
-        (404, r'check that the endpoint in the catalog \(`openstack catalog list`\) leads to this service'),
+        (
+            404,
+            r'check that the endpoint in the catalog \(`openstack catalog list`\) leads to this service',
+        ),
         (501, ''),
         (301, ''),
     ],
 )
-def test_what_does_not_pass_by_itself_is_not_tried_again_and_says_what_to_check(cloud, services, naps, status, advice):
+def test_what_does_not_pass_by_itself_is_not_tried_again_and_says_what_to_check(
+    cloud, services, naps, status, advice
+):
     services.fail(ZONES, *[answer(status, {'forbidden': {'message': 'No.', 'code': status}})] * 2)
 
-    with pytest.raises(ServiceFailed, match=f'^Compute service refused the request: HTTP {status} .*: No.*{advice}'):
+    with pytest.raises(
+        ServiceFailed, match=f'^Compute service refused the request: HTTP {status} .*: No.*{advice}'
+    ):
         cloud.zones(None)
 
-    assert services.count(ZONES) == (2 if status == 401 else 1), 'after 401 once more, with a new token'
+    assert services.count(ZONES) == (2 if status == 401 else 1), (
+        'after 401 once more, with a new token'
+    )
     assert naps == []
 
 
@@ -105,7 +116,9 @@ def test_what_does_not_pass_by_itself_is_not_tried_again_and_says_what_to_check(
         (TOKENS, answer(401), 'Identity service refused the request: HTTP 401'),
     ],
 )
-def test_whoever_has_a_spec_validated_over_the_bus_is_told_which_service_failed(clouds, services, path, fault, reason):
+def test_whoever_has_a_spec_validated_over_the_bus_is_told_which_service_failed(
+    clouds, services, path, fault, reason
+):
     services.fail(path, *[fault] * 4)
     asked = {'spec': zone_policy('az1')['spec'], 'check_resources': True}
 
@@ -146,7 +159,11 @@ SLOW = {
 
 @pytest.mark.parametrize(
     ('left_s', 'retry_after', 'kind'),
-    [(1, '7', errors.OutOfTime), (1, '3600', errors.ServiceFailed), (60, '3600', errors.ServiceFailed)],
+    [
+        (1, '7', errors.OutOfTime),
+        (1, '3600', errors.ServiceFailed),
+        (60, '3600', errors.ServiceFailed),
+    ],
 )
 def test_whether_more_time_would_help_is_told_apart_from_a_service_that_stays_away(
     cloud, services, left_s, retry_after, kind
@@ -166,7 +183,8 @@ def test_nobody_is_waited_for_longer_than_the_budget(make_clouds, services, slow
     started = time.monotonic()
 
     with pytest.raises(
-        ServiceFailed, match=r'(Identity|Compute) service unavailable after 1 attempt in .* s: .* no answer in time'
+        ServiceFailed,
+        match=r'(Identity|Compute) service unavailable after 1 attempt in .* s: .* no answer in time',
     ):
         make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a').zones(None)
 
@@ -228,7 +246,9 @@ def certificate(services, tmp_path):
     """The file with the certificate that the services show from now on."""
     made, key = tmp_path / 'certificate.pem', tmp_path / 'key.pem'
     command = 'openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1'
-    subprocess.run([*command.split(), '-keyout', key, '-out', made], check=True, capture_output=True)
+    subprocess.run(
+        [*command.split(), '-keyout', key, '-out', made], check=True, capture_output=True
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(made, key)
     services.socket = context.wrap_socket(services.socket, server_side=True)
@@ -242,17 +262,26 @@ def test_tls_makes_no_difference(make_clouds, services, certificate, slow):
     started = time.monotonic()
 
     with pytest.raises(ServiceFailed, match=r'Compute .* no answer in time'):
-        make_clouds(budget_s=BUDGET_S, verify=certificate).acting_for(TRUST, 'project-a').zones(None)
+        make_clouds(budget_s=BUDGET_S, verify=certificate).acting_for(TRUST, 'project-a').zones(
+            None
+        )
 
     assert time.monotonic() - started < BUDGET_S + SLACK_S
 
 
-def test_a_certificate_that_is_not_trusted_is_told_with_the_option_that_names_it(make_clouds, certificate):
-    with pytest.raises(ServiceFailed, match=r'Identity service unavailable .*certificate verify failed.*check cafile'):
+def test_a_certificate_that_is_not_trusted_is_told_with_the_option_that_names_it(
+    make_clouds, certificate
+):
+    with pytest.raises(
+        ServiceFailed,
+        match=r'Identity service unavailable .*certificate verify failed.*check cafile',
+    ):
         make_clouds().acting_for(TRUST, 'project-a')
 
 
-def test_a_host_that_takes_no_connection_is_not_waited_for_longer_than_the_budget(make_clouds, services):
+def test_a_host_that_takes_no_connection_is_not_waited_for_longer_than_the_budget(
+    make_clouds, services
+):
     with socket.create_server(('127.0.0.1', 0), backlog=0) as deaf:
         address = deaf.getsockname()
         with socket.create_connection(address), socket.socket() as waiting:
@@ -262,7 +291,8 @@ def test_a_host_that_takes_no_connection_is_not_waited_for_longer_than_the_budge
             started = time.monotonic()
 
             with pytest.raises(
-                ServiceFailed, match=r'Identity service unavailable after 1 attempt .* no answer in time'
+                ServiceFailed,
+                match=r'Identity service unavailable after 1 attempt .* no answer in time',
             ):
                 make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a')
 
@@ -272,7 +302,10 @@ def test_a_host_that_takes_no_connection_is_not_waited_for_longer_than_the_budge
 def test_a_host_that_refuses_connections_is_told(make_clouds, services):
     services.close()
 
-    with pytest.raises(ServiceFailed, match=r'Identity service unavailable after 4 attempts .*: Connection refused$'):
+    with pytest.raises(
+        ServiceFailed,
+        match=r'Identity service unavailable after 4 attempts .*: Connection refused$',
+    ):
         make_clouds().acting_for(TRUST, 'project-a')
 
 
@@ -282,7 +315,9 @@ def test_all_look_ups_of_a_check_share_one_budget(make_clouds, services):
     with pytest.raises(ServiceFailed, match='no answer in time'):
         cloud.zones(None)
 
-    with pytest.raises(ServiceFailed, match='Identity service not asked: no time is left for look-ups'):
+    with pytest.raises(
+        ServiceFailed, match='Identity service not asked: no time is left for look-ups'
+    ):
         cloud.regions()
 
     assert services.count('/regions') == 0
@@ -348,14 +383,22 @@ KEYS = (
 )
 SHAPES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 STATUS = st.sampled_from([200, 201, 300, 400, 401, 404, 409, 500])
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.sampled_from([TOKENS, ZONES]), STATUS, st.binary(max_size=40) | SHAPES.map(msgspec.json.encode))
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(
+    st.sampled_from([TOKENS, ZONES]),
+    STATUS,
+    st.binary(max_size=40) | SHAPES.map(msgspec.json.encode),
+)
 def test_whatever_is_answered_is_an_answer_or_a_reason(make_clouds, services, path, status, body):
     services.fail(path, *[answer(status, body, X_Subject_Token='secret-token')] * 3)
 
@@ -394,5 +437,7 @@ def test_attempts_and_waits_stay_within_their_bounds(answers, max_attempts):
     if outcome != 'yes':
         last_status, _ = answers[len(naps)]
         assert ('refused' in outcome) is (
-            last_status is not None and last_status != 429 and not (last_status >= 500 and last_status != 501)
+            last_status is not None
+            and last_status != 429
+            and not (last_status >= 500 and last_status != 501)
         )

@@ -10,7 +10,13 @@ from tests.unit.cloud.fake_services import answer, hang, reset
 LBAAS = '/octavia/v2.0/lbaas'
 TRUST = Credentials('trust-a')
 MEMBER = {'address': '10.0.0.5', 'protocol_port': 80, 'weight': 0, 'tags': ['n1'], 'backup': False}
-LB = {'id': 'lb1', 'name': 'x', 'provisioning_status': 'ACTIVE', 'tags': ['a'], 'admin_state_up': False}
+LB = {
+    'id': 'lb1',
+    'name': 'x',
+    'provisioning_status': 'ACTIVE',
+    'tags': ['a'],
+    'admin_state_up': False,
+}
 
 
 @pytest.fixture
@@ -24,11 +30,27 @@ def octavia(clouds, services):
 CALLS = {
     'find': (lambda octavia: octavia.find('pool', name='p'), 'GET', '/pools'),
     'show': (lambda octavia: octavia.show('loadbalancer', 'lb1'), 'GET', '/loadbalancers/lb1'),
-    'create': (lambda octavia: octavia.create('loadbalancer', {'name': 'x'}), 'POST', '/loadbalancers'),
-    'delete': (lambda octavia: octavia.delete('loadbalancer', 'lb1', cascade=True), 'DELETE', '/loadbalancers/lb1'),
+    'create': (
+        lambda octavia: octavia.create('loadbalancer', {'name': 'x'}),
+        'POST',
+        '/loadbalancers',
+    ),
+    'delete': (
+        lambda octavia: octavia.delete('loadbalancer', 'lb1', cascade=True),
+        'DELETE',
+        '/loadbalancers/lb1',
+    ),
     'members': (lambda octavia: octavia.members('p1'), 'GET', '/pools/p1/members'),
-    'create_member': (lambda octavia: octavia.create_member('p1', MEMBER), 'POST', '/pools/p1/members'),
-    'delete_member': (lambda octavia: octavia.delete_member('p1', 'm1'), 'DELETE', '/pools/p1/members/m1'),
+    'create_member': (
+        lambda octavia: octavia.create_member('p1', MEMBER),
+        'POST',
+        '/pools/p1/members',
+    ),
+    'delete_member': (
+        lambda octavia: octavia.delete_member('p1', 'm1'),
+        'DELETE',
+        '/pools/p1/members/m1',
+    ),
     'update_members': (
         lambda octavia: octavia.update_members('p1', [MEMBER], additive_only=True),
         'PUT',
@@ -41,8 +63,13 @@ CHANGES = {name: CALLS[name] for name in ('delete', 'delete_member', 'update_mem
 
 @CALL
 @pytest.mark.parametrize('status', [400, 403, 404, 409, 429, 500, 501, 502, 503, 504])
-def test_a_refusal_is_told_with_its_status_and_words_after_one_request(octavia, services, call, method, path, status):
-    services.fail(LBAAS + path, answer(status, {'faultcode': 'Client', 'faultstring': 'Not so.'}, Retry_After='3'))
+def test_a_refusal_is_told_with_its_status_and_words_after_one_request(
+    octavia, services, call, method, path, status
+):
+    services.fail(
+        LBAAS + path,
+        answer(status, {'faultcode': 'Client', 'faultstring': 'Not so.'}, Retry_After='3'),
+    )
 
     with pytest.raises(ApiError, match=f'^HTTP {status} .*: Not so$') as failed:
         call(octavia)
@@ -85,12 +112,18 @@ def test_objects_have_the_names_of_the_api(octavia, services):
     services.fail('/loadbalancers', answer(202, {'loadbalancer': LB}))
 
     made = octavia.create(
-        'loadbalancer', {'name': 'x', 'vip_subnet_id': 's', 'tags': ['a'], 'listeners': [{'name': 'l'}]}
+        'loadbalancer',
+        {'name': 'x', 'vip_subnet_id': 's', 'tags': ['a'], 'listeners': [{'name': 'l'}]},
     )
 
     assert made | LB == made
     assert services.bodies[-1] == {
-        'loadbalancer': {'name': 'x', 'vip_subnet_id': 's', 'tags': ['a'], 'listeners': [{'name': 'l'}]}
+        'loadbalancer': {
+            'name': 'x',
+            'vip_subnet_id': 's',
+            'tags': ['a'],
+            'listeners': [{'name': 'l'}],
+        }
     }
 
 
@@ -123,7 +156,9 @@ def test_a_load_balancer_goes_with_its_children_if_told(octavia, services):
 def test_all_pages_are_found_with_all_filters(octavia, services, kind, path, key):
     more = [{'rel': 'next', 'href': 'http://elsewhere/'}]
     first = {key: [{'id': 'a', 'name': 'x'}], f'{key}_links': more}
-    services.fail(f'{LBAAS}/{path}', answer(200, first), answer(200, {key: [{'id': 'b', 'name': 'x'}]}))
+    services.fail(
+        f'{LBAAS}/{path}', answer(200, first), answer(200, {key: [{'id': 'b', 'name': 'x'}]})
+    )
 
     found = octavia.find(kind, name='x', loadbalancer_id='lb1')
 
@@ -181,4 +216,8 @@ def test_no_call_asks_more_than_it_says(clouds, services):
     octavia.find('pool')
     octavia.find('pool')
 
-    assert [path for _, path, _ in services.seen] == ['/v3/auth/tokens', f'{LBAAS}/pools', f'{LBAAS}/pools']
+    assert [path for _, path, _ in services.seen] == [
+        '/v3/auth/tokens',
+        f'{LBAAS}/pools',
+        f'{LBAAS}/pools',
+    ]

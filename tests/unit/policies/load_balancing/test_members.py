@@ -25,11 +25,15 @@ def test_of_nodes_that_are_all_there_each_is_compared_with_a_few_others_at_most(
     lab = Lab()
     _, pool_id = lab.foreign(*(f'10.0.{number // 250}.{number % 250}' for number in range(count)))
     shown = lab.octavia(None).members(pool_id)
-    nodes = [Node(id=Id(f'n{number}'), data={'lb_member': one['id']}) for number, one in enumerate(shown)]
+    nodes = [
+        Node(id=Id(f'n{number}'), data={'lb_member': one['id']}) for number, one in enumerate(shown)
+    ]
     state = State({}, None, count)
     driver = Driver(lab.octavia(None), Driving(), 60, lambda: 60, '')
 
-    outcome = members.join(Pool(driver, 'lb', pool_id, None, ['x']), state, nodes, lambda missing: (missing, {}))
+    outcome = members.join(
+        Pool(driver, 'lb', pool_id, None, ['x']), state, nodes, lambda missing: (missing, {})
+    )
 
     assert outcome.reason == f'{count} in the pool already'
     assert Id.compared < 10 * count

@@ -1,4 +1,6 @@
-"""The properties of the load-balancing policy: defaults, refusals, JSON Schema, and what the cloud has to have."""
+"""The properties of the load-balancing policy: defaults, refusals, JSON Schema, and what the cloud
+has to have.
+"""
 
 import dataclasses
 
@@ -58,12 +60,30 @@ def test_there_is_no_health_monitor_unless_one_is_asked_for():
     [
         ('1.1', {'pool': {'subnet': 's', 'id': 'p'}, 'loadbalancer': 'lb'}),
         ('1.2', {'pool': {'subnet': 's'}, 'vip': {'network': 'n'}}),
-        ('1.3', {'pool': {'subnet': 's'}, 'vip': {'network': 'n', 'subnet': 's'}, 'flavor_id': 'f'}),
-        ('1.1', {**LEAST, 'pool': {'subnet': 's', 'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'}}}),
-        ('1.1', {**LEAST, 'health_monitor': {'type': 'HTTPS', 'url_path': '/', 'http_method': 'GET'}}),
+        (
+            '1.3',
+            {'pool': {'subnet': 's'}, 'vip': {'network': 'n', 'subnet': 's'}, 'flavor_id': 'f'},
+        ),
+        (
+            '1.1',
+            {
+                **LEAST,
+                'pool': {
+                    'subnet': 's',
+                    'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'},
+                },
+            },
+        ),
+        (
+            '1.1',
+            {**LEAST, 'health_monitor': {'type': 'HTTPS', 'url_path': '/', 'http_method': 'GET'}},
+        ),
         ('1.1', {**LEAST, 'health_monitor': {'delay': 5, 'timeout': 5}}),
         ('1.1', {**LEAST, 'health_monitor': {'delay': 0, 'timeout': 11}}),
-        ('1.1', {**LEAST, 'health_monitor': {'type': 'PING', 'http_method': 'GET', 'url_path': 'up'}}),
+        (
+            '1.1',
+            {**LEAST, 'health_monitor': {'type': 'PING', 'http_method': 'GET', 'url_path': 'up'}},
+        ),
         ('1.0', {**LEAST, 'flavor_id': 'f', 'availability_zone': 'az'}),
         ('1.0', {**LEAST, 'vip': {'network': 'n'}}),
         *(
@@ -92,7 +112,11 @@ def test_what_octavia_takes_is_taken(version, properties):
     ('version', 'properties', 'message'),
     [
         ('1.1', {}, 'Object missing required field `pool` - at `$.spec.properties`'),
-        ('1.1', {'pool': {}}, 'Object missing required field `subnet` - at `$.spec.properties.pool`'),
+        (
+            '1.1',
+            {'pool': {}},
+            'Object missing required field `subnet` - at `$.spec.properties.pool`',
+        ),
         (
             '1.1',
             {'pool': {'subnet': ''}},
@@ -232,7 +256,11 @@ def test_the_json_schema_of_each_version_names_its_properties(version):
         'type': 'integer', 'minimum': 1, 'maximum': 65535, 'default': 80,
         'description': 'Port on which servers are running on the nodes.',
     }  # fmt: skip
-    assert all('description' in one for kind in (top, *kinds.values()) for one in kind['properties'].values())
+    assert all(
+        'description' in one
+        for kind in (top, *kinds.values())
+        for one in kind['properties'].values()
+    )
     assert 'Seconds' in kinds['HealthMonitor']['properties']['delay']['description']
     assert described['priority'] == 500
     assert described['profile_types'] == ['os.nova.server-1.0']
@@ -248,7 +276,11 @@ class TestResources:
             'flavor_id': 'f',
             'availability_zone': 'az',
         }
-        theirs = {'pool': {'subnet': 'private-subnet', 'id': 'p'}, 'loadbalancer': 'lb', 'health_monitor': {'id': 'm'}}
+        theirs = {
+            'pool': {'subnet': 'private-subnet', 'id': 'p'},
+            'loadbalancer': 'lb',
+            'health_monitor': {'id': 'm'},
+        }
 
         for properties, message in (
             (
@@ -256,7 +288,10 @@ class TestResources:
                 'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, no flavor_id `f`, '
                 'no availability_zone `az`.',
             ),
-            (theirs, 'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m`.'),
+            (
+                theirs,
+                'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m`.',
+            ),
         ):
             with pytest.raises(InvalidSpec) as refused:
                 validate(properties, '1.3', check_resources=True)
@@ -272,7 +307,11 @@ class TestResources:
             'flavor_id': 'small',
             'availability_zone': 'lb-az',
         }
-        theirs = {'pool': {'subnet': 'sub1', 'id': pool}, 'loadbalancer': 'front', 'health_monitor': {'id': monitor}}
+        theirs = {
+            'pool': {'subnet': 'sub1', 'id': pool},
+            'loadbalancer': 'front',
+            'health_monitor': {'id': monitor},
+        }
 
         for properties in (own, theirs):
             assert validate(properties, '1.3', lab, check_resources=True)
@@ -307,7 +346,9 @@ class TestResources:
         lab = Lab()
 
         class Impatient(LoadBalancing):
-            looking = dataclasses.replace(LoadBalancing.looking, sleep=lab.clock.sleep, clock=lab.clock)
+            looking = dataclasses.replace(
+                LoadBalancing.looking, sleep=lab.clock.sleep, clock=lab.clock
+            )
 
         def fail(call):
             raise ApiError('http://octavia: connection refused')
@@ -315,7 +356,9 @@ class TestResources:
         lab.around = fail
         properties = {'pool': {'subnet': 'sub1', 'id': 'p'}, 'loadbalancer': 'lb'}
         policy = Impatient(msgspec.convert(properties, LoadBalancingProperties))
-        with pytest.raises(CloudUnavailable, match='Octavia gives no answer: http://octavia: connection refused'):
+        with pytest.raises(
+            CloudUnavailable, match='Octavia gives no answer: http://octavia: connection refused'
+        ):
             policy.check_resources(lab)
         assert len(lab.calls) == 3
         assert sum(lab.clock.slept) < 3
