@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from placement_worker.planning.victims import Criteria
-from tests.requests import deletion_policy, region_policy, request, zone_policy
+from tests.factories import deletion_policy, region_policy, request, zone_policy
 
 REGIONS = ('RegionOne', 'RegionTwo')
 ZONES = ('az1', 'az2', 'az3')

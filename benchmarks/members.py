@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from placement_worker.octavia.updater import Driving
-from tests.integration import acting
+from tests.integration import trusts
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster, lb_policy
 
@@ -31,7 +31,7 @@ def measure(openstack: Cloud, folder: Path, size: int, *, together: bool) -> tup
     """
     driving = Driving(batch_members=together, poll_initial_s=0.1, poll_max_s=0.5)
     cluster = Cluster(
-        openstack, acting.endpoints(openstack, folder, lambda: driving), f'bench-{uuid.uuid4()}', 1
+        openstack, trusts.endpoints(openstack, folder, lambda: driving), f'bench-{uuid.uuid4()}', 1
     )
     cluster.policy = lb_policy(lb_status_timeout=3600)
     attached = cluster.attach()

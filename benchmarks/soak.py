@@ -23,8 +23,8 @@ threading_backend.choose()
 
 from placement_worker.errors import Refused  # noqa: E402
 from tests.broker import Broker  # noqa: E402
+from tests.factories import deletion_policy, node, region_policy, request, zone_policy  # noqa: E402
 from tests.functional.conftest import Worker  # noqa: E402
-from tests.requests import deletion_policy, node, region_policy, request, zone_policy  # noqa: E402
 
 CALLERS = 16
 SAMPLE_S = 10

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from tests.guard import Guard, Program
+from tests.process_reaper import Guard, Program
 
 SCRIPTS = Path('/usr/lib/rabbitmq/bin')
 EPMD = ('epmd', '-address', '127.0.0.1')

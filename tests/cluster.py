@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.broker import EPMD, Broker, free_ports
-from tests.guard import Guard, Program
+from tests.process_reaper import Guard, Program
 
 SIZE = 3
 LEAN = '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none'

@@ -14,7 +14,7 @@ from placement_worker.cloud.openstack.clouds import OpenStackClouds
 from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from tests.requests import deletion_policy, node, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, region_policy, request, zone_policy
 from tests.unit.cloud.fake_services import REGIONS, FakeServices, server
 
 SERVERS = 4  # two pages of the fake Nova

@@ -14,7 +14,7 @@ from oslo_config import cfg
 from placement_worker.client import connection
 from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import BrokerUnreachable
-from tests.requests import request
+from tests.factories import request
 
 if TYPE_CHECKING:
     from tests.functional.conftest import Worker  # which imports this module

@@ -23,10 +23,10 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC
 from tests.broker import Broker
+from tests.factories import request, zone_policy
 from tests.functional import conftest
 from tests.functional.conftest import Worker
-from tests.malformed import GOOD
-from tests.requests import request, zone_policy
+from tests.malformed_requests import GOOD
 
 pytestmark = pytest.mark.long
 

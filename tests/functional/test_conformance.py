@@ -12,7 +12,7 @@ from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging import server
 from placement_worker.messaging.late_ack import LateAckServer
 from tests.conformance.conformance import CASES, told
-from tests.requests import changed
+from tests.factories import changed
 
 TOPIC = 'test-conformance'
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.requests import deletion_policy, nodes, request, zone_policy
+from tests.factories import deletion_policy, nodes, request, zone_policy
 
 CLOUD = {'zones': {'a': True, 'b': True}}
 

@@ -21,10 +21,10 @@ from placement_worker.client import connection as transport
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
 from placement_worker.messaging.late_ack import LateAckServer
+from tests.factories import request, zone_policy
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import repeat, slow
-from tests.malformed import GOOD
-from tests.requests import request, zone_policy
+from tests.malformed_requests import GOOD
 
 HERE = Path(__file__).parent
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from placement_worker.contract.topics import EXCHANGE
-from tests import hostile
+from tests import hostile_requests
 from tests.functional.conftest import amqp
 from tests.functional.engine import slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH
-from tests.malformed import GOOD
+from tests.malformed_requests import GOOD
 
 pytestmark = pytest.mark.long
 
@@ -336,10 +336,12 @@ def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start
     file.
     """
     worker = start_worker(CLOUD, environment=PYTHONPATH)
-    calls = [{**CALL, 'args': {'request': asked}} for _, asked in hostile.requests()]
-    calls += [{**CALL, 'args': {'request': json.dumps(asked)}} for _, asked in hostile.requests()]
+    calls = [{**CALL, 'args': {'request': asked}} for _, asked in hostile_requests.requests()]
     calls += [
-        {**CALL, name: hostile.TEXT}
+        {**CALL, 'args': {'request': json.dumps(asked)}} for _, asked in hostile_requests.requests()
+    ]
+    calls += [
+        {**CALL, name: hostile_requests.TEXT}
         for name in (
             'method',
             'version',
@@ -350,16 +352,21 @@ def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start
             '_context_request_id',
         )
     ]
-    calls += [{**CALL, '_unique_id': hostile.TEXT}] * 2 + [{**CALL, 'args': {hostile.TEXT: 1}}]
+    calls += [{**CALL, '_unique_id': hostile_requests.TEXT}] * 2 + [
+        {**CALL, 'args': {hostile_requests.TEXT: 1}}
+    ]
     messages = [('', enveloped(call).encode(), {}) for call in calls]
-    messages += [('', hostile.TEXT.encode(), {}), ('', enveloped(hostile.TEXT).encode(), {})]
+    messages += [
+        ('', hostile_requests.TEXT.encode(), {}),
+        ('', enveloped(hostile_requests.TEXT).encode(), {}),
+    ]
     with closing(worker.client()) as client:
         publish(worker, messages)
         answer_s(client)
 
     written = worker.log.read_bytes().decode()
 
-    assert hostile.raw(written) == []
+    assert hostile_requests.raw(written) == []
     assert 'evil' in written
     stamped = re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ [A-Z]+ ')
     assert [line for line in written.splitlines() if not stamped.match(line)] == []

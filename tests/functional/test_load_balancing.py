@@ -17,9 +17,9 @@ import msgspec
 import pytest
 
 from placement_worker.contract.topics import EXCHANGE
-from tests.balancing import DESCRIPTION, data_of, patched
+from tests.factories import balancing_policy, bind, connected, request, zone_policy
 from tests.functional.conftest import amqp
-from tests.requests import balancing_policy, bind, connected, request, zone_policy
+from tests.simulated_octavia import DESCRIPTION, data_of, patched
 
 NOTIFICATIONS = (
     '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = test-load-balancing\n'

@@ -15,10 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from placement_worker.errors import InvalidRequest, RequestParked
 from tests.broker import Broker, free_ports
+from tests.factories import deletion_policy, node, nodes, request, zone_policy
 from tests.functional.conftest import Worker
 from tests.functional.engine import slow
 from tests.functional.test_delivery import PYTHONPATH, _wait_for
-from tests.requests import deletion_policy, node, nodes, request, zone_policy
 
 CLOUD = {
     'zones': {'a': True, 'b': True},

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from placement_worker.errors import WorkerFailed
-from tests.requests import nodes, request, zone_policy
+from tests.factories import nodes, request, zone_policy
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'policy-plugin'
 CLOUD = {'zones': {'a': True, 'b': True}}

@@ -20,10 +20,10 @@ from placement_worker import errors
 from placement_worker.client import connection as transport
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.topics import EXCHANGE
+from tests.factories import changed
 from tests.functional.conftest import amqp as connect
 from tests.functional.engine import slow
-from tests.malformed import GOOD
-from tests.requests import changed
+from tests.malformed_requests import GOOD
 
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 FULL = {'x-max-length': 1, 'x-overflow': 'reject-publish'}

@@ -23,9 +23,9 @@ from placement_worker.client import connection as transport
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply, ReplyTo
 from placement_worker.contract.topics import EXCHANGE
+from tests.factories import changed, nodes, request, zone_policy
 from tests.functional.conftest import amqp
-from tests.malformed import GOOD, TABLE
-from tests.requests import changed, nodes, request, zone_policy
+from tests.malformed_requests import GOOD, TABLE
 
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from oslo_config import cfg
 
 from placement_worker.client.rpc_client import PolicyClient
-from tests.requests import request, zone_policy
+from tests.factories import request, zone_policy
 
 url, topic, request_id = sys.argv[1:]
 trace.set_tracer_provider(TracerProvider())

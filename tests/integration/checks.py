@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tests.integration import acting
+from tests.factories import request, zone_policy
+from tests.integration import trusts
 from tests.integration.cloud import Cloud
 from tests.integration.service import Request, matching
-from tests.requests import request, zone_policy
 
 Json = dict[str, Any]
 TOKENS, ZONES, REGIONS, SERVERS = (
@@ -34,7 +34,7 @@ def scale_out(
         inputs={'count': count},
         **more,
     )
-    asked['cluster']['project'] = acting.project_of(openstack)
+    asked['cluster']['project'] = trusts.project_of(openstack)
     return {**asked, 'credentials': {'trust_id': trust_id}}
 
 

@@ -12,8 +12,8 @@ from keystoneauth1.session import Session
 from openstack.connection import Connection
 
 from tests.integration import environment, seeding
-from tests.integration.processes import NOVAS, Processes
 from tests.integration.service import Service
+from tests.integration.service_processes import NOVAS, Processes
 
 FIRST_ADDRESS = 256  # of servers; the ones below are left to Neutron
 

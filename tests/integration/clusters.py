@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from placement_worker.handlers.endpoints import Endpoints
-from tests.integration import acting
+from tests.integration import trusts
 from tests.integration.cloud import Cloud
 from tests.integration.service import Request, matching
 
@@ -19,8 +19,8 @@ class Cluster:
     def __init__(self, openstack: Cloud, endpoints: Endpoints, name: str, size: int) -> None:
         self.openstack, self.endpoints, self.name = openstack, endpoints, name
         self.credentials = {'trust_id': openstack.make_trust()}
-        self.project = acting.project_of(openstack)
-        self.nodes = acting.as_nodes(openstack.add_servers(size))
+        self.project = trusts.project_of(openstack)
+        self.nodes = trusts.as_nodes(openstack.add_servers(size))
         self.data: Json = {}
         self.policy = lb_policy()
 
@@ -38,7 +38,7 @@ class Cluster:
 
     def grow(self, count: int) -> list[str]:
         """The engine has created so many nodes: their ids."""
-        new = acting.as_nodes(self.openstack.add_servers(count))
+        new = trusts.as_nodes(self.openstack.add_servers(count))
         self.nodes = [*self.nodes, *new]
         return [node['id'] for node in new]
 

@@ -10,7 +10,7 @@ import pytest
 from openstack.connection import Connection
 
 from placement_worker.handlers.endpoints import Endpoints
-from tests.integration import acting, mariadb
+from tests.integration import mariadb, trusts
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster
 from tests.integration.proxy import Proxy
@@ -82,12 +82,12 @@ def proxy(openstack: Cloud) -> Iterator[Callable[..., Proxy]]:
 @pytest.fixture
 def make_endpoints(openstack: Cloud, tmp_path: Path) -> Callable[..., Endpoints]:
     """A worker's endpoints that nobody has used yet; see `acting.endpoints`."""
-    return partial(acting.endpoints, openstack, tmp_path)
+    return partial(trusts.endpoints, openstack, tmp_path)
 
 
 @pytest.fixture
 def endpoints(openstack: Cloud, tmp_path: Path) -> Endpoints:
-    return acting.endpoints(openstack, tmp_path)
+    return trusts.endpoints(openstack, tmp_path)
 
 
 @pytest.fixture

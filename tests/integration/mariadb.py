@@ -7,7 +7,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from tests.guard import Program
+from tests.process_reaper import Program
 
 CHOICE = 'PLACEMENT_WORKER_TEST_OCTAVIA_DATABASE'
 NAMES = ('mariadb', 'sqlite')

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration import acting
+from tests.integration import trusts
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster, Json, left
 
@@ -21,7 +21,7 @@ def test_two_workers_at_one_pool_for_a_minute_leave_exactly_the_expected_members
 ) -> None:
     web = cluster(2)
     assert web.attach()['status'] == 'OK'
-    stocks = [acting.as_nodes(openstack.add_servers(STOCK)) for _ in range(2)]
+    stocks = [trusts.as_nodes(openstack.add_servers(STOCK)) for _ in range(2)]
     ends = time.monotonic() + TOGETHER_S
 
     def work(stock: list[Json]) -> set[str]:

@@ -8,7 +8,8 @@ import pytest
 
 from placement_worker.errors import InvalidSpec
 from placement_worker.handlers.endpoints import Endpoints
-from tests.integration import acting, faults
+from tests.factories import deletion_policy, region_policy, request, zone_policy
+from tests.integration import faults, trusts
 from tests.integration.checks import (
     REGIONS,
     SERVERS,
@@ -22,7 +23,6 @@ from tests.integration.checks import (
 )
 from tests.integration.cloud import Cloud
 from tests.integration.proxy import Proxy
-from tests.requests import deletion_policy, region_policy, request, zone_policy
 
 Make = Callable[..., Endpoints]
 Trust = Callable[..., str]
@@ -123,10 +123,10 @@ def test_a_nova_that_is_away_fails_only_the_plans_that_need_it(
 def test_the_zones_of_five_hundred_servers_cost_one_listing_a_page(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
-    members = acting.as_nodes(openstack.add_servers(500))
+    members = trusts.as_nodes(openstack.add_servers(500))
     policies = [zone_policy(('az1', 200), 'az2', 'az3'), deletion_policy('OLDEST_FIRST')]
     asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 100})
-    asked['cluster']['project'] = acting.project_of(openstack)
+    asked['cluster']['project'] = trusts.project_of(openstack)
     asked['credentials'] = {'trust_id': trust()}
     existing = len(list(openstack.connect('demo').compute.servers(details=False)))
 
@@ -143,7 +143,7 @@ def test_fifty_checks_at_once_cost_one_token_one_look_at_the_zones_and_one_listi
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
 ) -> None:
     nova, begun = proxy('compute'), threading.Semaphore(0)
-    members = acting.as_nodes(openstack.add_servers(30))
+    members = trusts.as_nodes(openstack.add_servers(30))
     asked = scale_out(openstack, trust(), members=members)
     released = {
         what: threading.Event() for what in (SERVERS, ZONES)

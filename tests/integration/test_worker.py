@@ -9,7 +9,7 @@ import pytest
 
 from tests.broker import Broker
 from tests.functional.conftest import Worker
-from tests.integration import acting, seeding
+from tests.integration import seeding, trusts
 from tests.integration.checks import TOKENS, ZONES, ours, scale_out
 from tests.integration.cloud import Cloud
 
@@ -23,7 +23,7 @@ def worker(openstack: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     broker = Broker()
     try:
         folder, url = tmp_path_factory.mktemp('worker'), broker.start().url
-        made = Worker(folder, url, acting.configuration(openstack), workers=PROCESSES)
+        made = Worker(folder, url, trusts.configuration(openstack), workers=PROCESSES)
         made.wait_until_ready()
         yield made
         made.stop()

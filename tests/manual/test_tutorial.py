@@ -15,9 +15,9 @@ import time
 import pytest
 
 from tests.broker import Broker, free_ports
-from tests.guard import Guard, Program
 from tests.manual import ways, workspace
 from tests.manual.pages import ROOT, blocks
+from tests.process_reaper import Guard, Program
 
 pytestmark = pytest.mark.long
 

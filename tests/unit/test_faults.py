@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.worker import process
-from tests.options import Options
+from tests.config_files import Options
 
 
 @pytest.fixture

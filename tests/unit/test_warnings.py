@@ -15,8 +15,7 @@ from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies import base
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from tests.balancing import Lab
-from tests.requests import (
+from tests.factories import (
     bind,
     connected,
     deletion_policy,
@@ -26,6 +25,7 @@ from tests.requests import (
     request,
     zone_policy,
 )
+from tests.simulated_octavia import Lab
 
 SCALE_IN, RESIZE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'
 EMPTIED = 'The action removes all 3 nodes of the cluster'

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from placement_worker.errors import NoWorkerAnswered
 from tests.functional.conftest import Worker
-from tests.malformed import GOOD
+from tests.malformed_requests import GOOD
 
 CALL_S = 2
 """How long a probing call waits; the next one finds out whether its reply or the service was

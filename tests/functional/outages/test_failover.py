@@ -13,7 +13,7 @@ from tests.broker import free_ports
 from tests.functional.conftest import amqp
 from tests.functional.engine import TO, slow
 from tests.functional.outages.harness import comes_about, served_after
-from tests.relay import Relay
+from tests.tcp_relay import Relay
 
 pytestmark = pytest.mark.long
 ROUNDS = 6

@@ -8,7 +8,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.model import Cluster
-from tests.requests import node
+from tests.factories import node
 
 SERVERS = {'s1': {'availability_zone': 'of-nova'}, 's2': {}}
 

@@ -15,8 +15,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
-from tests.malformed import GOOD, TABLE
-from tests.requests import (
+from tests.factories import (
     bind,
     changed,
     deletion_policy,
@@ -25,6 +24,7 @@ from tests.requests import (
     request,
     zone_policy,
 )
+from tests.malformed_requests import GOOD, TABLE
 
 ROOT = Path(__file__).parents[3]
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}

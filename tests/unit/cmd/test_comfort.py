@@ -15,7 +15,7 @@ import yaml
 from placement_worker import errors
 from placement_worker.cmd import hints
 from placement_worker.cmd.cli import PlacementPolicy
-from tests.requests import balancing_policy, bind, deletion_policy, nodes, request, zone_policy
+from tests.factories import balancing_policy, bind, deletion_policy, nodes, request, zone_policy
 
 OURS = [
     'attach', 'check', 'detach', 'parked drop', 'parked list', 'parked retry', 'parked show', 'ping', 'plan', 'replay',

@@ -1,6 +1,6 @@
 """A plan that cannot be made says how many nodes were asked for and how many are possible."""
 
-from tests.requests import node, region_policy, request
+from tests.factories import node, region_policy, request
 
 
 def test_check_of_a_full_region_shows_that_no_node_is_possible(program):

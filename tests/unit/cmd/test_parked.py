@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from placement_worker.cmd import remote
-from tests import hostile
-from tests.requests import request, zone_policy
+from tests import hostile_requests
+from tests.factories import request, zone_policy
 
 CONTEXT = {
     '_context_request_id': 'req-1',
@@ -120,17 +120,20 @@ def test_a_message_whose_arguments_are_no_map_is_listed_too(look):
 )
 def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
     """A parked request of an attacker is shown without any effect on the operator's terminal."""
-    asked = {'action': {'action': hostile.TEXT, 'id': hostile.TEXT}, hostile.TEXT: 1}
+    asked = {
+        'action': {'action': hostile_requests.TEXT, 'id': hostile_requests.TEXT},
+        hostile_requests.TEXT: 1,
+    }
     message = {
-        'method': hostile.TEXT,
+        'method': hostile_requests.TEXT,
         'args': {'request': asked},
-        '_context_request_id': hostile.TEXT,
+        '_context_request_id': hostile_requests.TEXT,
     }
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
 
     status, out, err = look(body, *how)
 
-    assert (status, err, hostile.raw(out)) == (0, '', [])
+    assert (status, err, hostile_requests.raw(out)) == (0, '', [])
     assert 'evil\\n\\r\\t' in out
 
 
@@ -141,12 +144,12 @@ def test_parked_with_a_lone_surrogate_shows_it_escaped(look, how):
     """Text that no terminal takes does not end the command."""
     status, out, _ = look('{"method": "\\ud800", "args": {}}', *how)
 
-    assert (status, hostile.raw(out)) == (0, [])
+    assert (status, hostile_requests.raw(out)) == (0, [])
     assert '\\ud800' in out
 
 
 def test_parked_drop_with_an_unknown_hostile_id_complains_in_one_printable_line(look):
     """An id of the command line is escaped like one of a message."""
-    status, out, err = look('{}', 'drop', hostile.TEXT)
+    status, out, err = look('{}', 'drop', hostile_requests.TEXT)
 
-    assert (status, out, hostile.raw(err), err.count('\n')) == (2, '', [], 1)
+    assert (status, out, hostile_requests.raw(err), err.count('\n')) == (2, '', [], 1)

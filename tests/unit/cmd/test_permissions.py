@@ -12,7 +12,7 @@ from oslo_upgradecheck.upgradecheck import Code
 from placement_worker import config
 from placement_worker.cmd import permissions
 from placement_worker.errors import ConfigurationError
-from tests.options import Options
+from tests.config_files import Options
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from placement_worker.cmd.plan_diff import shown
 from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
-from tests.balancing import Lab
-from tests.requests import (
+from tests.factories import (
     changed,
     connected,
     deletion_policy,
@@ -29,6 +28,7 @@ from tests.requests import (
     request,
     zone_policy,
 )
+from tests.simulated_octavia import Lab
 
 CLOUD = {'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1', 'R2']}
 GROW = request(

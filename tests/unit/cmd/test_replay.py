@@ -7,8 +7,8 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
-from tests import hostile
-from tests.requests import request, zone_policy
+from tests import hostile_requests
+from tests.factories import request, zone_policy
 
 
 @pytest.fixture
@@ -96,10 +96,10 @@ def test_a_file_that_is_no_compressed_log_is_one_line(program):
 @pytest.mark.parametrize('form', ['table', 'jsonl'])
 def test_replay_with_hostile_text_in_a_log_shows_it_escaped(program, line, form):
     """A decision log that an attacker's requests are in is safe to look at."""
-    evil = json.dumps(hostile.TEXT)[1:-1]
+    evil = json.dumps(hostile_requests.TEXT)[1:-1]
     altered = line.replace('CLUSTER_SCALE_OUT', evil).replace('3 nodes go to 2 zones', evil)
 
     status, out, err = program('replay', 'log', '-f', form, log=altered)
 
-    assert (status, err, hostile.raw(out)) == (1, '', [])
+    assert (status, err, hostile_requests.raw(out)) == (1, '', [])
     assert 'evil' in out

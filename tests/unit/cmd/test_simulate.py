@@ -10,7 +10,7 @@ import pytest
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.simulate import Simulate
 from placement_worker.simulation import scenario as scenarios
-from tests.requests import deletion_policy, zone_policy
+from tests.factories import deletion_policy, zone_policy
 
 SCENARIO = {
     'title': 'Test',

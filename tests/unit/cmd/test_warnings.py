@@ -7,7 +7,7 @@ import pytest
 from placement_worker.cmd import targets
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from tests.requests import deletion_policy, nodes, request
+from tests.factories import deletion_policy, nodes, request
 
 EMPTIED = 'The action removes all 3 nodes of the cluster'
 EMPTYING = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'count': 3})

@@ -11,7 +11,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.model import CheckRequest
 from placement_worker.handlers.endpoints import Endpoints, Limits
-from tests.requests import changed, deletion_policy, node, nodes, request, zone_policy
+from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
 
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2))
 LARGE = 44 * 2**20

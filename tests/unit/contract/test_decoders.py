@@ -10,7 +10,7 @@ import sys, threading
 sys.setswitchinterval(1e-6)
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
-from tests.requests import node, request, zone_policy
+from tests.factories import node, request, zone_policy
 
 asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], [node(1, 'a')])
 ready = threading.Barrier(8)

@@ -24,8 +24,7 @@ from placement_worker.decisions.replay import Difference
 from placement_worker.handlers.endpoints import Endpoints, Limits
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
-from tests.balancing import Lab, patched
-from tests.requests import (
+from tests.factories import (
     balancing_policy,
     bind,
     connected,
@@ -36,6 +35,7 @@ from tests.requests import (
     request,
     zone_policy,
 )
+from tests.simulated_octavia import Lab, patched
 
 CLOUD = {
     'zones': {'a': True, 'b': True},

@@ -7,8 +7,8 @@ import pytest
 
 from placement_worker import config
 from placement_worker.worker import process
+from tests.config_files import Options
 from tests.devstack.host import UNIT, Host, settings_of
-from tests.options import Options
 
 SENLIN_FIRST, SENLIN_LAST = ('senlin', 'placement-worker'), ('placement-worker', 'senlin')
 BUS = 'rabbit://stackrabbit:rabbit-secret@127.0.0.1:5672/placement'

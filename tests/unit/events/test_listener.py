@@ -13,7 +13,7 @@ from placement_worker.errors import CloudUnavailable, InvalidRequest
 from placement_worker.events.listener import Nobody
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driver, Driving
-from tests.requests import deletion_policy, node, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, region_policy, request, zone_policy
 
 CLOUD = Inventory.parse(
     {

@@ -16,14 +16,17 @@ from placement_worker.cmd.colors import Paint
 from placement_worker.formats.escaping import escaped, escaped_lines
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.worker import log_lines
-from tests import hostile
+from tests import hostile_requests
 
-REQUESTS = dict(hostile.requests())
+REQUESTS = dict(hostile_requests.requests())
 SHOWN = [
     ('check', '-f', 'table'), ('check', '-f', 'table', '--explain', 'full'), ('check', '-f', 'json'),
     ('check', '-f', 'yaml'), ('check', '--lines'), ('plan', '-f', 'table'), ('plan', '-f', 'json'),
 ]  # fmt: skip
-CLOUD = {'zones': {'a': True, 'b': True, hostile.TEXT: True}, 'regions': ['R1', hostile.TEXT]}
+CLOUD = {
+    'zones': {'a': True, 'b': True, hostile_requests.TEXT: True},
+    'regions': ['R1', hostile_requests.TEXT],
+}
 
 
 @pytest.fixture
@@ -52,7 +55,9 @@ def written(monkeypatch):
     return write
 
 
-@pytest.mark.parametrize('char', hostile.CHARACTERS.values(), ids=list(hostile.CHARACTERS))
+@pytest.mark.parametrize(
+    'char', hostile_requests.CHARACTERS.values(), ids=list(hostile_requests.CHARACTERS)
+)
 def test_escaped_with_an_unprintable_character_returns_a_printable_text(char):
     """No character that acts on a terminal or ends a line passes."""
     assert escaped(f'a{char}b').isprintable()
@@ -89,14 +94,14 @@ def test_paint_with_an_escape_sequence_in_the_text_leaves_only_its_own():
 
 def test_error_with_hostile_text_is_one_printable_line():
     """An error of this package holds no control characters."""
-    assert hostile.raw(str(errors.InvalidRequest(hostile.TEXT))) == []
+    assert hostile_requests.raw(str(errors.InvalidRequest(hostile_requests.TEXT))) == []
 
 
 def test_log_with_a_hostile_message_writes_one_line(written):
     """One record is one line, whatever its arguments hold."""
-    text, _ = written(lambda logger: logger.warning('Request %s', hostile.TEXT))
+    text, _ = written(lambda logger: logger.warning('Request %s', hostile_requests.TEXT))
 
-    assert hostile.raw(text) == []
+    assert hostile_requests.raw(text) == []
     assert text.count('\n') == 1
 
 
@@ -109,21 +114,23 @@ def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(wr
     def fail(logger):
         try:
             try:
-                raise KeyError(hostile.TEXT)
+                raise KeyError(hostile_requests.TEXT)
             except KeyError as exc:
-                exc.add_note(hostile.TEXT)
-                raise ValueError(hostile.TEXT) from exc
+                exc.add_note(hostile_requests.TEXT)
+                raise ValueError(hostile_requests.TEXT) from exc
         except ValueError:
             logger.exception('It failed')
 
     text, _ = written(fail, formatter)
 
-    assert hostile.raw(text) == []
+    assert hostile_requests.raw(text) == []
     assert all(
         word in text
         for word in ('KeyError: ', 'ValueError: evil\\n', 'direct cause', 'raise KeyError')
     )
-    assert not any(hostile.FORGED in line and 'evil' not in line for line in text.splitlines())
+    assert not any(
+        hostile_requests.FORGED in line and 'evil' not in line for line in text.splitlines()
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,7 @@ def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, 
     def fail(logger):
         logger.handlers *= 2
         try:
-            raise ValueError(hostile.TEXT)
+            raise ValueError(hostile_requests.TEXT)
         except ValueError:
             logger.exception('It failed')
 
@@ -146,7 +153,7 @@ def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, 
     begun = [line for line in text.splitlines() if 'Traceback' in line]
     assert len(begun) == 2
     assert all(line.endswith('Traceback (most recent call last):') for line in begun)
-    assert hostile.raw(text) == []
+    assert hostile_requests.raw(text) == []
 
 
 def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(written):
@@ -154,26 +161,28 @@ def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(writte
 
     def fail(logger):
         try:
-            raise errors.ConfigurationError from RuntimeError(hostile.TEXT)
+            raise errors.ConfigurationError from RuntimeError(hostile_requests.TEXT)
         except errors.ConfigurationError:
             try:
-                raise RuntimeError(hostile.TEXT)
+                raise RuntimeError(hostile_requests.TEXT)
             except RuntimeError:
                 logger.error('It failed')
 
     text, _ = written(fail)
 
-    assert hostile.raw(text) == []
+    assert hostile_requests.raw(text) == []
     assert text.count('\n') == 1
     assert 'RuntimeError: evil' in text
 
 
 def test_log_in_json_with_hostile_text_writes_one_line_that_says_the_same(written):
     """The JSON formatter of oslo.log gets no control characters through, DEL included."""
-    text, _ = written(lambda logger: logger.warning('%s', hostile.TEXT), formatters.JSONFormatter())
+    text, _ = written(
+        lambda logger: logger.warning('%s', hostile_requests.TEXT), formatters.JSONFormatter()
+    )
 
-    assert hostile.raw(text) == []
-    assert hostile.TEXT in json.loads(text)['args']
+    assert hostile_requests.raw(text) == []
+    assert hostile_requests.TEXT in json.loads(text)['args']
 
 
 def test_log_with_an_exception_that_has_no_text_is_written(written):
@@ -218,7 +227,7 @@ def test_endpoints_with_a_hostile_field_log_one_line_per_record(written, registr
 
     text, records = written(decide)
 
-    assert [*hostile.raw(text), *hostile.raw(' '.join(told))] == []
+    assert [*hostile_requests.raw(text), *hostile_requests.raw(' '.join(told))] == []
     assert text.count('\n') == records > 0
 
 
@@ -230,7 +239,7 @@ def test_commands_with_a_hostile_field_print_no_control_characters(program, name
             command, *options, '--cloud', 'cloud', 'f', f=REQUESTS[name], cloud=CLOUD
         )
 
-        assert hostile.raw(out + err) == [], (command, *options)
+        assert hostile_requests.raw(out + err) == [], (command, *options)
         assert status in (0, 1, 2)
 
 
@@ -238,5 +247,5 @@ def test_a_command_that_does_not_exist_is_shown_escaped(program):
     """An unknown command is printed without effect."""
     _, out, err = program('\x1b[2Jevil')
 
-    assert hostile.raw(out + err) == []
+    assert hostile_requests.raw(out + err) == []
     assert 'evil' in err

@@ -20,7 +20,7 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Rejected, fault
 from placement_worker.handlers import chain
 from placement_worker.policies.base import BEFORE, Bond, Outcome, Policy, State, on, skipped
-from tests.requests import (
+from tests.factories import (
     balancing_policy,
     deletion_policy,
     node,

@@ -28,8 +28,8 @@ from placement_worker.handlers.endpoints import Endpoints, Limits
 from placement_worker.handlers.ports import ended_payload, started_payload
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from tests.malformed import GOOD, TABLE
-from tests.requests import changed, deletion_policy, node, region_policy, request, zone_policy
+from tests.factories import changed, deletion_policy, node, region_policy, request, zone_policy
+from tests.malformed_requests import GOOD, TABLE
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)

@@ -8,7 +8,7 @@ from placement_worker.cloud import deadline
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
 from placement_worker.octavia.updater import Driver, Driving
-from tests.balancing import Clock
+from tests.simulated_octavia import Clock
 
 
 class Scripted:

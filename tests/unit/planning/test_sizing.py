@@ -6,7 +6,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, SizeOutOfBounds
 from placement_worker.planning.sizing import CREATION, DELETION, Size, size_of
-from tests.requests import node, nodes, request
+from tests.factories import node, nodes, request
 
 
 def size(action, members=5, max_nodes=1000, **more):

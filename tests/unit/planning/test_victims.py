@@ -10,7 +10,7 @@ from placement_worker.contract.model import Node
 from placement_worker.errors import InvalidInput, NoFeasiblePlan
 from placement_worker.planning import victims
 from placement_worker.planning.removal_counts import Quotas
-from tests.requests import node
+from tests.factories import node
 
 
 def made(*members):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 SCALE_IN = 'CLUSTER_SCALE_IN'
 HOOKS = {'type': 'webhook', 'timeout': 5, 'params': {'url': 'http://here/'}}

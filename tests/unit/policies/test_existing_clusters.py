@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 ZONES = ('az1', ('az2', 200), 'az3')
 ONE_REGION = {'R1': {'zones': dict.fromkeys(('az1', 'az2', 'az3'), True)}}

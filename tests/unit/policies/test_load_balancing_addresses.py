@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.balancing import Lab
-from tests.requests import balancing_policy, bind, connected, node, request
+from tests.factories import balancing_policy, bind, connected, node, request
+from tests.simulated_octavia import Lab
 
 NO_ADDRESS = 'The node has no address of IP version {} on network private, which subnet {} is of'
 

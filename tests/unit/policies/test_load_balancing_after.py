@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.balancing import Lab, data_of, patched
-from tests.requests import balancing_policy, connected, node, request
+from tests.factories import balancing_policy, connected, node, request
+from tests.simulated_octavia import Lab, data_of, patched
 
 SCALE_OUT, RECOVER = 'CLUSTER_SCALE_OUT', 'NODE_RECOVER'
 

@@ -3,8 +3,8 @@
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
-from tests.balancing import Lab, data_of, patched
-from tests.requests import balancing_policy, connected, deletion_policy, node, request, zone_policy
+from tests.factories import balancing_policy, connected, deletion_policy, node, request, zone_policy
+from tests.simulated_octavia import Lab, data_of, patched
 
 SCALE_IN, RESIZE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'
 HOOKS = {'type': 'webhook', 'timeout': 5, 'params': {'url': 'http://here/'}}

@@ -7,9 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from placement_worker.cloud.lbaas import ApiError
-from tests.balancing import Lab, data_of, patched
-from tests.requests import balancing_policy, bind, connected, request
-from tests.turns import Turns
+from tests.deterministic_threads import Turns
+from tests.factories import balancing_policy, bind, connected, request
+from tests.simulated_octavia import Lab, data_of, patched
 
 ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
 """Who goes on, for how many calls."""

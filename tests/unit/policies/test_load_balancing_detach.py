@@ -3,8 +3,8 @@
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
-from tests.balancing import Lab, data_of, patched
-from tests.requests import balancing_policy, bind, connected
+from tests.factories import balancing_policy, bind, connected
+from tests.simulated_octavia import Lab, data_of, patched
 
 OURS = ['placement-worker:cluster=c1', 'placement-worker:policy=pol-loadbalance']
 VIP = {'loadbalancers': {'pol-loadbalance': {'vip_address': '10.0.0.9'}}}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.balancing import Lab
-from tests.requests import connected, node, request
+from tests.factories import connected, node, request
+from tests.simulated_octavia import Lab
 
 CREATED = {'creation': {'nodes': ['n3', 'n4']}}
 GONE = {'deletion': {'candidates': ['n1', 'n2']}}

@@ -2,7 +2,12 @@
 
 import pytest
 
-from tests.unit.policies.operations import OPERATIONS, Attach, AttachToExisting, calls_of
+from tests.unit.policies.load_balancer_operations import (
+    OPERATIONS,
+    Attach,
+    AttachToExisting,
+    calls_of,
+)
 
 
 @pytest.mark.parametrize('operation', OPERATIONS)

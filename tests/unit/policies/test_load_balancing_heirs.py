@@ -3,8 +3,8 @@
 import pytest
 
 from placement_worker.errors import CloudUnavailable
-from tests.balancing import Lab, data_of
-from tests.requests import bind, connected, node, request
+from tests.factories import bind, connected, node, request
+from tests.simulated_octavia import Lab, data_of
 
 
 @pytest.fixture

@@ -7,7 +7,12 @@ import contextlib
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
-from tests.unit.policies.operations import OPERATIONS, AttachToExisting, Detach, calls_of
+from tests.unit.policies.load_balancer_operations import (
+    OPERATIONS,
+    AttachToExisting,
+    Detach,
+    calls_of,
+)
 
 
 class Killed(BaseException):

@@ -5,8 +5,8 @@ either is left.
 import pytest
 
 from placement_worker.cloud.lbaas import ApiError
-from tests.balancing import Lab
-from tests.requests import balancing_policy, bind, connected, node
+from tests.factories import balancing_policy, bind, connected, node
+from tests.simulated_octavia import Lab
 
 BUSY = 'Octavia answers 503: busy'
 

@@ -6,8 +6,8 @@ import pytest
 
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.errors import CloudUnavailable
-from tests.balancing import Lab, patched
-from tests.requests import connected, node, request
+from tests.factories import connected, node, request
+from tests.simulated_octavia import Lab, patched
 
 BUSY = 'Octavia answers 503: busy'
 AWAY = 'Compute service unavailable'

@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints, Limits
-from tests.requests import node, region_policy, request, zone_policy
+from tests.factories import node, region_policy, request, zone_policy
 
 CREATE = 'NODE_CREATE'
 

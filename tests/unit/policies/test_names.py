@@ -5,7 +5,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import CloudUnavailable, CredentialsRefused, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
-from tests.requests import bind, deletion_policy, nodes, region_policy, request, zone_policy
+from tests.factories import bind, deletion_policy, nodes, region_policy, request, zone_policy
 
 SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
 REGIONS = {'R1': {'zones': {'a': True, 'down': False}}, 'R2': {'zones': {'b': True}}}

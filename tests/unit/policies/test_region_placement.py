@@ -1,6 +1,6 @@
 """Region placement through the chain."""
 
-from tests.requests import node, region_policy, request
+from tests.factories import node, region_policy, request
 
 
 def regional(**counts):

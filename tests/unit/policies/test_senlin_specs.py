@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from placement_worker.errors import Refused
-from tests.balancing import Lab
+from tests.simulated_octavia import Lab
 
 ROOT = Path(__file__).parents[3]
 TABLE = json.loads((ROOT / 'tests' / 'senlin_specs.json').read_text())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 SCALE_IN = 'CLUSTER_SCALE_IN'
 REGIONS = {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from placement_worker.errors import InvalidRequest
-from tests.requests import deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 SCALE_OUT, SCALE_IN = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN'
 

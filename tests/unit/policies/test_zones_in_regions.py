@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.requests import deletion_policy, node, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, region_policy, request, zone_policy
 
 SCALE_OUT, SCALE_IN = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN'
 BOTH = [region_policy('R1', 'R2'), zone_policy('a', 'b')]

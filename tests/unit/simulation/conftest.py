@@ -6,7 +6,7 @@ import pytest
 
 from placement_worker.simulation import scenario as scenarios
 from placement_worker.simulation.run import play
-from tests.requests import deletion_policy, region_policy, zone_policy
+from tests.factories import deletion_policy, region_policy, zone_policy
 
 ZONES = {'zones': {'a': True, 'b': True, 'c': True}}
 REGIONS = {'regions': {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}}}

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.requests import deletion_policy, zone_policy
+from tests.factories import deletion_policy, zone_policy
 
 MOST_MORE_KIB = 10 * 1024
 MEASURED = (

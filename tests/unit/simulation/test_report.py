@@ -11,7 +11,7 @@ from placement_worker.simulation import greedy, plot, report
 from placement_worker.simulation import scenario as scenarios
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import play
-from tests.requests import region_policy, zone_policy
+from tests.factories import region_policy, zone_policy
 
 EVIL = '<script>alert("1")</script>'
 VOID = {'meta', 'link', 'rect', 'path', 'line'}

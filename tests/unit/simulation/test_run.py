@@ -11,7 +11,7 @@ from placement_worker.policies.base import BEFORE, Policy, on
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import scenario as scenarios
 from placement_worker.simulation.run import play
-from tests.requests import deletion_policy, region_policy, zone_policy
+from tests.factories import deletion_policy, region_policy, zone_policy
 from tests.unit.simulation.conftest import held, ideals
 
 

@@ -8,7 +8,7 @@ from placement_worker import errors
 from placement_worker.formats import documents
 from placement_worker.simulation import scenario as scenarios
 from placement_worker.simulation.scenario import InvalidScenario
-from tests.requests import zone_policy
+from tests.factories import zone_policy
 
 GOOD = {
     'title': 'T',

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from placement_worker import config, errors
 from placement_worker.worker import process
-from tests.options import Options
+from tests.config_files import Options
 
 CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
 

@@ -9,7 +9,7 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.model import Cluster, ServerDetails
 from placement_worker.errors import InvalidInventory
-from tests.requests import node
+from tests.factories import node
 
 
 @pytest.mark.parametrize(

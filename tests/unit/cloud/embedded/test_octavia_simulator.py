@@ -9,7 +9,7 @@ from placement_worker.cloud.embedded.octavia_simulator import Fault, Settings, S
 from placement_worker.cloud.embedded.stores import Memory
 from placement_worker.cloud.lbaas import ApiError
 from placement_worker.errors import InvalidInventory
-from tests.balancing import Clock
+from tests.simulated_octavia import Clock
 
 TAGS = ['mine']
 NESTED = {

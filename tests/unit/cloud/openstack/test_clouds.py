@@ -12,7 +12,7 @@ from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from tests.requests import balancing_policy, connected, request
+from tests.factories import balancing_policy, connected, request
 from tests.unit.cloud import fake_services
 from tests.unit.cloud.fake_services import answer, hang, server
 

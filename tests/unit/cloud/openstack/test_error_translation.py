@@ -25,7 +25,7 @@ from placement_worker.contract.model import Credentials
 from placement_worker.errors import Rejected, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from tests.requests import zone_policy
+from tests.factories import zone_policy
 from tests.unit.cloud.conftest import PASSWORD
 from tests.unit.cloud.fake_services import answer, drip, hang, reset
 

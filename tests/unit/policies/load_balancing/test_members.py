@@ -5,7 +5,7 @@ from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Driver, Driving
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing import members
-from tests.balancing import Lab
+from tests.simulated_octavia import Lab
 
 
 class Id(str):

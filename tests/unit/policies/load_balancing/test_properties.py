@@ -13,8 +13,8 @@ from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 from placement_worker.policies.registry import Registry
-from tests.balancing import Lab
-from tests.requests import changed
+from tests.factories import changed
+from tests.simulated_octavia import Lab
 
 TYPE = 'senlin.policy.loadbalance'
 VERSIONS = ['1.0', '1.1', '1.2', '1.3']

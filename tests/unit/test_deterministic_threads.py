@@ -4,7 +4,7 @@ at once.
 
 import pytest
 
-from tests.turns import Turns
+from tests.deterministic_threads import Turns
 
 
 def test_threads_go_on_as_they_are_told_and_time_passes_when_all_sleep():

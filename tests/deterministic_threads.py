@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.balancing import Clock
+from tests.simulated_octavia import Clock
 
 
 class Job:

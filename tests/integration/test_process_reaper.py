@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.guard import Guard, Program
+from tests.process_reaper import Guard, Program
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 60
@@ -16,7 +16,7 @@ LINGERING = 'sleep 1000 & sleep 1000'
 TEST_RUN = """
 import signal, sys
 from pathlib import Path
-from tests.guard import Guard, Program
+from tests.process_reaper import Guard, Program
 
 folder, file = Path(sys.argv[1]), int(sys.argv[2])
 Guard(folder, [Program(['sh', '-c', sys.argv[3]], str(folder / 'output'), [file])])

@@ -7,7 +7,7 @@ text.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.requests import changed, deletion_policy, nodes, region_policy, request, zone_policy
+from tests.factories import changed, deletion_policy, nodes, region_policy, request, zone_policy
 
 
 class Malformed(NamedTuple):

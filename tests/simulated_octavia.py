@@ -14,7 +14,7 @@ from placement_worker.cloud.embedded.stores import Memory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
-from tests.requests import Json, balancing_policy, bind
+from tests.factories import Json, balancing_policy, bind
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
 REGION = 'R1'

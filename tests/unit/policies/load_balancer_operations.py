@@ -5,8 +5,8 @@ that disturb it.
 import functools
 
 from placement_worker.cloud.lbaas import ApiError
-from tests.balancing import Lab, data_of, patched
-from tests.requests import balancing_policy, bind, connected, request
+from tests.factories import balancing_policy, bind, connected, request
+from tests.simulated_octavia import Lab, data_of, patched
 
 TIMEOUT_S = 60
 """The lb_status_timeout of all of them."""

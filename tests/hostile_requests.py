@@ -5,7 +5,7 @@ request each.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.requests import (
+from tests.factories import (
     Json,
     changed,
     deletion_policy,

@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 from string import Template
 
-from tests.guard import Guard, Program
 from tests.integration import mariadb
 from tests.integration.environment import SERVICES
 from tests.integration.service import Service
+from tests.process_reaper import Guard, Program
 
 NOVAS = {'RegionOne': 'nova-one', 'RegionTwo': 'nova-two'}
 NAMES = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from placement_worker.handlers.endpoints import Endpoints
-from tests.integration import acting, faults
+from tests.integration import faults, trusts
 from tests.integration.checks import ZONES, decided, ours, refused, scale_out
 from tests.integration.cloud import Cloud
 from tests.integration.proxy import Proxy
@@ -42,7 +42,7 @@ def test_the_trust_of_a_plain_user_is_enough_and_a_warm_check_needs_no_token(
 def test_to_read_is_enough_for_placement_and_deletion(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
-    members = acting.as_nodes(openstack.add_servers(3))
+    members = trusts.as_nodes(openstack.add_servers(3))
     asked = scale_out(openstack, trust(roles=['reader']), members=members)
 
     assert decided(make_endpoints().policy_check(asked))['creation']['count'] == 6
@@ -96,7 +96,7 @@ def test_a_trust_for_another_user_is_refused(openstack: Cloud, make_endpoints: M
 def test_the_trust_of_one_project_does_nothing_for_a_cluster_of_another(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
-    asked, theirs = scale_out(openstack, trust('other')), acting.project_of(openstack, 'other')
+    asked, theirs = scale_out(openstack, trust('other')), trusts.project_of(openstack, 'other')
     with (
         openstack.services['keystone'].watch() as keystone,
         openstack.nova('RegionOne').watch() as nova,
@@ -129,7 +129,7 @@ def test_without_a_trust_nobody_is_asked_unless_the_service_user_may_stand_in(
 def test_the_service_user_needs_a_role_to_see_the_servers_of_others(
     openstack: Cloud, make_endpoints: Make
 ) -> None:
-    members = acting.as_nodes(openstack.add_servers(1))
+    members = trusts.as_nodes(openstack.add_servers(1))
 
     reason = refused(
         make_endpoints(allow_service_credentials=True).policy_check(
