@@ -1,23 +1,23 @@
-"""Every error of placement-worker, one sentence each.
+"""The errors of placement-worker.
 
-Two families matter to callers. A `Refused` request was not well-formed: it reaches the caller as
-that exception and nothing was done. A `Rejected` check was well-formed but cannot be decided: the
-chain alone turns it into a reply with status ERROR and the exception's text, word for word, as the
-reason.
+Two families matter to callers. A `Refused` request is not well-formed: the caller gets that
+exception, and nothing was done. A `Rejected` check is well-formed but cannot be decided: the chain
+turns it into a reply with status ERROR, and the text of the exception is the reason.
+
+The dotted path of each class is part of the wire contract, since clients and workers of different
+versions exchange exceptions.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement_worker.formats.escaping import escaped
 
-if TYPE_CHECKING:
-    from placement_worker.contract.model import NodePatch
-
 
 class PlacementWorkerError(Exception):
-    """The root of every error that this package raises on purpose; its text may quote a request, so
-    it is escaped.
+    """The base class of all errors that this package raises on purpose.
+
+    The text is escaped, since it may quote a request.
     """
 
     def __init__(self, *args: object) -> None:
@@ -33,9 +33,7 @@ class InvalidRequest(Refused):
 
 
 class InvalidSpec(Refused):
-    """A policy's properties do not fit the schema of its type, or name what the cloud does not
-    know.
-    """
+    """The properties of a policy do not fit their schema, or name what the cloud lacks."""
 
 
 class PolicyTypeNotFound(Refused):
@@ -53,12 +51,12 @@ class Rejected(PlacementWorkerError):
         self,
         reason: str,
         details: Mapping[str, Any] | None = None,
-        nodes: 'Mapping[str, NodePatch] | None' = None,
+        nodes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Say why.
+        """Set the reason of the reply.
 
-        :param details: what explains it.
-        :param nodes: what has become of nodes nevertheless, by their ids.
+        :param details: values that explain the reason, for the decision in the reply.
+        :param nodes: the `NodePatch` of each node that was changed before the failure, by node id.
         """
         super().__init__(reason)
         self.details = details or {}
@@ -66,19 +64,19 @@ class Rejected(PlacementWorkerError):
 
 
 class RequestExpired(Rejected):
-    """The request came too late: its caller waits no more."""
+    """The request reached a worker after its expiry time."""
 
 
 class InvalidInput(Rejected):
-    """An action's inputs or data hold a value that no decision can be based on."""
+    """The inputs or the data of an action hold a value of the wrong type or range."""
 
 
 class SizeOutOfBounds(Rejected):
-    """The action would lead to a size that the cluster, the inputs or the service do not allow."""
+    """The action leads to a size that the cluster, the inputs or the service do not allow."""
 
 
 class NoUsablePlace(Rejected):
-    """The cloud knows none of the listed zones or regions as usable."""
+    """None of the listed zones or regions is usable in the cloud."""
 
 
 class NoFeasiblePlan(Rejected):
@@ -90,55 +88,54 @@ class NotApplicable(Rejected):
 
 
 class LoadBalancerFailed(Rejected):
-    """A load balancer cannot be made, changed or deleted."""
+    """A load balancer cannot be created, changed or deleted."""
 
 
 class LoadBalancerGone(LoadBalancerFailed):
-    """A load balancer is not there any more."""
+    """A load balancer no longer exists."""
 
 
 class NotAttached(Rejected):
-    """The binding does not say which load balancer the policy was given."""
+    """The data of the binding does not name a load balancer."""
 
 
 class CloudUnavailable(Rejected):
-    """A cloud service stayed away, or refused to answer."""
+    """A cloud service was unavailable or refused to answer."""
 
 
 class ServiceFailed(CloudUnavailable):
-    """A service that was looked up from gave no answer; the text names it and the cause."""
+    """A lookup in a cloud service failed; the text names the service and the cause."""
 
 
 class ServiceRefused(ServiceFailed):
-    """A service refused to answer, and would do so again."""
+    """A service refused to answer and would refuse again."""
 
 
 class OutOfTime(ServiceFailed):
-    """The time for look-ups was up before a service gave an answer; with more of it there may be
-    one.
-    """
+    """The time budget for lookups ended before a service answered; a larger one may suffice."""
 
 
 class CredentialsRefused(Rejected):
-    """The request does not say for whom to act, or names somebody else than the cluster's owner."""
+    """The request names no owner to act for, or another one than the owner of the cluster."""
 
 
 class ConfigurationError(PlacementWorkerError):
-    """The options do not fit together, or name what is not there."""
+    """The options contradict each other, or name something that does not exist."""
 
 
 class BrokerRefused(PlacementWorkerError):
-    """The broker does not let us in: wrong user, password, virtual host or permissions; or we do
-    not trust it.
+    """The broker refused access, or its certificate is not trusted.
+
+    Check the user, the password, the virtual host, the permissions and the TLS options.
     """
 
 
 class QueueMismatch(PlacementWorkerError):
-    """An exchange or a queue on the broker was made with other options than the worker needs."""
+    """An exchange or a queue exists on the broker with other options than the worker needs."""
 
 
 class InvalidInventory(PlacementWorkerError):
-    """The embedded cloud's file cannot be read as one."""
+    """The file of the embedded cloud cannot be read, or describes no cloud."""
 
 
 class NoWorkerAnswered(PlacementWorkerError):
@@ -146,35 +143,33 @@ class NoWorkerAnswered(PlacementWorkerError):
 
 
 class BrokerUnreachable(NoWorkerAnswered):
-    """The broker could not be reached, or did not let us in."""
+    """The broker could not be reached, or refused access."""
 
 
 class RequestParked(PlacementWorkerError):
-    """Whoever worked on the request died, again and again: it was put aside for an operator to look
-    at.
-    """
+    """The workers that handled the request crashed repeatedly, so it was parked for an operator."""
 
 
 class WorkerFailed(PlacementWorkerError):
-    """A worker answered that it failed; its log has the traceback."""
+    """The worker failed with an internal error; its log has the traceback."""
 
 
-def told(exc: OSError) -> str:
-    """What went wrong with which file, without the number that the system gives it."""
+def file_error(exc: OSError) -> str:
+    """Return the file and the cause of a system error, without its number."""
     return f'{exc.filename}: {exc.strerror}' if exc.filename and exc.strerror else str(exc)
 
 
-def fault(exc: Exception) -> str:
-    """What a fault says, and in which policy it is, if that was noted."""
+def with_notes(exc: Exception) -> str:
+    """Return the class and the text of an error, and its notes, such as the policy that failed."""
     return ' '.join(
         [f'{type(exc).__name__}: {exc}', *(f'({note})' for note in getattr(exc, '__notes__', ()))]
     )
 
 
 def error_object(exc: Exception) -> dict[str, dict[str, str]]:
-    """An error where a reply is data: to a cast, and on a line of the command line.
+    """Return an error as data: for the reply to a cast, and for a line of the command line.
 
-    A fault of ours is told as such, without what its text may hold.
+    Hide the text of internal errors: it may contain secrets.
     """
     if isinstance(exc, PlacementWorkerError):
         return {'error': {'type': type(exc).__name__, 'message': str(exc)}}

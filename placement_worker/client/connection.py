@@ -10,7 +10,7 @@ from amqp.exceptions import AccessRefused, NotAllowed
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, told
+from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, file_error
 
 DEFAULTS = {
     # Queues that survive a restart of the broker; both sides must say the same, or the broker
@@ -210,7 +210,7 @@ def _check_files(files: Mapping[str, str]) -> None:
             with open(file, 'rb'):
                 pass
         except OSError as exc:
-            raise ConfigurationError(f'{TLS_FILES[name]} cannot be read: {told(exc)}') from exc
+            raise ConfigurationError(f'{TLS_FILES[name]} cannot be read: {file_error(exc)}') from exc
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         name = 'ca_certs'

@@ -33,6 +33,6 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
 
 def told(exc: Exception) -> str:
     """What is wrong, and then what to do."""
-    text = ' '.join((errors.told(exc) if isinstance(exc, OSError) else str(exc)).split())
+    text = ' '.join((errors.file_error(exc) if isinstance(exc, OSError) else str(exc)).split())
     remedy = next((remedy for kind, remedy in _REMEDIES if isinstance(exc, kind)), None)
     return text if remedy is None or _COMMAND in text else f'{text.rstrip(".")}; {remedy}'

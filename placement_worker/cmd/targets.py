@@ -45,7 +45,7 @@ class Embedded(Caller):
         except Exception as exc:
             LOG.debug('%s failed', method, exc_info=True)
             raise errors.WorkerFailed(
-                f'{method} failed: {errors.fault(exc)} (-vv shows where)'
+                f'{method} failed: {errors.with_notes(exc)} (-vv shows where)'
             ) from exc
         return answer
 

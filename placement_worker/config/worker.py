@@ -5,8 +5,8 @@ import socket
 
 from oslo_config import cfg, types
 
+from placement_worker.contract.limits import Limits
 from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
-from placement_worker.handlers.endpoints import Limits
 
 LIMITS = Limits()
 OPTIONS = [

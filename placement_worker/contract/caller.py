@@ -1,4 +1,4 @@
-"""The caller's side of the contract, whichever way the worker is reached."""
+"""The methods of the contract as a caller sees them, on the bus or in process."""
 
 import datetime
 from abc import ABC, abstractmethod
@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from placement_worker.contract import codec
+from placement_worker.contract import codec, methods
 from placement_worker.contract.decoders import decoder
+from placement_worker.contract.methods import Method
 from placement_worker.contract.model import (
     BindReply,
     BindRequest,
@@ -18,43 +19,41 @@ from placement_worker.contract.model import (
     PolicyType,
     Spec,
     TypeRequest,
-    ValidateReply,
     ValidateRequest,
 )
 
-T = TypeVar('T')
+Q = TypeVar('Q')
+A = TypeVar('A')
 R = TypeVar('R', CheckRequest, BindRequest)
 Context = Mapping[str, Any]
 
 
 class Caller(ABC):
-    """The methods of the contract. Each may raise `Refused`, and `NoWorkerAnswered` if the worker
-    is elsewhere.
+    """The methods of the contract.
 
-    Requests may be objects of `model` or plain data; of plain data, keys that the contract does not
-    list are left out before anything is sent. `context` is the caller's, as a dict; only ids are
-    sent of it.
+    Each may raise `Refused`, and `NoWorkerAnswered` if the worker runs elsewhere. Requests may be
+    objects of `model` or plain data; keys of plain data that the contract does not list are removed
+    before a request is sent. `context` is the context of the caller as a dict; only its ids are
+    sent.
     """
 
     def policy_check(
         self, request: CheckRequest | Mapping[str, Any], context: Context | None = None
     ) -> CheckReply:
-        """Have one check decided."""
-        return self._call(
-            'policy_check', self._prepared(request, CheckRequest), CheckReply, context
-        )
+        """Decide one check."""
+        return self._call(methods.POLICY_CHECK, self._prepared(request, CheckRequest), context)
 
     def policy_attach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
     ) -> BindReply:
-        """Have a policy attached to a cluster."""
-        return self._call('policy_attach', self._prepared(request, BindRequest), BindReply, context)
+        """Attach a policy to a cluster."""
+        return self._call(methods.POLICY_ATTACH, self._prepared(request, BindRequest), context)
 
     def policy_detach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
     ) -> BindReply:
-        """Have a policy detached from a cluster."""
-        return self._call('policy_detach', self._prepared(request, BindRequest), BindReply, context)
+        """Detach a policy from a cluster."""
+        return self._call(methods.POLICY_DETACH, self._prepared(request, BindRequest), context)
 
     def policy_validate(
         self,
@@ -62,36 +61,36 @@ class Caller(ABC):
         check_resources: bool = False,
         context: Context | None = None,
     ) -> Spec:
-        """Have a policy's spec checked, and its defaults filled in."""
-        asked = ValidateRequest(codec.decode(spec, Spec), check_resources)
-        return self._call('policy_validate', asked, ValidateReply, context).spec
+        """Check a policy spec and return it with its defaults filled in."""
+        request = ValidateRequest(codec.decode(spec, Spec), check_resources)
+        return self._call(methods.POLICY_VALIDATE, request, context).spec
 
     def policy_type_list(self, context: Context | None = None) -> list[PolicyType]:
-        """The policy types that the worker has."""
-        return self._call('policy_type_list', {}, list[PolicyType], context)
+        """Return the policy types of the worker."""
+        return self._call(methods.POLICY_TYPE_LIST, {}, context)
 
     def policy_type_get(self, type_name: str, context: Context | None = None) -> PolicyType:
-        """One policy type, with the JSON Schema of its properties."""
-        return self._call('policy_type_get', TypeRequest(type_name), PolicyType, context)
+        """Return a policy type with the JSON Schema of its properties."""
+        return self._call(methods.POLICY_TYPE_GET, TypeRequest(type_name), context)
 
     def get_capabilities(self, context: Context | None = None) -> Capabilities:
-        """Who answers, and what it can do."""
-        return self._call('get_capabilities', {}, Capabilities, context)
+        """Return the version, the process and the policy types of the worker."""
+        return self._call(methods.GET_CAPABILITIES, {}, context)
 
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
         return codec.decode(request, kind)
 
-    def _call(self, method: str, request: object, reply: type[T], context: Context | None) -> T:
-        answer = self._send(method, request, context or {})
-        return decoder(reply).decode(answer)
+    def _call(self, method: Method[Q, A], request: Q, context: Context | None) -> A:
+        reply = self._send(method.name, request, context or {})
+        return decoder(method.reply).decode(reply)
 
     @abstractmethod
     def _send(self, method: str, request: object, context: Context) -> str:
-        """Call a method of a worker; the reply is JSON."""
+        """Send a request to a worker and return the reply as JSON."""
 
 
 def expiring(request: R, timeout_s: float) -> R:
-    """The request with the time after which nobody waits for its reply, unless it has one."""
+    """Return the request with an expiry time: its own, or `timeout_s` seconds from now."""
     if request.expires_at is not None:
         return request
     at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=timeout_s)

@@ -39,7 +39,7 @@ class LogFile:
                 self._write(line)
             except OSError as exc:
                 if not self._failing:
-                    LOG.error('Decisions cannot be logged: %s', errors.told(exc))
+                    LOG.error('Decisions cannot be logged: %s', errors.file_error(exc))
                 self._failing = True
             else:
                 if self._failing:

@@ -14,10 +14,11 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract import codec
+from placement_worker.contract.limits import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry, Method, Record
 from placement_worker.formats import documents
-from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Reply, Request
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry

@@ -11,7 +11,6 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, cast
 
@@ -22,6 +21,7 @@ from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.unreachable import Unreachable
 from placement_worker.contract import actions, codec, known_inputs
+from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
     Action,
     ActionPatch,
@@ -59,18 +59,6 @@ from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
 NO_CLOUD = Inventory()
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a request may ask for.
-
-    `nodes_per_cluster`: what a creation may lead to at most. `request_bytes`: the largest request,
-    as JSON.
-    """
-
-    nodes_per_cluster: int = 1000
-    request_bytes: int = 64 * 2**20
 
 
 class _Addressed(msgspec.Struct, frozen=True):
@@ -176,7 +164,7 @@ class Endpoints:
             'policy_detach', bindings.detach, self._registry.detachable, request, request_id
         )
 
-    def policy_validate(self, request: object) -> Any:
+    def policy_validate(self, request: object, request_id: str | None = None) -> Any:
         """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
 
         :raises Refused: there is no such type, or the properties do not fit.
@@ -191,14 +179,14 @@ class Endpoints:
         )
         return codec.encode(ValidateReply(filled), like=request)
 
-    def policy_type_list(self, request: object) -> Any:
+    def policy_type_list(self, request: object, request_id: str | None = None) -> Any:
         """The policy types that this worker has, by name."""
         self._decode(request, dict[str, Any])
         return codec.encode(
             [self._registry.describe(name) for name in sorted(self._registry.types)], like=request
         )
 
-    def policy_type_get(self, request: object) -> Any:
+    def policy_type_get(self, request: object, request_id: str | None = None) -> Any:
         """One policy type, with the JSON Schema of its properties.
 
         :raises PolicyTypeNotFound: there is no such type or version.
@@ -207,7 +195,7 @@ class Endpoints:
         self._registry.lookup(asked.type_name, '$.type_name')
         return codec.encode(self._registry.describe(asked.type_name, schema=True), like=request)
 
-    def get_capabilities(self, request: object) -> Any:
+    def get_capabilities(self, request: object, request_id: str | None = None) -> Any:
         """Who answers, and what it can do."""
         self._decode(request, dict[str, Any])
         capabilities = Capabilities(

@@ -1,6 +1,5 @@
 """The worker on the broker: the methods of the contract, exposed on a topic."""
 
-import functools
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ from oslo_messaging.rpc import dispatcher
 
 from placement_worker.client.connection import exchange
 from placement_worker.cloud import request_id as correlation
+from placement_worker.contract.methods import METHODS
 from placement_worker.contract.topics import VERSION
-from placement_worker.errors import PlacementWorkerError, WorkerFailed, fault
+from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging import parking
 from placement_worker.messaging.parking import Diversion
@@ -42,71 +42,38 @@ def _id(value: object) -> str | None:
     return value[:255] if isinstance(value, str) and value.isprintable() and value else None
 
 
-def _exposed(method: Callable[..., Any]) -> Any:
-    """Let callers reach a method; what it raises is always of a kind that a reply can hold.
+def _exposed(name: str) -> Any:
+    """Return a method for the dispatcher that calls the endpoint of this name.
 
-    Our own errors need no traceback in the log. Any other is a fault: the log has it, the caller
-    hears of it.
+    The reply to a call can only hold a `PlacementWorkerError`. Any other error is logged with its
+    traceback and raised as `WorkerFailed`.
     """
 
-    @oslo_messaging.expose
-    @oslo_messaging.expected_exceptions(PlacementWorkerError)
-    @functools.wraps(method)
-    def call(self: Any, context: RequestContext, request: object) -> Any:
+    def call(self: ExposedEndpoints, context: RequestContext, request: object) -> Any:
         try:
             with correlation.under(context.global_id):
-                return method(self, context, request)
+                return getattr(self.endpoints, name)(request, context.request_id)
         except PlacementWorkerError:
             raise
         except Exception as exc:
-            LOG.exception('%s failed', method.__name__)
-            raise WorkerFailed(f'{method.__name__} failed in the worker: {fault(exc)}') from None
+            LOG.exception('%s failed', name)
+            raise WorkerFailed(f'{name} failed in the worker: {with_notes(exc)}') from None
 
-    return call
+    call.__name__ = name
+    return oslo_messaging.expose(oslo_messaging.expected_exceptions(PlacementWorkerError)(call))
 
 
 class ExposedEndpoints:
-    """What the dispatcher sees of the endpoints: these methods and no others."""
+    """The methods that callers may reach: those of the contract, and no others."""
 
     target = oslo_messaging.Target(version=VERSION)
 
     def __init__(self, endpoints: Endpoints) -> None:
-        self._endpoints = endpoints
+        self.endpoints = endpoints
 
-    @_exposed
-    def policy_check(self, context: RequestContext, request: object) -> Any:
-        """As `Endpoints.policy_check`."""
-        return self._endpoints.policy_check(request, context.request_id)
 
-    @_exposed
-    def policy_attach(self, context: RequestContext, request: object) -> Any:
-        """As `Endpoints.policy_attach`."""
-        return self._endpoints.policy_attach(request, context.request_id)
-
-    @_exposed
-    def policy_detach(self, context: RequestContext, request: object) -> Any:
-        """As `Endpoints.policy_detach`."""
-        return self._endpoints.policy_detach(request, context.request_id)
-
-    @_exposed
-    def policy_validate(self, context: RequestContext, request: object) -> Any:
-        """As `Endpoints.policy_validate`."""
-        return self._endpoints.policy_validate(request)
-
-    @_exposed
-    def policy_type_list(self, context: RequestContext, request: object) -> Any:
-        """As `Endpoints.policy_type_list`."""
-        return self._endpoints.policy_type_list(request)
-
-    @_exposed
-    def policy_type_get(self, context: RequestContext, request: object) -> Any:
-        """As `Endpoints.policy_type_get`."""
-        return self._endpoints.policy_type_get(request)
-
-    @_exposed
-    def get_capabilities(self, context: RequestContext, request: object) -> Any:
-        """As `Endpoints.get_capabilities`."""
-        return self._endpoints.get_capabilities(request)
+for _method in METHODS:
+    setattr(ExposedEndpoints, _method.name, _exposed(_method.name))
 
 
 def tell_parked(

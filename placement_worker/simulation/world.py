@@ -13,6 +13,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.decoders import decoder
+from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
     Action,
     Binding,
@@ -26,7 +27,7 @@ from placement_worker.contract.model import (
     ProfileContext,
     ProfileProperties,
 )
-from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning import sizing, victims
 from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies.base import Policy

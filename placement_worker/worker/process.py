@@ -28,12 +28,13 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.ports import Clouds
 from placement_worker.config import unknown_options
+from placement_worker.contract.limits import Limits
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.records import DecisionLog, Forgetful, Recorder
 from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.destinations import Destinations
-from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.health import liveness
 from placement_worker.messaging import (
     late_ack,
@@ -346,7 +347,7 @@ def _watch(conf: cfg.ConfigOpts, board: liveness.Board) -> liveness.Watch:
 
 def told(exc: Exception) -> str:
     """What went wrong, in a line."""
-    text = errors.told(exc) if isinstance(exc, OSError) else config.told(exc)
+    text = errors.file_error(exc) if isinstance(exc, OSError) else config.told(exc)
     return escaped(' '.join(text.split()))
 
 
@@ -414,7 +415,7 @@ def _recorder(conf: cfg.ConfigOpts) -> Recorder:
         return DecisionLog(LogFile(path).append) if path else Forgetful()
     except OSError as exc:
         raise errors.ConfigurationError(
-            f'[decision_log] file cannot be written: {errors.told(exc)}; its folder has to be there, and the worker '
+            f'[decision_log] file cannot be written: {errors.file_error(exc)}; its folder has to be there, and the worker '
             'has to have the right to write to it'
         ) from exc
 

@@ -9,8 +9,9 @@ import pytest
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec, document_kinds
+from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import CheckRequest
-from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.endpoints import Endpoints
 from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
 
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2))

@@ -15,13 +15,14 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.recording import Answer, Failure, RecordedClouds
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.lbaas import ApiError
+from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import CheckRequest, Credentials
 from placement_worker.decisions import replay
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.decisions.replay import Difference
-from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from tests.factories import (

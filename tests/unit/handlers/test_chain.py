@@ -17,7 +17,7 @@ from placement_worker.contract.model import (
     NodePatch,
     Spec,
 )
-from placement_worker.errors import Rejected, fault
+from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
 from placement_worker.policies.base import BEFORE, Bond, Outcome, Policy, State, on, skipped
 from tests.factories import (
@@ -176,7 +176,7 @@ def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatc
         monkeypatch.setattr(Scripted, '__module__', module)
         with pytest.raises(KeyError) as raised:
             run(broken)
-        told.append(fault(raised.value))
+        told.append(with_notes(raised.value))
 
     assert told == [
         "KeyError: 'zone' (in test.scripted-1.0, a plug-in of acme.policies)",

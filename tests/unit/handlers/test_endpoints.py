@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
+from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import Credentials
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import (
@@ -24,7 +25,7 @@ from placement_worker.errors import (
     PolicyTypeNotFound,
 )
 from placement_worker.events.listener import Nobody
-from placement_worker.handlers.endpoints import Endpoints, Limits
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import ended_payload, started_payload
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
@@ -616,4 +617,4 @@ def test_fault_of_a_policy_that_is_attached_or_detached_names_its_type(method):
         getattr(endpoints, method)({'cluster': GOOD['cluster'], 'policy': deletion_policy()})
 
     told = f"KeyError: 'zone' (in senlin.policy.deletion-1.1, a plug-in of {__name__})"
-    assert errors.fault(raised.value) == told
+    assert errors.with_notes(raised.value) == told
