@@ -10,11 +10,18 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks.counts import allocations, cloud_requests, frames, imports, instructions
+from benchmarks.counts import (
+    allocations,
+    cloud_requests,
+    frames,
+    imports,
+    instructions,
+    module_switches,
+)
 from benchmarks.counts.count import Count, verdict
 
 BOUNDS = Path(__file__).with_name('bounds.json')
-KINDS = (imports, allocations, cloud_requests, frames, instructions)
+KINDS = (imports, allocations, cloud_requests, module_switches, frames, instructions)
 
 
 def main() -> int:
