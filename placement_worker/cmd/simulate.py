@@ -61,7 +61,7 @@ class Simulate(LocalCommand):
             '--compare', choices=('greedy',), help="draw Senlin's greedy rule beside ours"
         )
         parser.add_argument(
-            '--plot', metavar='FILE', help='write a picture, .svg or .png (needs matplotlib)'
+            '--plot', metavar='FILE', help='write the charts as a picture, .svg or .png'
         )
         parser.add_argument(
             '--report',

@@ -1,4 +1,4 @@
-"""Charts as SVG inside a page: titled, described, coloured by the page's style."""
+"""Charts as SVG inside a page: titled, described, colored by the page's style."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from placement_worker.simulation.run import Record
 
 WIDTH, HEIGHT = 960, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 14, 30
-COLOURS = 8
+COLORS = 8
 OTHERS = 'others'
 GAPS_UP_TO = 80  # bars; more of them touch each other
 X_TICKS, Y_TICKS = 12, 5
@@ -30,11 +30,11 @@ Value = Callable[[Moment], float]
 
 @dataclass(frozen=True)
 class Line:
-    """A series of a line chart; `colour` counts from 1 and also says how it is dashed."""
+    """A series of a line chart; `color` counts from 1 and also says how it is dashed."""
 
     name: str
     value: Value
-    colour: int
+    color: int
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Frame:
 
 
 def grouped(names: Sequence[str]) -> dict[str, list[str]]:
-    """What is drawn in one colour -> the places that it stands for; beyond the colours there are,
+    """What is drawn in one color -> the places that it stands for; beyond the colors there are,
     all the others.
     """
-    if len(names) <= COLOURS:
+    if len(names) <= COLORS:
         return {name: [name] for name in names}
-    shown = COLOURS - 1
+    shown = COLORS - 1
     return {**{name: [name] for name in names[:shown]}, OTHERS: list(names[shown:])}
 
 
@@ -88,12 +88,12 @@ def nodes_by_place(
     bases = [0.0] * len(moments)
     edge = ' edged' if len(moments) <= GAPS_UP_TO else ''
     shapes = []
-    for colour, members in enumerate(groups.values(), start=1):
+    for color, members in enumerate(groups.values(), start=1):
         tops = [
             base + sum(count.get(name, 0) for name in members)
             for base, count in zip(bases, counts, strict=True)
         ]
-        shapes.append(f'<path class="fill{edge} c{colour}" d="{_columns(frame, bases, tops)}"/>')
+        shapes.append(f'<path class="fill{edge} c{color}" d="{_columns(frame, bases, tops)}"/>')
         bases = tops
     last = record_of(moments[-1])
     described = f'{title}. After the last step {last.size} nodes: ' + ', '.join(
@@ -108,7 +108,7 @@ def lines(chart_id: str, title: str, moments: Sequence[Moment], series: Sequence
     highest, lowest = max(map(max, values.values())), min(map(min, values.values()))
     frame = Frame(moments, -_ceiling(-lowest) if lowest < 0 else 0, _ceiling(highest))
     shapes = [
-        f'<path class="line l{line.colour}" d="{_steps(frame, one)}"/>'
+        f'<path class="line l{line.color}" d="{_steps(frame, one)}"/>'
         for line, one in values.items()
     ]
     told = ', '.join(
@@ -122,7 +122,7 @@ def _counts(record: Record) -> Mapping[str, int]:
 
 
 def _columns(frame: Frame, bases: Sequence[float], tops: Sequence[float]) -> str:
-    """One path for all columns of a colour; empty ones are left out."""
+    """One path for all columns of a color; empty ones are left out."""
     gap = frame.column * 0.12 if len(bases) <= GAPS_UP_TO else 0
     boxes = (
         (frame.x(i) + gap, frame.x(i + 1) - gap, frame.y(base), frame.y(top))

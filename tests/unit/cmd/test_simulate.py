@@ -1,9 +1,8 @@
 """placement-policy simulate."""
 
+import importlib.util
 import io
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -131,7 +130,7 @@ def test_picture_and_report_are_written(program, tmp_path):
         ),
         (
             ['s', '--plot', 'p.pdf'],
-            'p.pdf: a picture is SVG or PNG; let the name end in .svg or .png',
+            'p.pdf: unknown picture format; use a file name that ends in .svg or .png',
         ),
         (
             ['s', '--every', 'x'],
@@ -167,19 +166,16 @@ def test_whatever_is_wrong_is_told_in_one_line(program, arguments, message):
     assert err.count('\n') == 1
 
 
-def test_without_matplotlib_it_says_how_to_install_it_before_anything_is_played(tmp_path):
-    code = (
-        'import sys; sys.modules["matplotlib"] = None; from placement_worker.cmd.cli import main; '
-        'sys.argv = ["p", "simulate", "zone-outage", "--plot", "p.svg"]; sys.exit(main())'
-    )
+def test_png_without_resvg_is_refused_before_any_step(program, monkeypatch):
+    """A PNG that cannot be drawn is refused with the command that installs resvg-py."""
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
 
-    done = subprocess.run(
-        [sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    status, out, err = program('simulate', 'zone-outage', '--plot', 'p.png')
 
-    assert (done.returncode, done.stdout) == (2, '')
-    assert done.stderr == (
-        "placement-policy simulate: matplotlib is missing; install it with: pip install 'placement-worker[plot]'\n"
+    assert (status, out) == (2, '')
+    assert err == (
+        'placement-policy simulate: A PNG needs resvg-py; run: pip install '
+        "'placement-worker[plot]', or write an .svg file\n"
     )
 
 

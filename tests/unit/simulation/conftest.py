@@ -4,12 +4,26 @@ import json
 
 import pytest
 
+from placement_worker.simulation import greedy
 from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import play
 from tests.factories import deletion_policy, region_policy, zone_policy
 
 ZONES = {'zones': {'a': True, 'b': True, 'c': True}}
 REGIONS = {'regions': {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}}}
+
+
+def played(scenario, registry, *, compared=True, explained=1000):
+    """Play a scenario, and return its history."""
+    history = History(explained)
+    ours = play(scenario, registry, explained)
+    other = (
+        play(scenario, greedy.registry(registry), explained) if compared else iter(lambda: None, 0)
+    )
+    for pair in zip(ours, other, strict=False):
+        history.add(Moment(*pair))
+    return history
 
 
 @pytest.fixture

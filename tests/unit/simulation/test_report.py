@@ -7,25 +7,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from placement_worker.simulation import greedy, plot, report
+from placement_worker.simulation import report
 from placement_worker.simulation import scenario as scenarios
-from placement_worker.simulation.history import History, Moment
-from placement_worker.simulation.run import play
 from tests.factories import region_policy, zone_policy
+from tests.unit.simulation.conftest import played
 
 EVIL = '<script>alert("1")</script>'
 VOID = {'meta', 'link', 'rect', 'path', 'line'}
-
-
-def played(scenario, registry, *, compared=True, explained=1000):
-    history = History(explained)
-    ours = play(scenario, registry, explained)
-    other = (
-        play(scenario, greedy.registry(registry), explained) if compared else iter(lambda: None, 0)
-    )
-    for pair in zip(ours, other, strict=False):
-        history.add(Moment(*pair))
-    return history
 
 
 class Elements(HTMLParser):
@@ -160,7 +148,7 @@ def test_a_long_run_says_what_it_does_not_show(load, registry):
     assert len(page) < 500_000
 
 
-def test_more_places_than_colours_are_drawn_as_others(load, registry):
+def test_more_places_than_colors_are_drawn_as_others(load, registry):
     names = [f'z{number}' for number in range(12)]
     scenario = load(
         [{'scale_out': 30}], [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)}
@@ -169,34 +157,3 @@ def test_more_places_than_colours_are_drawn_as_others(load, registry):
     page = report.page(scenario, played(scenario, registry))
 
     assert re.findall(r'</svg>(\w+)</li>', page)[:8] == [*names[:7], 'others']
-
-
-@pytest.mark.parametrize('suffix', ['svg', 'png'])
-def test_a_picture_is_drawn(registry, tmp_path, suffix):
-    scenario = scenarios.load('capped-regions')
-    file = tmp_path / f'plot.{suffix}'
-
-    plot.check(str(file))
-    plot.draw(scenario, played(scenario, registry), str(file))
-
-    start = file.read_bytes()[:300]
-    assert (
-        start.startswith(b'\x89PNG')
-        if suffix == 'png'
-        else b'<svg' in start or b'<!DOCTYPE svg' in start
-    )
-
-
-def test_the_same_scenario_gives_the_same_picture(registry, tmp_path):
-    scenario = scenarios.load('zone-outage')
-    for name in ('1.svg', '2.svg'):
-        plot.draw(scenario, played(scenario, registry, compared=False), str(tmp_path / name))
-
-    assert (tmp_path / '1.svg').read_bytes() == (tmp_path / '2.svg').read_bytes()
-
-
-def test_a_picture_of_another_kind_is_refused():
-    with pytest.raises(
-        plot.CannotPlot, match=r'a picture is SVG or PNG; let the name end in \.svg or \.png'
-    ):
-        plot.check('plot.pdf')
