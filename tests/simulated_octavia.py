@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.embedded.octavia_simulator import Settings, Simulator
+from placement_worker.cloud.embedded.octavia_simulator import OctaviaSimulator, Settings
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.embedded.stores import Memory
+from placement_worker.cloud.embedded.stores import MemoryStore
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
@@ -75,7 +75,7 @@ Around = Callable[[Call], Any]
 class Watched:
     """An Octavia whose calls go through a function, which may do something else instead."""
 
-    def __init__(self, octavia: Simulator, around: Around) -> None:
+    def __init__(self, octavia: OctaviaSimulator, around: Around) -> None:
         self._octavia, self._around = octavia, around
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -99,7 +99,7 @@ class Lab:
     description: Json = field(default_factory=dict)
     batch_members: bool = True
     clock: Clock = field(default_factory=Clock)
-    store: Memory = field(default_factory=Memory)
+    store: MemoryStore = field(default_factory=MemoryStore)
     around: Around = lambda call: call.act()
     calls: list[Call] = field(default_factory=list)
 
@@ -120,7 +120,7 @@ class Lab:
             pending_s=self.pending_s, flavors=['small'], availability_zones=['lb-az']
         )
         subnets = {entry.id: entry.cidr for entry in self.inventory.subnets.values()}
-        simulator = Simulator(settings, self.store, subnets, region or REGION, now=self.clock)
+        simulator = OctaviaSimulator(settings, self.store, subnets, region or REGION, now=self.clock)
         return Watched(simulator, self._watched)
 
     def _watched(self, call: Call) -> Any:
@@ -154,7 +154,7 @@ class Lab:
 
     def foreign(self, *addresses: str, port: int = 80) -> tuple[str, str]:
         """Somebody else's load balancer `front`, with a pool and its members; the ids of both."""
-        octavia = Simulator(Settings(), self.store, None, REGION, now=self.clock)
+        octavia = OctaviaSimulator(Settings(), self.store, None, REGION, now=self.clock)
         lb = octavia.create('loadbalancer', {'name': 'front', 'vip_address': '10.0.0.200'})['id']
         listener = octavia.create(
             'listener', {'loadbalancer_id': lb, 'protocol': 'HTTP', 'protocol_port': 80}

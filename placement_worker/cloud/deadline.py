@@ -23,7 +23,7 @@ def until(ends: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def moment() -> float | None:
+def current() -> float | None:
     """The moment that this thread's requests have to end by; None if there is none."""
     return _deadline.get()
 
@@ -40,7 +40,7 @@ def left_s(limit_s: float | None) -> float | None:
     """What is left until the deadline, in seconds, but no more than a limit; None if neither is
     set.
     """
-    ends = moment()
+    ends = current()
     if ends is None:
         return limit_s
     left = ends - time.monotonic()

@@ -1,21 +1,26 @@
-"""What policies need of a cloud, and the clouds there are."""
+"""The interfaces between policies and a cloud."""
 
-from collections.abc import Collection, Mapping
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, NoReturn, Protocol
 
-from placement_worker.cloud.lbaas import Octavia
 from placement_worker.contract.model import Credentials, ServerDetails, Wire
+from placement_worker.errors import CloudUnavailable, PlacementWorkerError
+
+Kind = Literal['loadbalancer', 'listener', 'pool', 'healthmonitor', 'flavor', 'availability_zone']
+"""A kind of object in Octavia's API."""
+Resource = dict[str, Any]
+"""An object as Octavia's API shows it, e.g. {'id': ..., 'provisioning_status': 'ACTIVE'}."""
 
 
 class Network(Wire, frozen=True):
-    """A network as Neutron knows it."""
+    """A network of Neutron."""
 
     id: str
     name: str
 
 
 class Subnet(Wire, frozen=True):
-    """A subnet as Neutron knows it; `network` is the one that it is part of."""
+    """A subnet of Neutron and the network that contains it."""
 
     id: str
     name: str
@@ -23,62 +28,143 @@ class Subnet(Wire, frozen=True):
     ip_version: int
 
 
-class Cloud(Protocol):
-    """One project's view of a cloud.
+class ApiError(PlacementWorkerError):
+    """Octavia returned an error or no response.
 
-    A region of None is the one that the service is configured with. Every method raises
-    `CloudUnavailable` when there is no answer.
+    :ivar status: the HTTP status, or None if no response arrived. Without a response the effect of
+        the call is unknown.
+    :ivar retry_after_s: the delay that Octavia requests before the next attempt.
+    """
+
+    def __init__(
+        self, message: str, status: int | None = None, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+
+class Octavia(Protocol):
+    """The load balancers of one region that one project can access.
+
+    Each call sends one HTTP request, except that a listing may take several pages. No call is
+    retried. Every method raises `ApiError`.
+
+    :source: https://docs.openstack.org/api-ref/load-balancer/v2/
+    """
+
+    def find(self, kind: Kind, **filters: Any) -> list[Resource]:
+        """Return the objects that match all filters of the API.
+
+        :param filters: for example name, project_id, loadbalancer_id or tags (a list).
+        """
+
+    def show(self, kind: Kind, object_id: str) -> Resource:
+        """Return one object.
+
+        :raises ApiError: with status 404 if the object does not exist.
+        """
+
+    def create(self, kind: Kind, body: Resource) -> Resource:
+        """Create an object, including the children that the body of a load balancer contains."""
+
+    def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
+        """Delete an object.
+
+        :param cascade: whether to delete the children of a load balancer too.
+        """
+
+    def members(self, pool_id: str) -> list[Resource]:
+        """Return all members of a pool."""
+
+    def create_member(self, pool_id: str, member: Resource) -> Resource:
+        """Add one member to a pool."""
+
+    def update_members(
+        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
+    ) -> None:
+        """Add or change members, matched by address and port, in one update.
+
+        :param additive_only: whether to keep members that are not listed. If false, Octavia
+            deletes them.
+        """
+
+    def delete_member(self, pool_id: str, member_id: str) -> None:
+        """Remove one member from a pool."""
+
+
+class Cloud(Protocol):
+    """A cloud from the perspective of one project.
+
+    A region of None is the configured region. Every method raises `CloudUnavailable` if the
+    service does not respond.
     """
 
     @property
     def home_region(self) -> str | None:
-        """The region of nodes for which nothing else names one; None if none is configured."""
+        """The region of nodes that name no region, or None if none is configured."""
 
     @property
     def load_balancer_region(self) -> str | None:
-        """The region that `octavia(None)` works in, where it has a name."""
+        """The name of the region that `octavia(None)` uses, or None if it has no name."""
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """The availability zones that the region's Nova knows: name -> available; {} for an unknown
-        region.
+        """Return the availability zones in a region's Nova: name -> available.
+
+        The mapping is empty if the region is unknown.
         """
 
     def regions(self) -> Collection[str]:
-        """The regions that Keystone knows."""
+        """Return the regions that Keystone lists."""
 
     def servers(
         self, region: str | None, server_ids: Collection[str]
     ) -> Mapping[str, ServerDetails]:
-        """Zone and addresses of servers, by their ids; one that the region's Nova does not know is
-        left out.
+        """Return zone and addresses of servers by server id.
+
+        The mapping omits servers that do not exist in the region.
         """
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        """The subnet of this id or name; None if the region's Neutron knows none.
+        """Return the subnet with this id or name, or None if the region has no such subnet.
 
-        :raises InvalidInput: several have this name.
+        :raises InvalidInput: several subnets have this name.
         """
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        """The network of this id or name; None if the region's Neutron knows none.
+        """Return the network with this id or name, or None if the region has no such network.
 
-        :raises InvalidInput: several have this name.
+        :raises InvalidInput: several networks have this name.
         """
 
     def octavia(self, region: str | None) -> Octavia:
-        """The region's load balancers."""
+        """Return the load balancers of a region."""
 
 
 class Clouds(Protocol):
-    """Where a check gets its cloud from."""
+    """The source of the cloud that a check uses."""
 
     def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
-        """The cloud as the owner of a cluster sees it.
+        """Return the cloud with the rights of a cluster's owner.
 
-        :raises Rejected: the credentials do not allow that.
+        :raises Rejected: the credentials do not grant these rights.
         """
 
     def acting_as_service(self) -> Cloud:
-        """The cloud as the service user sees it, to look at what is public: names of zones and
-        regions.
+        """Return the cloud with the rights of the service user.
+
+        Use it for public data only: the names of zones and regions.
         """
+
+
+class UnreachableCloud:
+    """A placeholder for a `Cloud` that could not be reached: each use raises the cause.
+
+    Many policies can be attached and detached without the cloud.
+    """
+
+    def __init__(self, cause: CloudUnavailable) -> None:
+        self._cause = cause
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._cause

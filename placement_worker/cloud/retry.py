@@ -14,15 +14,15 @@ import tenacity
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 
 BUSY = frozenset({429, 503})
 """The call had no effect; it may have one later."""
-FAULTS, NOT_IMPLEMENTED = 500, 501
+SERVER_ERROR, NOT_IMPLEMENTED = 500, 501
 GROWTH = 1.6  # from 0.5 s to 5 s in five waits
 
 
-class Budget:
+class TimeBudget:
     """So many seconds from now on, by a clock."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
@@ -36,7 +36,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class growing(wait_base):  # noqa: N801  # named as tenacity's own
+class wait_growing(wait_base):  # noqa: N801  # named as tenacity's own
     """Wait a little longer each time, from `initial` to `most` seconds, with jitter that keeps
     workers apart.
     """
@@ -52,7 +52,7 @@ class growing(wait_base):  # noqa: N801  # named as tenacity's own
 
 
 @dataclass(frozen=True, slots=True)
-class as_told(wait_base):  # noqa: N801
+class wait_retry_after(wait_base):  # noqa: N801
     """Wait as long as Octavia asks (Retry-After), else as `otherwise` says."""
 
     otherwise: wait_base
@@ -66,24 +66,24 @@ class as_told(wait_base):  # noqa: N801
 
 
 @dataclass(frozen=True, slots=True)
-class spent(stop_base):  # noqa: N801
+class stop_before_budget_end(stop_base):  # noqa: N801
     """Stop when the next attempt would begin after the budget's end."""
 
-    budget: Budget
+    budget: TimeBudget
 
     def __call__(self, retry_state: tenacity.RetryCallState) -> bool:
         """Whether that is so."""
         return retry_state.upcoming_sleep >= self.budget.left_s()
 
 
-def passes(exc: BaseException) -> bool:
+def is_transient(exc: BaseException) -> bool:
     """Whether the next attempt may go better."""
     return isinstance(exc, ApiError) and (exc.status in BUSY or has_unknown_outcome(exc))
 
 
-def passes_or_settles(exc: BaseException) -> bool:
+def is_transient_or_immutable(exc: BaseException) -> bool:
     """Whether the next attempt may go better, if what is pending is waited for before."""
-    return passes(exc) or (isinstance(exc, ApiError) and is_immutable(exc))
+    return is_transient(exc) or (isinstance(exc, ApiError) and is_immutable(exc))
 
 
 def has_unknown_outcome(exc: ApiError) -> bool:
@@ -92,10 +92,10 @@ def has_unknown_outcome(exc: ApiError) -> bool:
     """
     if exc.status is None:
         return True
-    return exc.status >= FAULTS and exc.status != NOT_IMPLEMENTED and exc.status not in BUSY
+    return exc.status >= SERVER_ERROR and exc.status != NOT_IMPLEMENTED and exc.status not in BUSY
 
 
-def leaves_doubt(exc: ApiError) -> bool:
+def may_have_taken_effect(exc: ApiError) -> bool:
     """Whether what was asked for may have happened, by this call or an earlier one: look before
     trying again.
     """

@@ -11,7 +11,7 @@ from placement_worker.errors import OutOfTime
 T = TypeVar('T')
 
 
-class Flights:
+class SingleFlight:
     """Questions in the air, and answers that are kept for a while. Threads share it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -20,7 +20,7 @@ class Flights:
         self._flying: dict[Hashable, Future[Any]] = {}
         self._kept: dict[Hashable, tuple[float, Any]] = {}
 
-    def share(
+    def do(
         self, question: Hashable, ask: Callable[[], T], *, wait_s: float, keep_s: float = 0
     ) -> T:
         """The answer to a question: a kept one, that of whoever is asking already, or one of our

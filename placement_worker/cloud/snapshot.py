@@ -5,8 +5,7 @@ same.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from placement_worker.cloud.lbaas import Octavia
-from placement_worker.cloud.ports import Cloud, Network, Subnet
+from placement_worker.cloud.ports import Cloud, Network, Octavia, Subnet
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]
@@ -94,7 +93,7 @@ class Snapshot:
             zone = server.availability_zone if server else None
         return zone or (node.profile or self._cluster.profile).zone
 
-    def beside(self, node: Node, nodes: Sequence[Node]) -> Sequence[Node]:
+    def in_same_region(self, node: Node, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return those of the nodes that are in the region of `node`."""
         region = self.named_region_of(node)
         others = [self.named_region_of(one) for one in nodes]

@@ -17,9 +17,8 @@ from typing import Any, cast
 import msgspec
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import Cloud, Clouds
+from placement_worker.cloud.ports import Cloud, Clouds, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cloud.unreachable import Unreachable
 from placement_worker.contract import actions, codec, known_inputs
 from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
@@ -331,7 +330,7 @@ class Endpoints:
         except CloudUnavailable as exc:
             if isinstance(request, CheckRequest):
                 raise
-            cloud = cast('Cloud', Unreachable(exc))
+            cloud = cast('Cloud', UnreachableCloud(exc))
         return State(
             data,
             Snapshot(cloud, request.cluster),

@@ -11,7 +11,7 @@ from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
 from placement_worker.client.connection import exchange
-from placement_worker.cloud import request_id as correlation
+from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.methods import METHODS
 from placement_worker.contract.topics import VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
@@ -51,7 +51,7 @@ def _exposed(name: str) -> Any:
 
     def call(self: ExposedEndpoints, context: RequestContext, request: object) -> Any:
         try:
-            with correlation.under(context.global_id):
+            with bound_request_id(context.global_id):
                 return getattr(self.endpoints, name)(request, context.request_id)
         except PlacementWorkerError:
             raise

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from placement_worker.cloud import retry
-from placement_worker.cloud.lbaas import ApiError, Kind, Resource
+from placement_worker.cloud.ports import ApiError, Kind, Resource
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
 from placement_worker.octavia.updater import Driver
 

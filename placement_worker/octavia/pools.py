@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
+from placement_worker.cloud.ports import ApiError, Octavia, Resource
 from placement_worker.errors import Rejected, RequestExpired
 from placement_worker.octavia.updater import Driver, told
 from placement_worker.planning.pool_difference import Key, Member, by_key

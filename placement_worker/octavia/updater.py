@@ -19,8 +19,13 @@ from typing import Any, TypeVar
 import tenacity
 
 from placement_worker.cloud import deadline, retry
-from placement_worker.cloud.lbaas import ApiError, Octavia, Resource
-from placement_worker.cloud.retry import Budget, as_told, growing, spent
+from placement_worker.cloud.ports import ApiError, Octavia, Resource
+from placement_worker.cloud.retry import (
+    TimeBudget,
+    stop_before_budget_end,
+    wait_growing,
+    wait_retry_after,
+)
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
 from placement_worker.events.listener import Nobody, Observer
 
@@ -77,9 +82,9 @@ class Driver:
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
-        self._budget = Budget(min(self.timeout_s, max(self.left_s(), 0)), self.driving.clock)
-        self._waiting = as_told(
-            growing(self.driving.poll_initial_s, self.driving.poll_max_s, random.Random(self.seed))  # noqa: S311
+        self._budget = TimeBudget(min(self.timeout_s, max(self.left_s(), 0)), self.driving.clock)
+        self._waiting = wait_retry_after(
+            wait_growing(self.driving.poll_initial_s, self.driving.poll_max_s, random.Random(self.seed))  # noqa: S311
         )
 
     def undoing(self) -> 'Driver':
@@ -154,9 +159,9 @@ class Driver:
         :raises LoadBalancerFailed: something is pending for too long, or Octavia does not tell.
         """
         looking = tenacity.Retrying(
-            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(retry.passes),
+            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(retry.is_transient),
             wait=self._waiting,
-            stop=spent(self._budget),
+            stop=stop_before_budget_end(self._budget),
             sleep=self._wait,
             retry_error_callback=lambda state: self._too_long(lb_id, state),
         )
@@ -193,7 +198,7 @@ class Driver:
             return self.wait_settled(lb_id)
 
         try:
-            left = self._retrying(retry.passes_or_settles, retry_if_result=bool)(attempt)
+            left = self._retrying(retry.is_transient_or_immutable, retry_if_result=bool)(attempt)
         except ApiError as exc:
             raise LoadBalancerFailed(
                 f'Load balancer {lb_id} cannot be deleted: {told(exc)}'
@@ -207,7 +212,7 @@ class Driver:
             try:
                 change()
             except ApiError as exc:
-                if not retry.leaves_doubt(exc) or not done():
+                if not retry.may_have_taken_effect(exc) or not done():
                     raise
 
         self._retrying()(attempt)
@@ -251,14 +256,14 @@ class Driver:
 
     def _retrying(
         self,
-        again_after: Callable[[BaseException], bool] = retry.passes,
+        again_after: Callable[[BaseException], bool] = retry.is_transient,
         retry_if_result: Callable[[Any], bool] = lambda _: False,
     ) -> tenacity.Retrying:
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(again_after)
             | tenacity.retry_if_result(retry_if_result),
             wait=self._waiting,
-            stop=tenacity.stop_after_attempt(self.driving.max_attempts) | spent(self._budget),
+            stop=tenacity.stop_after_attempt(self.driving.max_attempts) | stop_before_budget_end(self._budget),
             sleep=self._wait,
             before_sleep=lambda _: self.driving.observer.load_balancer_retried(),
             retry_error_callback=_last,

@@ -247,7 +247,7 @@ def _alone(
     if request.action.action != actions.NODE_CREATE or new is None:
         return request.cluster.profile.region, nodes
     new = structs.replace(new, data=state.node_data(new))
-    return state.cloud.named_region_of(new), state.cloud.beside(new, nodes)
+    return state.cloud.named_region_of(new), state.cloud.in_same_region(new, nodes)
 
 
 def _by_region(

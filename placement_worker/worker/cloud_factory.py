@@ -8,7 +8,7 @@ from keystoneauth1.identity import BaseIdentityPlugin
 from oslo_config import cfg
 
 from placement_worker.cloud.openstack.clouds import OpenStackClouds
-from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.config import service_auth
 from placement_worker.config.service_auth import GROUP, REQUEST_TIMEOUT_S
@@ -43,7 +43,7 @@ def clouds(conf: cfg.ConfigOpts) -> OpenStackClouds:
     access.log_in('a trust')  # tells now of options that are missing
     return OpenStackClouds(
         access,
-        patience=Patience(conf.cloud.max_attempts, conf.cloud.lookup_budget_s),
+        retry_policy=RetryPolicy(conf.cloud.max_attempts, conf.cloud.lookup_budget_s),
         max_sessions=conf.cloud.max_sessions,
         validity_ttl_s=conf.cloud.validity_ttl_s,
         allow_service_credentials=conf.cloud.allow_service_credentials,

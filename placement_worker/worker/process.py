@@ -307,7 +307,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     )
     scratch = tempfile.mkdtemp(prefix=f'{PROGRAM}-')
     if isinstance(over, Inventory):
-        over = over.kept_in(os.path.join(scratch, 'load-balancers.json'))
+        over = over.with_state_in(os.path.join(scratch, 'load-balancers.json'))
     board = liveness.Board(
         multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic()
     )

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from keystoneauth1.identity import v3
 
-from placement_worker.cloud import request_id as correlation
 from placement_worker.cloud.openstack.clouds import OpenStackClouds
 from placement_worker.cloud.openstack.sessions import Access
+from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.model import Credentials
 from tests.integration import seeding
 from tests.integration.cloud import Cloud
@@ -38,7 +38,7 @@ def test_octavia_logs_the_id_of_the_request_that_it_is_asked_for(
     octavia, subnet = cloud.octavia(None), openstack.subnets['private-subnet']
     lines = openstack.log('octavia').splitlines()
 
-    with correlation.under(request_id):
+    with bound_request_id(request_id):
         octavia.create('loadbalancer', {'name': 'correlated', 'vip_subnet_id': subnet})
 
     news = openstack.log('octavia').splitlines()[len(lines) :]

@@ -19,9 +19,8 @@ from msgspec import Struct, field
 
 from placement_worker import errors
 from placement_worker.cloud.embedded import octavia_simulator
-from placement_worker.cloud.embedded.stores import File, Memory
-from placement_worker.cloud.lbaas import Octavia
-from placement_worker.cloud.ports import Network, Subnet
+from placement_worker.cloud.embedded.stores import FileStore, MemoryStore
+from placement_worker.cloud.ports import Network, Octavia, Subnet
 from placement_worker.contract import codec
 from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.formats import documents
@@ -68,7 +67,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     def __post_init__(self) -> None:
         path = self.load_balancer.state
-        self.__dict__['_store'] = Memory() if path is None else File(path)
+        self.__dict__['_store'] = MemoryStore() if path is None else FileStore(path)
         for name, entry in self.subnets.items():
             if entry.network not in self.networks:
                 raise ValueError(
@@ -111,7 +110,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """As `Clouds.acting_as_service`."""
         return self
 
-    def kept_in(self, path: str) -> 'Inventory':
+    def with_state_in(self, path: str) -> 'Inventory':
         """The same, with load balancers that all processes share, unless the description says where
         they are kept.
         """
@@ -130,7 +129,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """As `Cloud.octavia`: load balancers that are not real, see `simulator`."""
         name = region or self.load_balancer_region
         subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
-        return octavia_simulator.Simulator(
+        return octavia_simulator.OctaviaSimulator(
             self.load_balancer, self.__dict__['_store'], subnets, name
         )
 

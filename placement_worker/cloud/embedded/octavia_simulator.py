@@ -23,8 +23,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.embedded.stores import Memory, Store
-from placement_worker.cloud.lbaas import ApiError, Kind, Resource
+from placement_worker.cloud.embedded.stores import MemoryStore, Store
+from placement_worker.cloud.ports import ApiError, Kind, Resource
 
 T = TypeVar('T')
 Call = Literal[
@@ -78,7 +78,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     availability_zones: list[str] = []
 
 
-class Simulator:
+class OctaviaSimulator:
     """As `Octavia`.
 
     :param subnets: id -> CIDR, of the subnets that there are; None: any.
@@ -95,7 +95,7 @@ class Simulator:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
-        self._store = store or Memory()
+        self._store = store or MemoryStore()
         self._subnets = subnets
         self._region = region or ''
         self._now = now
@@ -183,7 +183,7 @@ def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMach
         return act(machine)
     if fault.becomes is not None:
         answer = act(machine)
-        machine.break_what_is_pending()
+        machine.fail_pending_changes()
         return answer
     if fault.done:
         act(machine)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement_worker.cloud.lbaas import ApiError, Kind, Resource
+from placement_worker.cloud.ports import ApiError, Kind, Resource
 
 IDS = uuid.UUID('b0a5f5bc-6a33-4f63-9c4b-6a8e2f6d0c11')
 """Ids are made of this and a serial number, so that the same calls give the same ids."""
@@ -122,7 +122,7 @@ class StateMachine:
         self._change(pool['lb'])
         members[member_id]['provisioning_status'] = 'PENDING_DELETE'
 
-    def break_what_is_pending(self) -> None:
+    def fail_pending_changes(self) -> None:
         """Let every change that is pending end in ERROR."""
         for pending in self.data['pending'].values():
             pending['then'] = 'ERROR'

@@ -24,7 +24,7 @@ class Store(Protocol):
         """
 
 
-class Memory:
+class MemoryStore:
     """For one process."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Memory:
             yield self._state
 
 
-class File:
+class FileStore:
     """For several processes, any of which may be killed: a new file takes the place of the old
     one.
     """

@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from placement_worker.cloud import lbaas, ports
-from placement_worker.cloud.lbaas import ApiError, Kind, Resource
-from placement_worker.cloud.ports import Network, Subnet
+from placement_worker.cloud import ports
+from placement_worker.cloud.ports import ApiError, Kind, Network, Resource, Subnet
 from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.events.listener import Observer
 
@@ -102,54 +101,54 @@ class Cloud:
         """As `cloud.Cloud.network`."""
         return self._timed('network', 'network', lambda: self._wrapped.network(region, name_or_id))
 
-    def octavia(self, region: str | None) -> lbaas.Octavia:
+    def octavia(self, region: str | None) -> ports.Octavia:
         """As `cloud.Cloud.octavia`."""
         return Octavia(self._wrapped.octavia(region), self._timed)
 
 
 class Octavia:
-    """As `lbaas.Octavia`, and the observer hears of each call."""
+    """As `ports.Octavia`, and the observer hears of each call."""
 
-    def __init__(self, wrapped: lbaas.Octavia, timed: Stopwatch) -> None:
+    def __init__(self, wrapped: ports.Octavia, timed: Stopwatch) -> None:
         self._wrapped, self._stopwatch = wrapped, timed
 
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        """As `lbaas.Octavia.find`."""
+        """As `ports.Octavia.find`."""
         return self._timed(f'find_{kind}', lambda: self._wrapped.find(kind, **filters))
 
     def show(self, kind: Kind, object_id: str) -> Resource:
-        """As `lbaas.Octavia.show`."""
+        """As `ports.Octavia.show`."""
         return self._timed(f'show_{kind}', lambda: self._wrapped.show(kind, object_id))
 
     def create(self, kind: Kind, body: Resource) -> Resource:
-        """As `lbaas.Octavia.create`."""
+        """As `ports.Octavia.create`."""
         return self._timed(f'create_{kind}', lambda: self._wrapped.create(kind, body))
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        """As `lbaas.Octavia.delete`."""
+        """As `ports.Octavia.delete`."""
         self._timed(
             f'delete_{kind}', lambda: self._wrapped.delete(kind, object_id, cascade=cascade)
         )
 
     def members(self, pool_id: str) -> list[Resource]:
-        """As `lbaas.Octavia.members`."""
+        """As `ports.Octavia.members`."""
         return self._timed('members', lambda: self._wrapped.members(pool_id))
 
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        """As `lbaas.Octavia.create_member`."""
+        """As `ports.Octavia.create_member`."""
         return self._timed('create_member', lambda: self._wrapped.create_member(pool_id, member))
 
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        """As `lbaas.Octavia.update_members`."""
+        """As `ports.Octavia.update_members`."""
         self._timed(
             'update_members',
             lambda: self._wrapped.update_members(pool_id, members, additive_only=additive_only),
         )
 
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        """As `lbaas.Octavia.delete_member`."""
+        """As `ports.Octavia.delete_member`."""
         self._timed('delete_member', lambda: self._wrapped.delete_member(pool_id, member_id))
 
     def _timed(self, operation: str, call: Callable[[], T]) -> T:

@@ -5,8 +5,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from placement_worker.cloud.lbaas import ApiError, Kind, Octavia, Resource
-from placement_worker.cloud.ports import Cloud, Clouds, Network, Subnet
+from placement_worker.cloud.ports import (
+    ApiError,
+    Cloud,
+    Clouds,
+    Kind,
+    Network,
+    Octavia,
+    Resource,
+    Subnet,
+)
 from placement_worker.contract.model import Credentials, ServerDetails, Wire
 from placement_worker.errors import Rejected
 

@@ -7,7 +7,7 @@ from keystoneauth1.discover import EndpointData
 from keystoneauth1.exceptions import CatalogException
 
 from placement_worker.cloud.openstack import error_translation
-from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.services import Service
 from placement_worker.cloud.openstack.sessions import Access, Session
 from placement_worker.contract.decoders import decoder
@@ -17,13 +17,13 @@ T = TypeVar('T')
 MULTIPLE_CHOICES = 300
 
 
-class Reader:
+class ApiReader:
     """Asks the services in the name of one session."""
 
-    def __init__(self, session: Session, access: Access, patience: Patience) -> None:
+    def __init__(self, session: Session, access: Access, retry_policy: RetryPolicy) -> None:
         self.session = session
         self._access = access
-        self._patience = patience
+        self._retry_policy = retry_policy
 
     def endpoint(self, service_type: str, region: str | None) -> str | None:
         """The URL of a service in the catalog, without a slash at its end; None if a region is not
@@ -89,8 +89,8 @@ class Reader:
                 )
                 if answer.status_code < MULTIPLE_CHOICES:
                     return decoder(kind).decode(answer.content)
-            except error_translation.LIBRARY as exc:
-                raise error_translation.fault_of(exc, url) from exc
-            raise error_translation.refusal(answer)
+            except error_translation.LIBRARY_ERRORS as exc:
+                raise error_translation.translate(exc, url) from exc
+            raise error_translation.from_response(answer)
 
-        return self._patience.ask(service, once)
+        return self._retry_policy.call(service, once)

@@ -8,12 +8,11 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from placement_worker.cloud import deadline
-from placement_worker.cloud.lbaas import Octavia
 from placement_worker.cloud.openstack import responses, services
-from placement_worker.cloud.openstack.api_reader import Reader
-from placement_worker.cloud.openstack.retry_policy import Allowance, Patience
+from placement_worker.cloud.openstack.api_reader import ApiReader
+from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access, Session, Sessions
-from placement_worker.cloud.ports import Network, Subnet
+from placement_worker.cloud.ports import Network, Octavia, Subnet
 from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed, ServiceRefused
 
@@ -31,14 +30,14 @@ class OpenStackClouds:
         self,
         access: Access,
         *,
-        patience: Patience = Patience(),  # noqa: B008  # frozen
+        retry_policy: RetryPolicy = RetryPolicy(),  # noqa: B008  # frozen
         max_sessions: int = 256,
         validity_ttl_s: float = 0,
         allow_service_credentials: bool = False,
     ) -> None:
         """Say how it is reached.
 
-        :param patience: with services that do not answer; its `budget_s` is for all look-ups of a
+        :param retry_policy: with services that do not answer; its `budget_s` is for all look-ups of a
             check together.
         :param max_sessions: of trusts that are kept.
         :param validity_ttl_s: how long an answer about zones and regions is kept.
@@ -46,10 +45,10 @@ class OpenStackClouds:
             user's own rights.
         """
         self.access = access
-        self.patience = patience
+        self.retry_policy = retry_policy
         self.validity_ttl_s = validity_ttl_s
         self._allow_service_credentials = allow_service_credentials
-        self.sessions = Sessions(access, patience, max_sessions)
+        self.sessions = Sessions(access, retry_policy, max_sessions)
 
     def acting_for(self, credentials: Credentials, project: str | None) -> 'OpenStackCloud':
         """As `Clouds.acting_for`.
@@ -78,7 +77,7 @@ class OpenStackClouds:
         return OpenStackCloud(self, self.sessions.of(None), None)
 
 
-class _Asking(Generic[T]):
+class _Call(Generic[T]):
     """A question that knows whether it was asked."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
@@ -99,8 +98,8 @@ class OpenStackCloud:
         self._clouds = clouds
         self._session = session
         self._project = project
-        self._reader = Reader(session, clouds.access, clouds.patience)
-        self._allowance = Allowance(clouds.patience.budget_s)
+        self._api = ApiReader(session, clouds.access, clouds.retry_policy)
+        self._lookup_budget = LookupBudget(clouds.retry_policy.budget_s)
 
     @property
     def project(self) -> str | None:
@@ -108,7 +107,7 @@ class OpenStackCloud:
 
         :raises ServiceFailed: Keystone gives no token.
         """
-        with self._allowance.spent():
+        with self._lookup_budget.spending():
             return self._session.project
 
     @property
@@ -121,8 +120,8 @@ class OpenStackCloud:
         """The region for load balancers: the home region, else that of the catalog's first
         Octavia.
         """
-        with self._allowance.spent():
-            return self._reader.home_region('load-balancer')
+        with self._lookup_budget.spending():
+            return self._api.home_region('load-balancer')
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """As `Cloud.zones`."""
@@ -142,7 +141,7 @@ class OpenStackCloud:
         if not wanted:
             return {}
         question = ('servers', self._named(region))
-        ask = _Asking(partial(self._list_servers, region, wanted))
+        ask = _Call(partial(self._list_servers, region, wanted))
         found = self._share(question, ask)
         doubtful = frozenset(
             one for one in wanted if one not in found or not found[one].is_complete
@@ -174,7 +173,7 @@ class OpenStackCloud:
         """As `Cloud.octavia`."""
         from placement_worker.cloud.openstack.octavia_api import OctaviaApi  # noqa: PLC0415  # 13 MB that placement needs not
 
-        url = self._reader.endpoint('load-balancer', region)
+        url = self._api.endpoint('load-balancer', region)
         if url is None:
             raise ServiceFailed(f'The catalog has no load-balancer service in region {region}')
         return OctaviaApi(self._session, self._named(region), self._clouds.access.interfaces, url)
@@ -186,14 +185,14 @@ class OpenStackCloud:
 
         Whoever asks for all may be refused, as its trust is gone; then we ask ourselves.
         """
-        asking = _Asking(ask)
+        asking = _Call(ask)
         keep_s = self._clouds.validity_ttl_s if keep else 0
 
         def share(question: tuple[Hashable, ...], ask: Callable[[], T]) -> T:
-            wait_s = deadline.left_s(self._clouds.patience.budget_s)
-            return self._clouds.sessions.flights.share(question, ask, wait_s=wait_s, keep_s=keep_s)
+            wait_s = deadline.left_s(self._clouds.retry_policy.budget_s)
+            return self._clouds.sessions.single_flight.do(question, ask, wait_s=wait_s, keep_s=keep_s)
 
-        with self._allowance.spent():
+        with self._lookup_budget.spending():
             owner = self._project or self._session.project
             try:
                 return share((owner, *question), asking)
@@ -206,19 +205,19 @@ class OpenStackCloud:
         return region or self._clouds.access.region
 
     def _ask_zones(self, region: str | None) -> dict[str, bool]:
-        base = self._reader.endpoint('compute', region)
+        base = self._api.endpoint('compute', region)
         if base is None:
             return {}
-        found = self._reader.get(
+        found = self._api.get(
             services.compute(self._named(region)), f'{base}/os-availability-zone', responses.Zones
         )
         return {zone.zone_name: zone.zone_state.available for zone in found.zones}
 
     def _ask_regions(self) -> frozenset[str]:
-        url = f'{self._reader.identity_endpoint()}/regions'
+        url = f'{self._api.identity_endpoint()}/regions'
         return frozenset(
             region.id
-            for region in self._reader.get(services.identity(), url, responses.Regions).regions
+            for region in self._api.get(services.identity(), url, responses.Regions).regions
         )
 
     def _list_servers(
@@ -227,7 +226,7 @@ class OpenStackCloud:
         """The project's servers by their ids, the youngest first, at least as far as all wanted
         ones were seen.
         """
-        base = self._reader.endpoint('compute', region)
+        base = self._api.endpoint('compute', region)
         if base is None:
             return {}
         service, params = (
@@ -236,7 +235,7 @@ class OpenStackCloud:
         )
         seen: dict[str, responses.Server] = {}
         while True:
-            page = self._reader.get(service, f'{base}/servers/detail', responses.Servers, params)
+            page = self._api.get(service, f'{base}/servers/detail', responses.Servers, params)
             news = {server.id: server for server in page.servers if server.id not in seen}
             seen.update(news)
             if not (news and page.has_more) or seen.keys() >= wanted:
@@ -256,15 +255,15 @@ class OpenStackCloud:
 
         :raises InvalidInput: several have this name.
         """
-        with self._allowance.spent():
-            base = self._reader.endpoint('network', region)
+        with self._lookup_budget.spending():
+            base = self._api.endpoint('network', region)
             if base is None:
                 return None
             url = (base if base.endswith('/v2.0') else f'{base}/v2.0') + f'/{what}'
             service = services.network(self._named(region))
             rows: Sequence[T] = []
             for key in ('id', 'name') if _is_id(name_or_id) else ('name', 'id'):
-                rows = rows or self._reader.get(service, url, kind, {key: name_or_id}).rows
+                rows = rows or self._api.get(service, url, kind, {key: name_or_id}).rows
         if len(rows) > 1:
             raise InvalidInput(
                 f'{len(rows)} {what} have the name `{name_or_id}`{service.where}: use the id of one of them'

@@ -11,11 +11,11 @@ import msgspec
 import requests
 from keystoneauth1 import exceptions as keystone
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 
 LONGEST = 300
 """Of what a service says, the characters that are repeated."""
-LIBRARY = (
+LIBRARY_ERRORS = (
     keystone.ClientException,
     requests.RequestException,
     msgspec.MsgspecError,
@@ -27,7 +27,7 @@ LIBRARY = (
 """What the libraries raise; the last four where an answer is not what they expect."""
 
 
-def fault_of(exc: BaseException, url: str | None) -> ApiError:
+def translate(exc: BaseException, url: str | None) -> ApiError:
     """The fault that an exception tells of.
 
     :param url: of the service; only scheme, host and port are repeated.
@@ -37,7 +37,7 @@ def fault_of(exc: BaseException, url: str | None) -> ApiError:
     where = origin(url)
     answer = getattr(exc, 'response', None)
     if answer is not None and answer.status_code >= HTTPStatus.MULTIPLE_CHOICES:
-        return refusal(answer)
+        return from_response(answer)
     causes = list(_causes(exc))
     if any(
         isinstance(cause, (requests.Timeout, keystone.ConnectTimeout, TimeoutError))
@@ -55,7 +55,7 @@ def fault_of(exc: BaseException, url: str | None) -> ApiError:
     return ApiError(f'{where} answered what makes no sense: {_first_line(exc)}')
 
 
-def refusal(answer: requests.Response) -> ApiError:
+def from_response(answer: requests.Response) -> ApiError:
     """The fault that an answer with a status of 300 and more tells of, in the service's own
     words.
     """

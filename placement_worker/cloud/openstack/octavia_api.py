@@ -11,9 +11,9 @@ from openstack.config import cloud_region
 from openstack.connection import Connection
 from openstack.load_balancer.v2._proxy import Proxy
 
-from placement_worker.cloud.lbaas import ApiError, Kind, Resource
 from placement_worker.cloud.openstack import error_translation
 from placement_worker.cloud.openstack.sessions import Session
+from placement_worker.cloud.ports import ApiError, Kind, Resource
 from placement_worker.errors import ServiceFailed, ServiceRefused
 
 UNAUTHORIZED = 401
@@ -116,8 +116,8 @@ class OctaviaApi:
             raise ApiError(
                 str(exc), UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
             ) from exc
-        except (*error_translation.LIBRARY, exceptions.SDKException) as exc:
-            raise error_translation.fault_of(exc, self._url) from exc
+        except (*error_translation.LIBRARY_ERRORS, exceptions.SDKException) as exc:
+            raise error_translation.translate(exc, self._url) from exc
 
     def _connected(self) -> Proxy:
         """The proxy; made once for a session and region."""

@@ -18,24 +18,24 @@ class Rows(Protocol[R_co]):
         """What is listed."""
 
 
-class Excerpt(Struct, frozen=True, gc=False):
+class PartialResponse(Struct, frozen=True, gc=False):
     """What else an answer holds is passed over."""
 
 
-class ZoneState(Excerpt, frozen=True):
+class ZoneState(PartialResponse, frozen=True):
     """Whether a host of the zone is up."""
 
     available: bool
 
 
-class Zone(Excerpt, frozen=True, rename='camel'):
+class Zone(PartialResponse, frozen=True, rename='camel'):
     """An availability zone."""
 
     zone_name: str
     zone_state: ZoneState
 
 
-class Zones(Excerpt, frozen=True):
+class Zones(PartialResponse, frozen=True):
     """GET /os-availability-zone of Nova."""
 
     zones: list[Zone] = field(name='availabilityZoneInfo')
@@ -52,13 +52,13 @@ class Server(ServerDetails, frozen=True, kw_only=True):
         return bool(self.availability_zone and self.addresses)
 
 
-class Link(Excerpt, frozen=True):
+class Link(PartialResponse, frozen=True):
     """A link to the next page."""
 
     rel: str
 
 
-class Servers(Excerpt, frozen=True):
+class Servers(PartialResponse, frozen=True):
     """GET /servers/detail of Nova: a page."""
 
     servers: list[Server]
@@ -70,32 +70,32 @@ class Servers(Excerpt, frozen=True):
         return bool(self.servers) and any(link.rel == 'next' for link in self.links)
 
 
-class Region(Excerpt, frozen=True):
+class Region(PartialResponse, frozen=True):
     """A region."""
 
     id: str
 
 
-class Regions(Excerpt, frozen=True):
+class Regions(PartialResponse, frozen=True):
     """GET /v3/regions of Keystone."""
 
     regions: list[Region]
 
 
-class NetworkRow(Excerpt, frozen=True):
+class NetworkRow(PartialResponse, frozen=True):
     """A network."""
 
     id: str
     name: str
 
 
-class Networks(Excerpt, frozen=True):
+class Networks(PartialResponse, frozen=True):
     """GET /v2.0/networks of Neutron."""
 
     rows: list[NetworkRow] = field(name='networks')
 
 
-class SubnetRow(Excerpt, frozen=True):
+class SubnetRow(PartialResponse, frozen=True):
     """A subnet."""
 
     id: str
@@ -104,7 +104,7 @@ class SubnetRow(Excerpt, frozen=True):
     ip_version: int
 
 
-class Subnets(Excerpt, frozen=True):
+class Subnets(PartialResponse, frozen=True):
     """GET /v2.0/subnets of Neutron."""
 
     rows: list[SubnetRow] = field(name='subnets')

@@ -12,23 +12,29 @@ from typing import TypeVar
 import tenacity
 
 from placement_worker.cloud import deadline
-from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.openstack.services import Service
-from placement_worker.cloud.retry import Budget, as_told, growing, passes, spent
+from placement_worker.cloud.ports import ApiError
+from placement_worker.cloud.retry import (
+    TimeBudget,
+    is_transient,
+    stop_before_budget_end,
+    wait_growing,
+    wait_retry_after,
+)
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 
 T = TypeVar('T')
-WAIT_S = as_told(growing(0.25, 5, random.Random()))  # noqa: S311  # jitter that keeps workers apart
+WAIT_S = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter that keeps workers apart
 
 
-class Allowance:
+class LookupBudget:
     """Seconds that may be spent on look-ups, one after the other; used by one thread."""
 
     def __init__(self, total_s: float) -> None:
         self._left_s = total_s
 
     @contextmanager
-    def spent(self) -> Iterator[None]:
+    def spending(self) -> Iterator[None]:
         """What is done here ends by when the budget is used up, and is taken off it."""
         started = time.monotonic()
         try:
@@ -39,7 +45,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often and how long a service is asked.
 
     :ivar max_attempts: of one request.
@@ -50,7 +56,7 @@ class Patience:
     budget_s: float = 30
     sleep: Callable[[float], None] = time.sleep
 
-    def ask(self, service: Service, call: Callable[[], T]) -> T:
+    def call(self, service: Service, call: Callable[[], T]) -> T:
         """What the call returns, at the latest by the deadline of `transport`.
 
         :param call: raises ApiError.
@@ -65,10 +71,10 @@ class Patience:
                 f'{service.name} service not asked: no time is left for look-ups{service.where}'
             )
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(passes),
+            retry=tenacity.retry_if_exception(is_transient),
             wait=WAIT_S,
             stop=tenacity.stop_after_attempt(self.max_attempts)
-            | spent(Budget(left_s, time.monotonic)),
+            | stop_before_budget_end(TimeBudget(left_s, time.monotonic)),
             sleep=self.sleep,
             reraise=True,
         )
@@ -85,14 +91,14 @@ class Patience:
 
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
         """What it is to others who want to know the same."""
-        if not passes(exc):
+        if not is_transient(exc):
             return ServiceRefused
         is_too_long_for_all = (exc.retry_after_s or 0) >= self.budget_s
         return OutOfTime if has_stopped_early and not is_too_long_for_all else ServiceFailed
 
 
 def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) -> str:
-    if not passes(exc):
+    if not is_transient(exc):
         advice = service.advice.get(exc.status or 0)
         check = f'; check that {advice}' if advice else ''
         return f'{service.name} service refused the request: {exc}{service.where}{check}'

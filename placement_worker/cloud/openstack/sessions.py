@@ -14,14 +14,15 @@ from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import BaseIdentityPlugin
 
-from placement_worker.cloud import deadline, request_id
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud import deadline
 from placement_worker.cloud.openstack import error_translation, http
-from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.services import TRUST_LOGIN, USER_LOGIN
-from placement_worker.cloud.single_flight import Flights
+from placement_worker.cloud.ports import ApiError
+from placement_worker.cloud.request_id import current_request_id
+from placement_worker.cloud.single_flight import SingleFlight
 
-TELLS_TRUSTS = 'keystoneauth.identity.v3.base'
+TRUST_LOGGER = 'keystoneauth.identity.v3.base'
 """The logger that repeats whole tokens' bodies at DEBUG, with the ids of trusts."""
 
 
@@ -86,15 +87,15 @@ class Session(keystone.Session):
 
         :raises ServiceFailed: Keystone gives none.
         """
-        left_s = deadline.left_s(self._shared.patience.budget_s)
-        ask = partial(self._shared.patience.ask, self._service, self._log_in)
-        return self._shared.flights.share(('token', self.trust_id), ask, wait_s=left_s)
+        left_s = deadline.left_s(self._shared.retry_policy.budget_s)
+        ask = partial(self._shared.retry_policy.call, self._service, self._log_in)
+        return self._shared.single_flight.do(('token', self.trust_id), ask, wait_s=left_s)
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         """As in keystoneauth1; and the service is told the id of the request that it is asked
         for.
         """
-        kwargs['global_request_id'] = kwargs.get('global_request_id') or request_id.current()
+        kwargs['global_request_id'] = kwargs.get('global_request_id') or current_request_id()
         return super().request(*args, **kwargs)
 
     def get_auth_headers(self, auth: Any = None, **kwargs: Any) -> dict[str, str] | None:
@@ -122,8 +123,8 @@ class Session(keystone.Session):
                 found.project_id,
                 found.expires,
             )  # or a later reader would stumble over their absence
-        except error_translation.LIBRARY as exc:
-            fault = error_translation.fault_of(exc, self.plugin.auth_url)
+        except error_translation.LIBRARY_ERRORS as exc:
+            fault = error_translation.translate(exc, self.plugin.auth_url)
             raise ApiError(self._redacted(str(fault)), fault.status, fault.retry_after_s) from None
         return found
 
@@ -137,14 +138,14 @@ class Sessions:
     before it is used.
     """
 
-    def __init__(self, access: Access, patience: Patience, max_sessions: int) -> None:
+    def __init__(self, access: Access, retry_policy: RetryPolicy, max_sessions: int) -> None:
         """Make room.
 
         :param max_sessions: kept for trusts, at least 1; that of the service user is kept besides.
         """
-        logging.getLogger(TELLS_TRUSTS).addFilter(_is_no_debug)
-        self.patience = patience
-        self.flights = Flights()
+        logging.getLogger(TRUST_LOGGER).addFilter(_is_no_debug)
+        self.retry_policy = retry_policy
+        self.single_flight = SingleFlight()
         self.connections = http.session()
         self.discovered: dict[str, Any] = {}
         self._access = access

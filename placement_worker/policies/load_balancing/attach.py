@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch, NodePatch
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.octavia import load_balancers

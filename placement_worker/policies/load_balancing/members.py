@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
-from placement_worker.cloud.lbaas import ApiError, Resource
-from placement_worker.cloud.ports import Subnet
+from placement_worker.cloud.ports import ApiError, Resource, Subnet
 from placement_worker.contract.model import Cluster, Node, NodePatch
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.octavia.pools import Added, Pool, reason

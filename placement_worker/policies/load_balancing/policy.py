@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from placement_worker.cloud.lbaas import ApiError
-from placement_worker.cloud.ports import Cloud
+from placement_worker.cloud.ports import ApiError, Cloud
 from placement_worker.contract import actions
 from placement_worker.contract.inputs import DATA, candidates, decision, ids, replacements
 from placement_worker.contract.model import (

@@ -4,7 +4,7 @@ import pytest
 from keystoneauth1.identity import v3
 
 from placement_worker.cloud.openstack.clouds import OpenStackClouds
-from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
 from tests.unit.cloud.fake_services import FakeServices
 
@@ -56,7 +56,7 @@ def make_clouds(services, naps):
         )
         made.append(
             OpenStackClouds(
-                access, patience=Patience(max_attempts, budget_s, naps.append), **options
+                access, retry_policy=RetryPolicy(max_attempts, budget_s, naps.append), **options
             )
         )
         return made[-1]

@@ -6,9 +6,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from placement_worker.cloud import request_id as correlation
-from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access, Sessions
+from placement_worker.cloud.request_id import bound_request_id
 
 OURS = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 THEIRS = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
@@ -33,7 +33,7 @@ def ask():
     server = HTTPServer(('127.0.0.1', 0), Service)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    sessions = Sessions(Access(lambda trust_id: None, None, [], {}), Patience(), 1)
+    sessions = Sessions(Access(lambda trust_id: None, None, [], {}), RetryPolicy(), 1)
     url = f'http://127.0.0.1:{server.server_address[1]}/v2/lbaas/pools?name=secret'
 
     yield lambda **more: sessions.of('trust').get(url, authenticated=False, **more).text
@@ -45,14 +45,14 @@ def ask():
 
 
 def test_a_service_is_told_the_id_of_the_request_that_is_handled(ask):
-    with correlation.under(OURS):
+    with bound_request_id(OURS):
         assert ask() == OURS
 
     assert ask() == 'none'
 
 
 def test_an_id_that_somebody_sets_himself_stays(ask):
-    with correlation.under(OURS):
+    with bound_request_id(OURS):
         assert ask(global_request_id=THEIRS) == THEIRS
 
 
@@ -70,13 +70,13 @@ def test_an_id_that_somebody_sets_himself_stays(ask):
     ],
 )
 def test_an_id_of_another_form_is_not_sent_as_services_would_drop_it(ask, request_id):
-    with correlation.under(request_id):
+    with bound_request_id(request_id):
         assert ask() == 'none'
 
 
 def test_of_requests_within_requests_the_inner_ones_id_is_sent_and_then_the_outer_ones_again(ask):
-    with correlation.under(OURS):
-        with correlation.under(THEIRS):
+    with bound_request_id(OURS):
+        with bound_request_id(THEIRS):
             assert ask() == THEIRS
         assert ask() == OURS
 

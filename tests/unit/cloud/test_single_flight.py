@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_worker.cloud.single_flight import Flights
+from placement_worker.cloud.single_flight import SingleFlight
 from placement_worker.errors import OutOfTime
 
 WAIT_S = 60
@@ -27,7 +27,7 @@ def fail():
 
 
 def test_who_waits_for_the_answer_of_another_waits_no_longer_than_it_may():
-    flights, begun, opened = Flights(), threading.Event(), threading.Event()
+    single_flight, begun, opened = SingleFlight(), threading.Event(), threading.Event()
 
     def ask():
         begun.set()
@@ -35,17 +35,17 @@ def test_who_waits_for_the_answer_of_another_waits_no_longer_than_it_may():
         return 'answer'
 
     with ThreadPoolExecutor() as threads:
-        leader = threads.submit(flights.share, 'question', ask, wait_s=WAIT_S)
+        leader = threads.submit(single_flight.do, 'question', ask, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
         with pytest.raises(OutOfTime, match='No answer in 0 s to what another check is asking'):
-            flights.share('question', never, wait_s=0.05)
+            single_flight.do('question', never, wait_s=0.05)
         opened.set()
 
         assert leader.result(WAIT_S) == 'answer'
 
 
 def test_whoever_asks_with_less_time_than_others_have_fails_alone():
-    flights, begun, opened = Flights(), threading.Event(), threading.Event()
+    single_flight, begun, opened = SingleFlight(), threading.Event(), threading.Event()
 
     def give_up():
         begun.set()
@@ -53,41 +53,41 @@ def test_whoever_asks_with_less_time_than_others_have_fails_alone():
         raise OutOfTime('too late')
 
     with ThreadPoolExecutor() as threads:
-        leader = threads.submit(flights.share, 'question', give_up, wait_s=WAIT_S)
+        leader = threads.submit(single_flight.do, 'question', give_up, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
         threading.Timer(0.2, opened.set).start()
 
-        assert flights.share('question', lambda: 'asked again', wait_s=WAIT_S) == 'asked again'
+        assert single_flight.do('question', lambda: 'asked again', wait_s=WAIT_S) == 'asked again'
         with pytest.raises(OutOfTime, match='too late'):
             leader.result(WAIT_S)
 
 
 def test_an_answer_is_kept_as_long_as_it_is_good():
     clock = Clock()
-    flights = Flights(clock)
-    assert flights.share('question', lambda: 1, wait_s=0, keep_s=10) == 1
+    single_flight = SingleFlight(clock)
+    assert single_flight.do('question', lambda: 1, wait_s=0, keep_s=10) == 1
 
     clock.now += 9.9
-    assert flights.share('question', never, wait_s=0, keep_s=10) == 1
+    assert single_flight.do('question', never, wait_s=0, keep_s=10) == 1
     clock.now += 0.2
-    assert flights.share('question', lambda: 2, wait_s=0, keep_s=10) == 2
+    assert single_flight.do('question', lambda: 2, wait_s=0, keep_s=10) == 2
 
 
 @pytest.mark.parametrize('keep_s', [0, 10])
 def test_whoever_asks_gets_its_own_failure_which_is_not_kept(keep_s):
-    flights = Flights()
+    single_flight = SingleFlight()
 
     with pytest.raises(TimeoutError, match='too late'):
-        flights.share('question', fail, wait_s=0, keep_s=keep_s)
+        single_flight.do('question', fail, wait_s=0, keep_s=keep_s)
 
-    assert flights.share('question', lambda: 1, wait_s=0) == 1
+    assert single_flight.do('question', lambda: 1, wait_s=0) == 1
 
 
 def test_what_is_kept_does_not_grow_without_end():
     clock = Clock()
-    flights = Flights(clock)
+    single_flight = SingleFlight(clock)
     for number in range(1000):
         clock.now += 1
-        flights.share(number, lambda: 'x', wait_s=0, keep_s=5)
+        single_flight.do(number, lambda: 'x', wait_s=0, keep_s=5)
 
-    assert len(flights._kept) <= 6
+    assert len(single_flight._kept) <= 6

@@ -14,7 +14,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.recording import Answer, Failure, RecordedClouds
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import CheckRequest, Credentials
 from placement_worker.decisions import replay

@@ -7,7 +7,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import CloudUnavailable, InvalidRequest
 from placement_worker.events.listener import Nobody

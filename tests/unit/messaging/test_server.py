@@ -3,7 +3,7 @@
 import pytest
 from oslo_context.context import RequestContext
 
-from placement_worker.cloud import request_id as correlation
+from placement_worker.cloud.request_id import current_request_id
 from placement_worker.messaging.server import ContextSerializer, ExposedEndpoints
 
 OURS = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
@@ -14,7 +14,7 @@ class Endpoints:
     """Answers with the id that services of the cloud would be sent."""
 
     def policy_check(self, request, request_id):
-        return correlation.current()
+        return current_request_id()
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_services_are_sent_the_callers_request_id_or_the_global_one(ids, sent):
     context = ContextSerializer().deserialize_context(ids)
 
     assert ExposedEndpoints(Endpoints()).policy_check(context, {}) == sent
-    assert correlation.current() is None
+    assert current_request_id() is None
 
 
 def test_a_caller_without_a_request_id_gets_one_that_services_take():

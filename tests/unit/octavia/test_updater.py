@@ -5,7 +5,7 @@ import time
 import pytest
 
 from placement_worker.cloud import deadline
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
 from placement_worker.octavia.updater import Driver, Driving
 from tests.simulated_octavia import Clock
@@ -219,11 +219,11 @@ def test_no_call_may_take_longer_than_what_is_left_for_all_changes(driver, clock
     driven = driver('ACTIVE', timeout_s=40)
     clock.sleep(10)
 
-    left_s = driven.counted(deadline.moment) - time.monotonic()
+    left_s = driven.counted(deadline.current) - time.monotonic()
 
     assert 29 < left_s <= 30
     clock.sleep(300)
     assert (
-        0 < driven.counted(deadline.moment) - time.monotonic() <= 5
+        0 < driven.counted(deadline.current) - time.monotonic() <= 5
     )  # a last look at how things are
-    assert deadline.moment() is None
+    assert deadline.current() is None

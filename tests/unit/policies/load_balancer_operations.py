@@ -4,7 +4,7 @@ that disturb it.
 
 import functools
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from tests.factories import balancing_policy, bind, connected, request
 from tests.simulated_octavia import Lab, data_of, patched
 

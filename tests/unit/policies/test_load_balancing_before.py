@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from tests.factories import balancing_policy, connected, deletion_policy, node, request, zone_policy
 from tests.simulated_octavia import Lab, data_of, patched
 

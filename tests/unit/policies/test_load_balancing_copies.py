@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from tests.deterministic_threads import Turns
 from tests.factories import balancing_policy, bind, connected, request
 from tests.simulated_octavia import Lab, data_of, patched

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from tests.unit.policies.load_balancer_operations import (
     OPERATIONS,
     AttachToExisting,

@@ -4,7 +4,7 @@ either is left.
 
 import pytest
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from tests.factories import balancing_policy, bind, connected, node
 from tests.simulated_octavia import Lab
 

@@ -4,7 +4,7 @@ cause.
 
 import pytest
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import CloudUnavailable
 from tests.factories import connected, node, request
 from tests.simulated_octavia import Lab, patched

@@ -144,7 +144,7 @@ def test_options_of_the_cloud_reach_it(configured, services):
     for _ in range(2):
         assert clouds.acting_for(Credentials(), 'service').regions()
 
-    assert (clouds.patience.max_attempts, clouds.patience.budget_s) == (2, 7)
+    assert (clouds.retry_policy.max_attempts, clouds.retry_policy.budget_s) == (2, 7)
     assert services.count('/v3/regions') == 1
 
 

@@ -5,9 +5,9 @@ happen.
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.embedded.octavia_simulator import Fault, Settings, Simulator
-from placement_worker.cloud.embedded.stores import Memory
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.embedded.octavia_simulator import Fault, OctaviaSimulator, Settings
+from placement_worker.cloud.embedded.stores import MemoryStore
+from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import InvalidInventory
 from tests.simulated_octavia import Clock
 
@@ -36,7 +36,7 @@ def clock():
 
 @pytest.fixture
 def octavia(clock):
-    return Simulator(Settings(pending_s=2), Memory(), {'sub1': '10.0.0.0/24'}, 'R1', now=clock)
+    return OctaviaSimulator(Settings(pending_s=2), MemoryStore(), {'sub1': '10.0.0.0/24'}, 'R1', now=clock)
 
 
 @pytest.fixture
@@ -198,11 +198,11 @@ def test_a_vip_in_a_subnet_that_is_not_there_is_refused(octavia):
 
 def test_regions_have_load_balancers_of_their_own_and_ids_are_the_same_each_time(clock):
     def made():
-        store = Memory()
-        first = Simulator(Settings(), store, None, 'R1', now=clock).create(
+        store = MemoryStore()
+        first = OctaviaSimulator(Settings(), store, None, 'R1', now=clock).create(
             'loadbalancer', {'name': 'a'}
         )
-        other = Simulator(Settings(), store, None, 'R2', now=clock)
+        other = OctaviaSimulator(Settings(), store, None, 'R2', now=clock)
         return first['id'], other.find('loadbalancer')
 
     assert made() == made()
@@ -216,7 +216,7 @@ class TestFaults:
     def simulator(clock, *faults):
         description = {'load_balancer': {'pending_s': 1, 'fail': list(faults)}}
         settings = Inventory.parse(description, 'test').load_balancer
-        return Simulator(settings, Memory(), None, 'R1', now=clock)
+        return OctaviaSimulator(settings, MemoryStore(), None, 'R1', now=clock)
 
     @pytest.mark.parametrize(
         ('fault', 'status', 'message'),
@@ -300,8 +300,8 @@ class TestFaults:
 @pytest.mark.parametrize('kind', ['flavor', 'availability_zone'])
 def test_looking_at_what_operators_offer_can_fail_too(clock, kind):
     fault = Fault(call='show', kind=kind, status=503)
-    octavia = Simulator(
-        Settings(fail=[fault], flavors=['f'], availability_zones=['f']), Memory(), now=clock
+    octavia = OctaviaSimulator(
+        Settings(fail=[fault], flavors=['f'], availability_zones=['f']), MemoryStore(), now=clock
     )
 
     for name, status_of_http in (('f', 503), ('g', 404)):

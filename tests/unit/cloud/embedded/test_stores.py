@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from placement_worker.cloud.embedded.stores import File, Memory
+from placement_worker.cloud.embedded.stores import FileStore, MemoryStore
 
 COUNT = 'with store.changing() as state: state["n"] = state.get("n", 0) + 1'
 
 
 @pytest.fixture(params=['memory', 'file'])
 def store(request, tmp_path):
-    return Memory() if request.param == 'memory' else File(str(tmp_path / 'state.json'))
+    return MemoryStore() if request.param == 'memory' else FileStore(str(tmp_path / 'state.json'))
 
 
 def test_what_one_has_changed_the_next_one_sees(store):
@@ -45,19 +45,19 @@ def test_threads_change_it_one_after_the_other(store):
 def test_processes_change_a_file_one_after_the_other(tmp_path):
     path = str(tmp_path / 'state.json')
     code = (
-        'import sys; from placement_worker.cloud.embedded.stores import File; store = File(sys.argv[1])\n'
+        'import sys; from placement_worker.cloud.embedded.stores import FileStore; store = FileStore(sys.argv[1])\n'
         f'for _ in range(100):\n    {COUNT}'
     )
     running = [subprocess.Popen([sys.executable, '-c', code, path]) for _ in range(3)]
     assert [process.wait() for process in running] == [0, 0, 0]
 
-    with File(path).changing() as state:
+    with FileStore(path).changing() as state:
         assert state == {'n': 300}
     assert sorted(os.listdir(tmp_path)) == ['state.json', 'state.json.lock']
 
 
 def test_a_change_of_a_file_that_breaks_off_is_none(tmp_path):
-    store = File(str(tmp_path / 'state.json'))
+    store = FileStore(str(tmp_path / 'state.json'))
 
     def break_off():
         with store.changing() as state:

@@ -17,10 +17,10 @@ from urllib3.connection import HTTPConnection
 
 from placement_worker import errors
 from placement_worker.cloud import deadline
-from placement_worker.cloud.lbaas import ApiError
 from placement_worker.cloud.openstack import http
-from placement_worker.cloud.openstack.retry_policy import Patience
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.services import compute
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import Rejected, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
@@ -428,7 +428,7 @@ def test_attempts_and_waits_stay_within_their_bounds(answers, max_attempts):
         return 'yes'
 
     try:
-        outcome = Patience(max_attempts, 20, naps.append).ask(compute(None), call)
+        outcome = RetryPolicy(max_attempts, 20, naps.append).call(compute(None), call)
     except ServiceFailed as exc:
         outcome = str(exc)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
 from tests.unit.cloud.fake_services import answer, hang, reset

@@ -7,7 +7,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from placement_worker.cloud.lbaas import ApiError
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Spec
 from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
 from placement_worker.policies.load_balancing.policy import LoadBalancing
