@@ -95,7 +95,9 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         try:
             raw = documents.read(path)
         except OSError as exc:
-            raise errors.InvalidInventory(f'The cloud cannot be read: {errors.file_error(exc)}') from exc
+            raise errors.InvalidInventory(
+                f'The cloud cannot be read: {errors.file_error(exc)}'
+            ) from exc
         except documents.Malformed as exc:
             raise errors.InvalidInventory(f'The cloud cannot be read: {exc}') from exc
         if len(raw) > 1:
