@@ -1,9 +1,10 @@
 """placement-worker-status: whether the worker is alive or ready, and whether it may be upgraded."""
 
 import argparse
+import datetime
 import sys
 
-from placement_worker.health import liveness
+from placement_worker.health import probe
 
 PROGRAM = 'placement-worker-status'
 FAILED = 1
@@ -57,12 +58,11 @@ def _probe(name: str, *arguments: str) -> int:
         help='how old the file may be; default: 60',
     )
     args = parser.parse_args(arguments)
-    wrong = liveness.complaint(
-        args.file, args.max_age, liveness.utcnow(), ready=name == 'readiness'
-    )
-    if wrong is None:
+    now = datetime.datetime.now(datetime.UTC)
+    failure = probe.failure(args.file, args.max_age, now, ready=name == 'readiness')
+    if failure is None:
         return 0
-    print(f'{PROGRAM} {name}: {wrong}', file=sys.stderr)  # noqa: T201
+    print(f'{PROGRAM} {name}: {failure}', file=sys.stderr)  # noqa: T201
     return FAILED
 
 

@@ -1,1 +1,1 @@
-"""Liveness and readiness of worker processes."""
+"""The health of the worker: whether its processes are alive, and ready for requests."""

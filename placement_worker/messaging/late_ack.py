@@ -37,7 +37,7 @@ from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.errors import RequestParked
 from placement_worker.events.listener import Traffic, Unheard
-from placement_worker.health.liveness import Pulse
+from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging.parking import RETRIED, Diversion
 from placement_worker.messaging.replies import Replies, ReplyPending, in_message
 
@@ -232,8 +232,8 @@ class LateAckServer(rpc_server.RPCServer):
             return False
 
 
-def pulse(server: Any) -> Pulse | None:
-    """Return the pulse of an RPC server, or None before it listens.
+def heartbeat(server: Any) -> Heartbeat | None:
+    """Return the heartbeat of an RPC server, or None before it listens.
 
     The stock server reports none: it counts as connected, as polling now, and as idle.
     """
@@ -241,8 +241,8 @@ def pulse(server: Any) -> Pulse | None:
         return None
     listener = getattr(server.listener, '_poll_style_listener', None)
     if not isinstance(listener, LateAckListener):
-        return Pulse(time.monotonic(), None, None)
-    return Pulse(listener.polled_at, listener.in_work.oldest(), listener.disconnected_at)
+        return Heartbeat(time.monotonic(), None, None)
+    return Heartbeat(listener.polled_at, listener.in_work.oldest(), listener.disconnected_at)
 
 
 class InWork:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Exemplar, Sample
 
-from placement_worker.health import liveness
+from placement_worker.health.liveness_file import write_json
 
 Labels = Mapping[str, str]
 
@@ -56,7 +56,7 @@ class Exemplars:
                 return
             self._is_written = True
             rows = [[*key, one.labels, one.value, one.timestamp] for key, one in self._last.items()]
-        liveness.write(os.path.join(folder, f'exemplars_{number}.json'), rows)
+        write_json(os.path.join(folder, f'exemplars_{number}.json'), rows)
 
 
 def read(folder: str) -> dict[Key, Exemplar]:

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from placement_worker.errors import ConfigurationError
 from placement_worker.events.listener import Observer
-from placement_worker.health import liveness
+from placement_worker.health import periodic
 from placement_worker.metrics import exemplars
 from placement_worker.metrics.exemplars import Exemplars, Key
 from placement_worker.metrics.prometheus import Metrics
@@ -56,7 +56,7 @@ class Port:
         """As `Sharing.begin`."""
         self._server.socket.close()  # that of the parent, which alone answers
         self._number = number
-        liveness.repeat(self._write_exemplars, WRITE_S)
+        periodic.repeat(self._write_exemplars, WRITE_S)
         return Metrics()
 
     def forget(self, number: int) -> None:

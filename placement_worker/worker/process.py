@@ -35,7 +35,11 @@ from placement_worker.events.listener import Observer
 from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.health import liveness
+from placement_worker.health import heartbeats, periodic
+from placement_worker.health.heartbeats import HeartbeatTable
+from placement_worker.health.liveness_file import LivenessFile
+from placement_worker.health.systemd import Systemd
+from placement_worker.health.watchdog import Thresholds, Watchdog
 from placement_worker.messaging import (
     late_ack,
     parking,
@@ -76,14 +80,14 @@ class Worker(cotyledon.Service):
         clouds: Clouds,
         registry: Registry,
         recorder: Recorder,
-        board: liveness.Board,
+        heartbeat_table: HeartbeatTable,
         sharing: setup.Sharing,
     ) -> None:
         """Connect after the fork: connections cannot be shared between processes."""
         super().__init__(worker_id)
         self._conf = conf
-        self._board = board
-        board.begin(worker_id, os.getpid())
+        self._heartbeats = heartbeat_table
+        heartbeat_table.start_process(worker_id, os.getpid())
         observer = sharing.begin(worker_id)
         queues = server.queues(conf)
         self._transports = [_connect(conf, queue.threads) for queue in queues]
@@ -119,7 +123,7 @@ class Worker(cotyledon.Service):
         """Begin to serve; the threads are the servers' own. A server waits here for a broker that
         is away.
         """
-        liveness.repeat(self._publish, liveness.PUBLISH_S)
+        periodic.repeat(self._publish, heartbeats.PUBLISH_S)
         for one, threads in self._servers:
             one.start(override_pool_size=threads)
 
@@ -143,8 +147,8 @@ class Worker(cotyledon.Service):
 
     def _publish(self) -> None:
         """Let the parent know how the servers are."""
-        self._board.publish(
-            self.worker_id, [late_ack.pulse(one) for one, _ in self._servers], time.monotonic()
+        self._heartbeats.publish(
+            self.worker_id, [late_ack.heartbeat(one) for one, _ in self._servers], time.monotonic()
         )
 
 
@@ -308,19 +312,19 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     scratch = tempfile.mkdtemp(prefix=f'{PROGRAM}-')
     if isinstance(over, Inventory):
         over = over.with_state_in(os.path.join(scratch, 'load-balancers.json'))
-    board = liveness.Board(
-        multiprocessing.RawArray('d', conf.worker.workers * liveness.CELLS), time.monotonic()
+    heartbeat_table = HeartbeatTable(
+        multiprocessing.RawArray('d', conf.worker.workers * heartbeats.COLUMNS), time.monotonic()
     )
-    watch = _watch(conf, board)
+    watch = _watch(conf, heartbeat_table)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
     manager.add(
         Worker,
         conf.worker.workers,
-        args=(conf, over, Registry.installed(), recorder, board, sharing),
+        args=(conf, over, Registry.installed(), recorder, heartbeat_table, sharing),
     )
     oslo_config_glue.setup(manager, _Reloading(conf), reload_method='mutate')
     manager.register_hooks(
-        on_terminate=watch.stopping, on_dead_worker=lambda _, number, __: sharing.forget(number)
+        on_terminate=watch.begin_stop, on_dead_worker=lambda _, number, __: sharing.forget(number)
     )
     garbage_collection.settle()
     watch.start()
@@ -333,16 +337,21 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     return 0
 
 
-def _watch(conf: cfg.ConfigOpts, board: liveness.Board) -> liveness.Watch:
+def _watch(conf: cfg.ConfigOpts, heartbeat_table: HeartbeatTable) -> Watchdog:
     """Who judges the processes, with the bounds of the configuration."""
     worker = conf.worker
-    bounds = liveness.Bounds(
+    thresholds = Thresholds(
         poll_age_s=worker.liveness_poll_age_s,
         request_age_s=worker.liveness_request_age_s,
         reconnect_age_s=worker.liveness_reconnect_age_s,
         disconnected_s=worker.readiness_disconnected_s,
     )
-    return liveness.Watch(board, bounds, liveness.Systemd.of(os.environ), conf.worker.liveness_file)
+    return Watchdog(
+        heartbeat_table,
+        thresholds,
+        Systemd.from_environment(os.environ),
+        LivenessFile(worker.liveness_file),
+    )
 
 
 def told(exc: Exception) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker.health.liveness import PUBLISH_S
+from placement_worker.health.heartbeats import PUBLISH_S
 from placement_worker.messaging.late_ack import POLL_S
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import slow
@@ -242,7 +242,7 @@ def test_a_request_that_takes_too_long_makes_the_worker_not_alive(start, file):
         complaint = probe(file)[1]
         call.result()
 
-    assert f'process {worker.children()[0]} has a request in work for ' in complaint
+    assert f'process {worker.children()[0]} has had a request in progress for ' in complaint
     _wait_for(lambda: probe(file) == (0, ''))
 
 

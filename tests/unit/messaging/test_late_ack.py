@@ -22,14 +22,14 @@ from oslo_messaging.rpc import server as rpc_server
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import QueueMismatch
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.health.liveness import Pulse
+from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging import late_ack
 from placement_worker.messaging.late_ack import (
     REMEMBERED,
     LateAckListener,
     LateAckServer,
     ListenConnection,
-    pulse,
+    heartbeat,
 )
 from placement_worker.messaging.parking import RETRIED, Diversion
 from placement_worker.messaging.replies import ReplyPending
@@ -636,24 +636,22 @@ def test_a_listener_that_lost_its_connection_reconnects_and_polls_between_attemp
 def test_a_listener_without_a_broker_reports_since_when_and_warns_now_and_then(
     connection, hasty, caplog
 ):
-    """The pulse of a server has the time of the loss until it is connected again; the log is not
-    flooded.
-    """
+    """The heartbeat of a server has the time of the loss until it is connected again."""
     clock = Clock()
     listener = LateAckListener(Driver(), connection, clock)
     connection.refusals, connection.waiting = 100, [connection.lose]
-    pulses = []
+    heartbeats = []
 
     def reconnect(once=connection.reconnect):
-        pulses.append(pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))))
+        heartbeats.append(heartbeat(Server(base.PollStyleListenerAdapter(listener, 1, None))))
         once()
 
     connection.reconnect = reconnect
     turn(listener, connection)
 
-    assert len({one.disconnected_at for one in pulses}) == 1
-    assert pulses[0].disconnected_at is not None
-    assert pulses[-1].polled_at > pulses[0].polled_at
+    assert len({one.disconnected_at for one in heartbeats}) == 1
+    assert heartbeats[0].disconnected_at is not None
+    assert heartbeats[-1].polled_at > heartbeats[0].polled_at
     warnings = [
         message for message in caplog.messages if message.startswith('No broker connection for ')
     ]
@@ -909,15 +907,15 @@ class Server:
         self.listener = listener
 
 
-def test_a_server_that_does_not_listen_has_no_pulse_and_the_stock_one_has_polled_just_now(listener):
+def test_heartbeat_of_a_server_that_does_not_listen_is_none(listener):
     class Stock:
         prefetch_size = 8
 
-    assert pulse(Server(None)) is None
-    stock = pulse(Server(base.PollStyleListenerAdapter(Stock(), 1, None)))
+    assert heartbeat(Server(None)) is None
+    stock = heartbeat(Server(base.PollStyleListenerAdapter(Stock(), 1, None)))
     assert stock.begun_at is None
     assert stock.polled_at > listener.polled_at
-    assert pulse(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Pulse(
+    assert heartbeat(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Heartbeat(
         listener.polled_at, None, None
     )
 

@@ -1,0 +1,100 @@
+"""Heartbeats of the worker's processes, in memory that they share with their parent.
+
+Each process publishes when its servers last polled and when their oldest request in progress
+began. The parent reads them. Neither waits for requests or asks the broker: a worker that is busy,
+or whose broker is away, is alive.
+"""
+
+from collections.abc import MutableSequence, Sequence
+from typing import NamedTuple
+
+PUBLISH_S = 2
+COLUMNS = 5
+"""Numbers per process: its id, last poll, oldest request, whether it serves, loss of its
+connection.
+"""
+
+
+class Heartbeat(NamedTuple):
+    """The state of one server, on the monotonic clock.
+
+    `polled_at`: its last poll. `begun_at`: the start of its oldest request in progress; None
+    without one. `disconnected_at`: the loss of its connection to the broker; None while it is
+    connected.
+    """
+
+    polled_at: float
+    begun_at: float | None
+    disconnected_at: float | None
+
+
+class ProcessState(NamedTuple):
+    """The state of one process, with ages in seconds.
+
+    `pid`: 0 before the process starts. `request_age_s`: None without a request in progress.
+    `disconnected_s`: None while the process is connected.
+    """
+
+    pid: int
+    serves: bool
+    poll_age_s: float
+    request_age_s: float | None
+    disconnected_s: float | None
+
+
+class HeartbeatTable:
+    """One row of numbers per process; the processes write it and their parent reads it.
+
+    Each number is written without a lock, which a process that dies could keep. All times are of
+    the monotonic clock, which the processes of a machine share.
+    """
+
+    def __init__(self, cells: MutableSequence[float], now: float) -> None:
+        """Begin as if all processes had just polled, so that they have time to start.
+
+        :param cells: `COLUMNS` numbers per process, e.g. a multiprocessing.RawArray made before
+            the fork.
+        """
+        self._cells = cells
+        for start in range(0, len(cells), COLUMNS):
+            cells[start : start + COLUMNS] = [0, now, 0, 0, 0]
+
+    def start_process(self, number: int, pid: int) -> None:
+        """Enter a process that starts, maybe in the place of one that died.
+
+        The last poll stays that of its predecessor: processes that die as soon as they start are
+        not alive.
+        """
+        start = number * COLUMNS
+        self._cells[start] = pid
+        self._cells[start + 2 : start + COLUMNS] = [0] * (COLUMNS - 2)
+
+    def publish(self, number: int, heartbeats: Sequence[Heartbeat | None], now: float) -> None:
+        """Write the state of a process.
+
+        :param heartbeats: one per server; None for a server that still waits for its broker.
+        """
+        present = [one for one in heartbeats if one is not None]
+        begun = [one.begun_at for one in present if one.begun_at is not None]
+        lost = [one.disconnected_at for one in present if one.disconnected_at is not None]
+        start = number * COLUMNS
+        self._cells[start + 1] = min((one.polled_at for one in present), default=now)
+        self._cells[start + 2] = min(begun, default=0)
+        self._cells[start + 3] = len(present) == len(heartbeats)
+        self._cells[start + 4] = min(lost, default=0)
+
+    def read(self, now: float) -> list[ProcessState]:
+        """Return the state of every process."""
+        rows = range(0, len(self._cells), COLUMNS)
+        return [_state(self._cells[start : start + COLUMNS], now) for start in rows]
+
+
+def _state(row: Sequence[float], now: float) -> ProcessState:
+    pid, polled_at, begun_at, serves, disconnected_at = row
+
+    def age(at: float) -> float | None:
+        return max(0, now - at) if at else None
+
+    return ProcessState(
+        int(pid), bool(serves), max(0, now - polled_at), age(begun_at), age(disconnected_at)
+    )

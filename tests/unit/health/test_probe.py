@@ -1,0 +1,147 @@
+"""The probe, as a function and as the command that containers run."""
+
+import datetime
+import json
+import subprocess
+import sys
+
+import pytest
+
+from placement_worker.health import probe
+
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+MALFORMED = 'FILE is not a liveness file of placement-worker'
+
+
+def write(tmp_path, content):
+    """Write a liveness file and return its path."""
+    file = tmp_path / 'liveness'
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(file)
+
+
+def state(seconds_ago=0, now=NOON, **more):
+    """Return the state of a worker that is alive."""
+    checked_at = now - datetime.timedelta(seconds=seconds_ago)
+    return {'checked_at': checked_at.isoformat(), 'alive': True, **more}
+
+
+def current_state():
+    """Return the state of a worker that was checked just now."""
+    return state(now=datetime.datetime.now(datetime.UTC))
+
+
+def run_probe(*arguments):
+    """Run placement-worker-status in a process."""
+    program = 'import sys; from placement_worker.cmd.status import main; sys.exit(main())'
+    return subprocess.run(
+        [sys.executable, '-c', program, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ('content', 'failure'),
+    [
+        (state(), None),
+        (state(60), None),
+        (state(61), 'FILE was written 61 s ago (limit 60 s)'),
+        (state(-61), 'FILE was written -61 s ago (limit 60 s)'),
+        (state(alive=False, reasons=['a', 'b']), 'The worker is not alive: a; b'),
+        (state(alive='no'), 'The worker is not alive: no reason given'),
+        ('', MALFORMED),
+        ('[]', MALFORMED),
+        ({'checked_at': 'noon', 'alive': True}, MALFORMED),
+        ({'checked_at': '2026-01-01T12:00:00', 'alive': True}, MALFORMED),
+        ({'alive': True}, MALFORMED),
+    ],
+)
+def test_failure_of_liveness_is_none_only_for_a_fresh_file_of_a_live_worker(
+    tmp_path, content, failure
+):
+    """Old, malformed and negative states fail the liveness probe with a reason."""
+    file = write(tmp_path, content)
+
+    assert probe.failure(file, 60, NOON) == (failure and failure.replace('FILE', file))
+
+
+@pytest.mark.parametrize(
+    ('content', 'failure'),
+    [
+        (state(ready=True), None),
+        (state(ready=False, missing=['a', 'b']), 'The worker is not ready: a; b'),
+        (state(alive=False, ready=True, reasons=['c']), 'The worker is not alive: c'),
+        (state(), MALFORMED),
+    ],
+)
+def test_failure_of_readiness_is_none_only_for_a_worker_that_is_alive_and_ready(
+    tmp_path, content, failure
+):
+    """A worker without a broker passes the liveness probe and fails the readiness probe."""
+    file = write(tmp_path, content)
+
+    assert probe.failure(file, 60, NOON, ready=True) == (failure and failure.replace('FILE', file))
+
+
+def test_failure_without_a_file_names_the_option(tmp_path):
+    """A missing file points to a worker that is not running or to another path."""
+    assert probe.failure(str(tmp_path / 'none'), 60, NOON).endswith(
+        'none: No such file or directory: placement-worker is not running, or its [worker] '
+        'liveness_file names another file'
+    )
+
+
+def test_command_of_a_live_worker_exits_with_0_and_prints_nothing(tmp_path):
+    """A probe that succeeds is silent."""
+    done = run_probe('liveness', '--file', write(tmp_path, current_state()))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
+
+
+def test_command_of_a_failed_probe_exits_with_1_and_prints_a_line(tmp_path):
+    """A probe that fails prints its reason on one line of standard error."""
+    file = write(tmp_path, current_state())
+    unready = run_probe('readiness', '--file', file)
+    old = run_probe('liveness', '--file', write(tmp_path, state()), '--max-age', '5')
+
+    assert (unready.returncode, old.returncode) == (1, 1)
+    malformed = MALFORMED.replace('FILE', file)
+    assert unready.stderr == f'placement-worker-status readiness: {malformed}\n'
+    assert old.stderr.startswith(f'placement-worker-status liveness: {file} was written ')
+    assert old.stderr.count('\n') == 1
+
+
+@pytest.mark.parametrize('arguments', [['liveness'], ['liveness', '--file', 'f', '--max-age', '0']])
+def test_command_with_wrong_arguments_exits_with_2(arguments):
+    """The exit status distinguishes wrong arguments from a worker that is not alive."""
+    assert run_probe(*arguments).returncode == 2
+
+
+def test_command_without_arguments_prints_the_usage():
+    """The program lists its commands."""
+    done = run_probe()
+
+    assert done.returncode == 0
+    assert 'upgrade check' in done.stdout
+
+
+def test_command_imports_nothing_of_the_package_but_the_probe(tmp_path):
+    """A probe answers quickly: it loads two modules of this package and no slow library."""
+    file = write(tmp_path, current_state())
+    program = (
+        'import sys; from placement_worker.cmd.status import main; '
+        f'sys.argv = ["p", "liveness", "--file", {file!r}]; status = main(); '
+        'print(*sorted(name for name in sys.modules if name.startswith("placement_worker."))); '
+        'slow = {"oslo_messaging", "kombu", "oslo_config", "oslo_service", "multiprocessing"}; '
+        'sys.exit(status or sorted(slow & {name.split(".")[0] for name in sys.modules}) or 0)'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.split() == [
+        'placement_worker.cmd',
+        'placement_worker.cmd.status',
+        'placement_worker.health',
+        'placement_worker.health.probe',
+    ]
