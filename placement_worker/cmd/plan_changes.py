@@ -10,9 +10,9 @@ from msgspec import Struct, field, structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.planning import sizing
-from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies.base import AFTER
 
 LOAD_BALANCING = 'senlin.policy.loadbalance-'

@@ -1,126 +1,144 @@
-"""Read numbers and nodes out of an action's free-form maps, with errors that name path and
-finding.
+"""Typed inputs of the actions whose inputs the policies read.
+
+A Struct is decoded when a policy first reads it. An invalid value therefore fails only the checks
+that depend on it.
+
+:source: senlin/conductor/service.py and senlin/engine/actions of Senlin 16.
 """
 
-import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, Self, get_args
 
+from msgspec import Struct
+
+from placement_worker.contract import values
 from placement_worker.errors import InvalidInput
 
-INPUTS, DATA = '$.action.inputs', '$.action.data'
-LARGEST = 2**63 - 1
+PATH = '$.action.inputs'
+
+Adjustment = Literal['EXACT_CAPACITY', 'CHANGE_IN_CAPACITY', 'CHANGE_IN_PERCENTAGE']
 
 
-def candidates(inputs: Mapping[str, Any]) -> list[str] | None:
-    """The nodes that the action names, in order: of a map (old id -> new id) its keys; None: none
-    named.
+class ScaleInputs(Struct, frozen=True):
+    """Inputs of CLUSTER_SCALE_OUT and CLUSTER_SCALE_IN."""
 
-    :raises InvalidInput: not a list of ids, or an id stands there twice.
+    count: int = 1
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any]) -> Self:
+        """Decode the inputs of an action.
+
+        :raises InvalidInput: `count` is not an integer >= 0.
+        """
+        if 'count' not in inputs:
+            return cls()
+        return cls(values.natural(inputs['count'], f'{PATH}.count'))
+
+
+class ResizeInputs(Struct, frozen=True):
+    """Inputs of CLUSTER_RESIZE; the engine sends null for what the user did not give.
+
+    `number` is read only if there is an `adjustment_type`. It is an integer, except that
+    CHANGE_IN_PERCENTAGE also allows a fraction.
     """
-    named = inputs.get('candidates')
-    if named is None:
-        return None
-    if not isinstance(named, (list, dict)):
-        raise InvalidInput(
-            f'Expected `array` or `object`, got {shown(named)} - at `{INPUTS}.candidates`'
-        )
-    return ids(list(named), f'{INPUTS}.candidates')
+
+    adjustment_type: Adjustment | None = None
+    number: int | float | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    min_step: int = 0
+    strict: bool = False
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any]) -> Self:
+        """Decode the inputs of an action.
+
+        :raises InvalidInput: a value has the wrong type or is out of range.
+        """
+        min_size = _natural_or_none(inputs, 'min_size')
+        max_size = inputs.get('max_size')
+        if max_size is not None:
+            max_size = values.integer(max_size, f'{PATH}.max_size')
+        strict = _strict(inputs)
+        min_step = _natural_or_none(inputs, 'min_step') or 0
+        adjustment = _adjustment(inputs)
+        number = None if adjustment is None else _number(inputs, adjustment)
+        return cls(adjustment, number, min_size, max_size, min_step, strict)
 
 
-def replacements(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return which node takes the place of which: old id -> new id.
+class CandidateInputs(Struct, frozen=True):
+    """The nodes that an action names, in order; None if it leaves the choice to the policies."""
 
-    :raises InvalidInput: `candidates` is no such map, or a new id stands there twice.
-    """
-    named, path = inputs.get('candidates'), f'{INPUTS}.candidates'
-    if not isinstance(named, dict):
-        raise InvalidInput(
-            f'Expected `object`, got {shown(named)} - at `{path}` (old node id: new node id)'
-        )
-    ids(list(named.values()), path)
-    return named
+    candidates: list[str] | None = None
 
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any]) -> Self:
+        """Decode the inputs of an action; of a map (old id -> new id) the keys count.
 
-def ids(value: object, path: str) -> list[str]:
-    """The value, if it is a list of node ids; each once.
-
-    :raises InvalidInput: it is not, or an id stands there twice.
-    """
-    if not isinstance(value, list):
-        raise InvalidInput(f'Expected `array`, got {shown(value)} - at `{path}`')
-    seen: set[str] = set()
-    for i, node_id in enumerate(value):
-        if not isinstance(node_id, str):
-            raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{path}[{i}]`')
-        if node_id in seen:
+        :raises InvalidInput: `candidates` is no list of ids, or repeats an id.
+        """
+        named = inputs.get('candidates')
+        if named is None:
+            return cls()
+        if not isinstance(named, (list, dict)):
+            found = values.shown(named)
             raise InvalidInput(
-                f'Expected each node once, got `{node_id[:80]}` again - at `{path}[{i}]`'
+                f'Expected `array` or `object`, got {found} - at `{PATH}.candidates`'
             )
-        seen.add(node_id)
-    return value
+        return cls(values.node_ids(list(named), f'{PATH}.candidates'))
+
+    def required(self) -> list[str]:
+        """Return the candidates of an action that must name them.
+
+        :raises InvalidInput: the action names none.
+        """
+        if self.candidates is None:
+            raise InvalidInput(f'Expected the nodes to delete, got none - at `{PATH}.candidates`')
+        return self.candidates
 
 
-def decision(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """What was decided so far under `creation` or `deletion`; {} if nothing was.
+class ReplaceInputs(Struct, frozen=True):
+    """Inputs of CLUSTER_REPLACE_NODES: old node id -> new node id."""
 
-    :raises InvalidInput: there is something else than a map.
-    """
-    decided = data.get(kind, {})
-    if not isinstance(decided, dict):
-        raise InvalidInput(f'Expected `object`, got {shown(decided)} - at `{DATA}.{kind}`')
-    return decided
+    candidates: dict[str, str]
 
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any]) -> Self:
+        """Decode the inputs of an action.
 
-def planned(data: Mapping[str, Any], kind: str, what: str) -> dict[str, int] | None:
-    """How many nodes of each place an earlier decision creates or deletes; None if it does not say.
-
-    :param what: `zone` or `region`; the documents use singular and plural as key.
-    :raises InvalidInput: it is no map of natural numbers.
-    """
-    decided = decision(data, kind)
-    said = [key for key in (f'{what}s', what) if key in decided]
-    if not said:
-        return None
-    key = next((key for key in said if decided[key]), said[0])
-    path = f'{DATA}.{kind}.{key}'
-    if not isinstance(decided[key], dict):
-        raise InvalidInput(f'Expected `object`, got {shown(decided[key])} - at `{path}`')
-    return {name: natural(number, f'{path}.{name}') for name, number in decided[key].items()}
+        :raises InvalidInput: `candidates` is no such map, or repeats a new id.
+        """
+        path = f'{PATH}.candidates'
+        named = values.mapping(inputs.get('candidates'), path, ' (old node id: new node id)')
+        values.node_ids(list(named.values()), path)
+        return cls(named)
 
 
-def count(values: Mapping[str, Any], path: str) -> int:
-    """The `count` in `values`, 1 if there is none."""
-    return 1 if 'count' not in values else natural(values['count'], f'{path}.count')
-
-
-def optional(inputs: Mapping[str, Any], key: str) -> int | None:
-    """An input of a resize; the engine sends null for what was not given."""
+def _natural_or_none(inputs: Mapping[str, Any], key: str) -> int | None:
     value = inputs.get(key)
-    return None if value is None else natural(value, f'{INPUTS}.{key}')
+    return None if value is None else values.natural(value, f'{PATH}.{key}')
 
 
-def natural(value: object, path: str) -> int:
-    """The value, if it is an integer >= 0."""
-    number = integer(value, path)
-    if number < 0:
-        raise InvalidInput(f'Expected `int` >= 0, got `{number}` - at `{path}`')
-    return number
+def _strict(inputs: Mapping[str, Any]) -> bool:
+    strict = inputs.get('strict')
+    if not isinstance(strict, bool | None):
+        raise InvalidInput(f'Expected `bool`, got {values.shown(strict)} - at `{PATH}.strict`')
+    return bool(strict)
 
 
-def integer(value: object, path: str) -> int:
-    """The value, if it is an integer."""
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
-        raise InvalidInput(f'Expected `int`, got {shown(value)} - at `{path}`')
-    return value
+def _adjustment(inputs: Mapping[str, Any]) -> Adjustment | None:
+    adjustment: Adjustment | None = inputs.get('adjustment_type')
+    known = get_args(Adjustment)
+    if adjustment is not None and adjustment not in known:
+        raise InvalidInput(
+            f'Expected one of {", ".join(f"`{one}`" for one in known)}, '
+            f'got {values.shown(adjustment)} - at `{PATH}.adjustment_type`'
+        )
+    return adjustment
 
 
-def shown(value: object) -> str:
-    """A value of the wrong kind as an error shows it: scalars as they are, the rest by kind."""
-    if isinstance(value, dict):
-        return '`object`'
-    if isinstance(value, list):
-        return '`array`'
-    if isinstance(value, int) and abs(value) > LARGEST:
-        return 'a number beyond 64 bits'
-    return f'`{json.dumps(value[:80] if isinstance(value, str) else value)}`'
+def _number(inputs: Mapping[str, Any], adjustment: Adjustment) -> int | float:
+    number, path = inputs.get('number'), f'{PATH}.number'
+    if adjustment == 'CHANGE_IN_PERCENTAGE':
+        return values.number(number, path, 'a number of percent')
+    return values.integer(number, path)

@@ -8,9 +8,14 @@ import itertools
 import json
 from collections.abc import Collection, Mapping
 
+from placement_worker.contract.inputs import (
+    CandidateInputs,
+    ReplaceInputs,
+    ResizeInputs,
+    ScaleInputs,
+)
 from placement_worker.contract.model import Action
 
-_SIZE = ('adjustment_type', 'number', 'min_size', 'max_size', 'min_step', 'strict')
 _POLICY = ('policy_id', 'enabled')
 _RECOVERY = ('operation', 'operation_params', 'check')
 
@@ -21,12 +26,12 @@ OF: Mapping[str, tuple[str, ...] | None] = {
     'CLUSTER_CREATE': (),
     'CLUSTER_DELETE': (),
     'CLUSTER_UPDATE': ('name', 'metadata', 'timeout', 'config', 'new_profile_id', 'profile_only'),
-    'CLUSTER_SCALE_OUT': ('count',),
-    'CLUSTER_SCALE_IN': ('count',),
-    'CLUSTER_RESIZE': _SIZE,
+    'CLUSTER_SCALE_OUT': ScaleInputs.__struct_fields__,
+    'CLUSTER_SCALE_IN': ScaleInputs.__struct_fields__,
+    'CLUSTER_RESIZE': ResizeInputs.__struct_fields__,
     'CLUSTER_ADD_NODES': ('nodes',),
-    'CLUSTER_DEL_NODES': ('candidates', 'count', 'destroy_after_deletion'),
-    'CLUSTER_REPLACE_NODES': ('candidates',),
+    'CLUSTER_DEL_NODES': (*CandidateInputs.__struct_fields__, 'count', 'destroy_after_deletion'),
+    'CLUSTER_REPLACE_NODES': ReplaceInputs.__struct_fields__,
     'CLUSTER_CHECK': None,
     'CLUSTER_RECOVER': (*_RECOVERY, 'check_capacity'),
     'CLUSTER_OPERATION': ('operation', 'params', 'nodes'),

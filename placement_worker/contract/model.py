@@ -8,9 +8,12 @@ only the two that placement needs survive, so that passwords and user data trave
 """
 
 import datetime
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
+
+from placement_worker.contract import inputs as action_inputs
 
 Phase = Literal['BEFORE', 'AFTER']
 Explain = Literal['none', 'summary', 'full']
@@ -115,8 +118,13 @@ class Cluster(Wire, frozen=True):
     data: Data = field(default_factory=dict)
 
 
-class Action(Wire, frozen=True):
-    """What the engine is about to do, or has done; `id` seeds every random choice."""
+class Action(Wire, frozen=True, gc=True, dict=True):
+    """What the engine is about to do, or has done; `id` seeds every random choice.
+
+    Each `*_inputs` decodes `inputs` once, when it is first read; it raises InvalidInput for a value
+    that does not fit. `dict=True` is where they are kept; msgspec 0.22 allows it with `gc=True`
+    alone.
+    """
 
     id: str
     action: str
@@ -124,6 +132,26 @@ class Action(Wire, frozen=True):
     inputs: Data = field(default_factory=dict)
     data: Data = field(default_factory=dict)
     node: Node | None = None
+
+    @cached_property
+    def scale_inputs(self) -> action_inputs.ScaleInputs:
+        """The inputs of an action that scales out or in."""
+        return action_inputs.ScaleInputs.of(self.inputs)
+
+    @cached_property
+    def resize_inputs(self) -> action_inputs.ResizeInputs:
+        """The inputs of a resize."""
+        return action_inputs.ResizeInputs.of(self.inputs)
+
+    @cached_property
+    def candidate_inputs(self) -> action_inputs.CandidateInputs:
+        """The nodes that the action names."""
+        return action_inputs.CandidateInputs.of(self.inputs)
+
+    @cached_property
+    def replace_inputs(self) -> action_inputs.ReplaceInputs:
+        """The nodes that the action replaces, with their successors."""
+        return action_inputs.ReplaceInputs.of(self.inputs)
 
 
 class Spec(Wire, frozen=True, omit_defaults=True):

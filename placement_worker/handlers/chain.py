@@ -100,7 +100,7 @@ def _ask_all(
     else:
         reason = state.data.get('reason', COMPLETED)
         if request.target == BEFORE and any(one.passes_over(request) is None for one in bound):
-            warnings = [*warnings_of(request, state.data, state.max_nodes), *warnings]
+            warnings = [*warnings_of(request, state.action_data, state.max_nodes), *warnings]
     return _reply(request, state, status, reason, decisions, warnings)
 
 

@@ -4,41 +4,38 @@
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
-from placement_worker.contract.inputs import INPUTS, LARGEST, integer, optional, shown
+from placement_worker.contract.inputs import ResizeInputs
 from placement_worker.contract.model import Cluster
-from placement_worker.errors import InvalidInput, SizeOutOfBounds
-
-EXACT_CAPACITY = 'EXACT_CAPACITY'
-CHANGE_IN_CAPACITY = 'CHANGE_IN_CAPACITY'
-CHANGE_IN_PERCENTAGE = 'CHANGE_IN_PERCENTAGE'
+from placement_worker.errors import SizeOutOfBounds
 
 
-def desired_size(inputs: Mapping[str, Any], cluster: Cluster, max_nodes: int) -> int:
-    """The size that a CLUSTER_RESIZE asks for, checked."""
+def desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int:
+    """Return the size that a CLUSTER_RESIZE leads to.
+
+    :raises SizeOutOfBounds: the cluster, the inputs or the service do not allow that size.
+    """
     current = len(cluster.nodes)
-    min_size = optional(inputs, 'min_size')
-    max_size = inputs.get('max_size')
-    if max_size is not None:
-        max_size = integer(max_size, f'{INPUTS}.max_size')
-    strict = inputs.get('strict')
-    if not isinstance(strict, bool | None):
-        raise InvalidInput(f'Expected `bool`, got {shown(strict)} - at `{INPUTS}.strict`')
     desired = asked_size(inputs, current)
-    if not strict:
-        desired = max(desired, cluster.min_size if min_size is None else min_size)
-        ceiling = cluster.max_size if max_size is None else max_size
-        desired = min(desired, ceiling) if ceiling >= 0 else desired
+    if not inputs.strict:
+        desired = _within_bounds(desired, inputs, cluster)
     if desired > current:
         check_total(desired, max_nodes)
-    _check_bounds(desired, min_size, max_size, cluster, bool(strict), max_nodes)
+    _check_bounds(desired, inputs, cluster, max_nodes)
     return desired
 
 
-def limit(inputs: Mapping[str, Any], cluster: Cluster, desired: int) -> str:
+def _within_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster) -> int:
+    """Return the allowed size next to the desired one; a maximum below zero is no limit."""
+    floor = cluster.min_size if inputs.min_size is None else inputs.min_size
+    ceiling = cluster.max_size if inputs.max_size is None else inputs.max_size
+    desired = max(desired, floor)
+    return min(desired, ceiling) if ceiling >= 0 else desired
+
+
+def limit(inputs: ResizeInputs, cluster: Cluster, desired: int) -> str:
     """Which bound changed the size that a CLUSTER_RESIZE asks for, in words; empty if none did.
 
     :param desired: what `desired_size` says.
@@ -51,39 +48,30 @@ def limit(inputs: Mapping[str, Any], cluster: Cluster, desired: int) -> str:
     )
 
 
-def bound_of(inputs: Mapping[str, Any], asked: int, desired: int) -> str:
+def bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
     """Return the bound that changed the size asked for, e.g. "the cluster's max_size"."""
-    bound = 'max_size' if desired < asked else 'min_size'
-    return f"the {'cluster' if inputs.get(bound) is None else 'request'}'s {bound}"
+    if desired < asked:
+        name, requested = 'max_size', inputs.max_size
+    else:
+        name, requested = 'min_size', inputs.min_size
+    return f"the {'cluster' if requested is None else 'request'}'s {name}"
 
 
-def asked_size(inputs: Mapping[str, Any], current: int) -> int:
-    """The size that the adjustment alone leads to."""
-    adjustment = inputs.get('adjustment_type')
-    min_step = optional(inputs, 'min_step') or 0
-    if adjustment is None:
+def asked_size(inputs: ResizeInputs, current: int) -> int:
+    """Return the size that the adjustment alone leads to."""
+    if inputs.number is None:
         return current
-    if adjustment not in (EXACT_CAPACITY, CHANGE_IN_CAPACITY, CHANGE_IN_PERCENTAGE):
-        raise InvalidInput(
-            f'Expected one of `{EXACT_CAPACITY}`, `{CHANGE_IN_CAPACITY}`, `{CHANGE_IN_PERCENTAGE}`, '
-            f'got {shown(adjustment)} - at `{INPUTS}.adjustment_type`'
-        )
-    if adjustment == CHANGE_IN_PERCENTAGE:
-        return current + _percentage(inputs.get('number'), current, min_step)
-    number = integer(inputs.get('number'), f'{INPUTS}.number')
-    return number if adjustment == EXACT_CAPACITY else current + number
+    if inputs.adjustment_type == 'CHANGE_IN_PERCENTAGE':
+        return current + _percentage(inputs.number, current, inputs.min_step)
+    number = int(inputs.number)
+    return number if inputs.adjustment_type == 'EXACT_CAPACITY' else current + number
 
 
-def _percentage(number: object, current: int, min_step: int) -> int:
-    """`number` percent of the current size, away from zero below one node, else toward zero."""
-    if (
-        isinstance(number, bool)
-        or not isinstance(number, (int, float))
-        or not -LARGEST <= number <= LARGEST
-    ):
-        raise InvalidInput(
-            f'Expected a number of percent, got {shown(number)} - at `{INPUTS}.number`'
-        )
+def _percentage(number: float, current: int, min_step: int) -> int:
+    """Return `number` percent of the current size as whole nodes.
+
+    A part of a node counts as one node if the change is smaller than that; else it is dropped.
+    """
     delta = Fraction(str(number)) * current / 100
     size = abs(delta)
     rounded = math.ceil(size) if size < 1 else math.floor(size)
@@ -104,56 +92,57 @@ def check_total(desired: int, max_nodes: int) -> None:
         )
 
 
-def _check_bounds(
-    desired: int,
-    min_size: int | None,
-    max_size: int | None,
-    cluster: Cluster,
-    strict: bool,
-    max_nodes: int,
-) -> None:
-    """Senlin's checks of a resize, in its order."""
-    target = f'The target capacity ({desired})'
-    low, high = cluster.min_size, cluster.max_size
-    for wrong, reason in (
-        (
-            min_size is not None and desired < min_size,
-            f'{target} is less than the specified min_size ({min_size}).',
-        ),
-        (
-            min_size is None and strict and desired < low,
-            f"{target} is less than the cluster's min_size ({low}).",
-        ),
-        (
-            _beyond(desired, max_size),
-            f'{target} is greater than the specified max_size ({max_size}).',
-        ),
-        (
-            max_size is None and strict and _beyond(desired, high),
-            f"{target} is greater than the cluster's max_size ({high}).",
-        ),
-        (
-            _beyond(min_size, max_size),
-            f'The specified min_size ({min_size}) is greater than the specified max_size ({max_size}).',
-        ),
-        (
-            max_size is None and _beyond(min_size, high),
-            f'The specified min_size ({min_size}) is greater than the current max_size ({high}) of the cluster.',
-        ),
-        (
-            max_size is not None and max_size > max_nodes,
-            f'The specified max_size ({max_size}) is greater than the maximum number of nodes allowed per '
-            f'cluster ({max_nodes}).',
-        ),
-        (
-            min_size is None and _beyond(low, max_size),
-            f'The specified max_size ({max_size}) is less than the current min_size ({low}) of the cluster.',
-        ),
-    ):
-        if wrong:
+def _check_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> None:
+    """Raise the error of the first bound that Senlin would find violated, in its order."""
+    for is_violated, reason in _bounds(desired, inputs, cluster, max_nodes):
+        if is_violated:
             raise SizeOutOfBounds(reason)
 
 
-def _beyond(size: int | None, limit: int | None) -> bool:
-    """Whether a size exceeds a limit; none, or one below zero, is no limit."""
+def _bounds(
+    desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int
+) -> Iterator[tuple[bool, str]]:
+    """Yield whether each bound is violated, with the text of Senlin's error."""
+    min_size, max_size, strict = inputs.min_size, inputs.max_size, inputs.strict
+    low, high = cluster.min_size, cluster.max_size
+    target = f'The target capacity ({desired})'
+    yield (
+        min_size is not None and desired < min_size,
+        f'{target} is less than the specified min_size ({min_size}).',
+    )
+    yield (
+        min_size is None and strict and desired < low,
+        f"{target} is less than the cluster's min_size ({low}).",
+    )
+    yield (
+        _exceeds(desired, max_size),
+        f'{target} is greater than the specified max_size ({max_size}).',
+    )
+    yield (
+        max_size is None and strict and _exceeds(desired, high),
+        f"{target} is greater than the cluster's max_size ({high}).",
+    )
+    yield (
+        _exceeds(min_size, max_size),
+        f'The specified min_size ({min_size}) is greater than the specified max_size ({max_size}).',
+    )
+    yield (
+        max_size is None and _exceeds(min_size, high),
+        f'The specified min_size ({min_size}) is greater than the current max_size ({high}) of '
+        'the cluster.',
+    )
+    yield (
+        max_size is not None and max_size > max_nodes,
+        f'The specified max_size ({max_size}) is greater than the maximum number of nodes '
+        f'allowed per cluster ({max_nodes}).',
+    )
+    yield (
+        min_size is None and _exceeds(low, max_size),
+        f'The specified max_size ({max_size}) is less than the current min_size ({low}) of the '
+        'cluster.',
+    )
+
+
+def _exceeds(size: int | None, limit: int | None) -> bool:
+    """Return whether a size exceeds a limit; a limit of None or below zero is none."""
     return size is not None and limit is not None and 0 <= limit < size

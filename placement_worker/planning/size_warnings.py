@@ -1,18 +1,15 @@
 """Warnings about the number of nodes that an action adds or removes."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from placement_worker.contract import actions
-from placement_worker.contract.inputs import decision
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.errors import Rejected
 from placement_worker.formats import plurals
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size
-from placement_worker.planning.sizing import CREATION, DELETION, Size, size_of
+from placement_worker.planning.sizing import Size, size_of
 
 
-def warnings_of(request: CheckRequest, data: Mapping[str, Any], max_nodes: int) -> list[str]:
+def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list[str]:
     """Return a sentence if a bound changes a resize, and one if the action empties the cluster.
 
     :param data: the action's data after all policies have decided.
@@ -42,13 +39,13 @@ def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
         return None
     current = len(cluster.nodes)
     asked, desired = (
-        asked_size(action.inputs, current),
-        desired_size(action.inputs, cluster, max_nodes),
+        asked_size(action.resize_inputs, current),
+        desired_size(action.resize_inputs, cluster, max_nodes),
     )
     if asked == desired:
         return None
     verb = 'reverses it to' if (asked - current) * (desired - current) < 0 else 'limits it to'
-    bound = bound_of(action.inputs, asked, desired)
+    bound = bound_of(action.resize_inputs, asked, desired)
     return f'The resize asks to {_change(asked - current)}; {bound} ({desired}) {verb} {_change(desired - current)}'
 
 
@@ -59,16 +56,12 @@ def _change(difference: int) -> str:
     return f'{"add" if difference > 0 else "remove"} {plurals.nodes(abs(difference))}'
 
 
-def _emptied(
-    action: Action, cluster: Cluster, data: Mapping[str, Any], max_nodes: int
-) -> str | None:
+def _emptied(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> str | None:
     held = len(cluster.nodes)
     if not held or action.action == actions.CLUSTER_REPLACE_NODES:
         return None
-    victims = decision(data, DELETION).get('candidates')
-    if isinstance(victims, list):
-        removed = len(victims)
-    else:
+    removed = data.deletion.candidate_count
+    if removed is None:
         size = size_of(action, data, cluster, max_nodes)
         removed = size.count if size.kind == DELETION else 0
     if removed < held:

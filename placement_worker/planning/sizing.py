@@ -6,16 +6,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from placement_worker.contract import actions
-from placement_worker.contract.inputs import DATA, INPUTS, candidates, count, decision
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
 from placement_worker.contract.model import Action, Cluster, Node
 from placement_worker.planning.resizing import check_total, desired_size, limit
-
-Kind = Literal['creation', 'deletion']
-CREATION: Kind = 'creation'
-DELETION: Kind = 'deletion'
 
 _OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
 _OF_CANDIDATES = (actions.CLUSTER_DEL_NODES, actions.CLUSTER_REPLACE_NODES)
@@ -45,7 +40,7 @@ class Size:
         return f'{reason.rstrip(".")}; {self.limit}' if self.limit else reason
 
 
-def size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_nodes: int) -> Size:
+def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) -> Size:
     """Say how many nodes the action creates or deletes.
 
     :param data: the action's data as the policies before left it.
@@ -68,25 +63,25 @@ def members(action: Action, cluster: Cluster) -> list[Node]:
     return [node for node in cluster.nodes if node.id != action.node.id]
 
 
-def _size_of(action: Action, data: Mapping[str, Any], cluster: Cluster, max_nodes: int) -> Size:
+def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) -> Size:
     if action.action in _OF_ONE_NODE:
         return Size(_OF_ONE_NODE[action.action], 1)
     decided = _decided(action, data)
     if decided is not None:
         return decided
     if action.action == actions.CLUSTER_RESIZE:
-        desired = desired_size(action.inputs, cluster, max_nodes)
-        change, bound = desired - len(cluster.nodes), limit(action.inputs, cluster, desired)
+        desired = desired_size(action.resize_inputs, cluster, max_nodes)
+        change, bound = desired - len(cluster.nodes), limit(action.resize_inputs, cluster, desired)
         return Size(CREATION, change, bound) if change >= 0 else Size(DELETION, -change, bound)
     if action.action in _READS:
-        return Size(_READS[action.action][0], count(action.inputs, INPUTS))
+        return Size(_READS[action.action][0], action.scale_inputs.count)
     if action.action in _OF_CANDIDATES:
-        return Size(DELETION, len(candidates(action.inputs) or ()))
+        return Size(DELETION, len(action.candidate_inputs.candidates or ()))
     return Size(CREATION, 0)
 
 
-def _decided(action: Action, data: Mapping[str, Any]) -> Size | None:
+def _decided(action: Action, data: ActionData) -> Size | None:
     """What another policy decided, if it did; it may have left out the count."""
     kinds = [kind for kind in _READS.get(action.action, ()) if kind in data]
-    sizes = [Size(kind, count(decision(data, kind), f'{DATA}.{kind}')) for kind in kinds]
+    sizes = [Size(kind, data.change(kind).count) for kind in kinds]
     return next((size for size in sizes if size.count), sizes[0] if sizes else None)

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import (
     Binding,
     BindRequest,
@@ -48,7 +49,7 @@ def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
 class State:
     """What the policies before left, and where to ask the cloud.
 
-    `data`: the action's. `nodes` and `cluster`: what changed so far. `max_nodes`: the most nodes
+    `data`: the action's; `action_data`: typed views of it. `nodes` and `cluster`: what changed so far. `max_nodes`: the most nodes
     that a creation may lead to. `binding`: that of the policy which is asked. `driving`: how load
     balancers are driven. `left_s`: how many seconds the caller still waits; at 0 nothing may be
     written any more.
@@ -62,10 +63,14 @@ class State:
     binding: Binding | None = None
     driving: Driving = field(default_factory=Driving)
     left_s: Callable[[], float] = lambda: math.inf
+    action_data: ActionData = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'action_data', ActionData(self.data))
 
     def size(self, request: CheckRequest) -> sizing.Size:
         """How many nodes are created or deleted, as `sizing.size_of` says."""
-        return sizing.size_of(request.action, self.data, request.cluster, self.max_nodes)
+        return sizing.size_of(request.action, self.action_data, request.cluster, self.max_nodes)
 
     def node_data(self, node: Node) -> Data:
         """The node's data with what earlier policies changed."""

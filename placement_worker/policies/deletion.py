@@ -11,12 +11,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from placement_worker.contract import actions
-from placement_worker.contract.inputs import DATA, candidates, decision, ids
+from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import CheckRequest, Node, SupportStatus
-from placement_worker.errors import InvalidInput
 from placement_worker.planning import victims
 from placement_worker.planning.size_warnings import trimmed
-from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
@@ -107,7 +105,9 @@ class Deletion(Policy[DeletionProperties]):
             return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
         if not size.count and not kept:
             return skipped(size.explained('No node is to be deleted.'))
-        user_named = bool(candidates(request.action.inputs))  # then no other node may be chosen
+        user_named = bool(
+            request.action.candidate_inputs.candidates
+        )  # then no other node may be chosen
         count = len(kept) if user_named else max(size.count, len(kept))
         choice, place_of = victim_selection.choose(
             request, state, count, self.properties.criteria, kept
@@ -119,14 +119,13 @@ class Deletion(Policy[DeletionProperties]):
         return outcome if user_named else self._with_hooks(outcome)
 
     def _applied(self, state: State, chosen: Sequence[str], details: Mapping[str, Any]) -> Outcome:
-        deletion = {
-            **decision(state.data, DELETION),
-            'count': len(chosen),
-            'candidates': list(chosen),
-            'destroy_after_deletion': self.properties.destroy_after_deletion,
-            'grace_period': self.properties.grace_period,
-            'reduce_desired_capacity': self.properties.reduce_desired_capacity,
-        }
+        deletion = state.action_data.deletion.updated(
+            count=len(chosen),
+            candidates=list(chosen),
+            destroy_after_deletion=self.properties.destroy_after_deletion,
+            grace_period=self.properties.grace_period,
+            reduce_desired_capacity=self.properties.reduce_desired_capacity,
+        )
         return Outcome(
             'APPLIED',
             GENERATED,
@@ -192,10 +191,10 @@ def _kept(request: CheckRequest, state: State) -> list[Node]:
 
     :raises InvalidInput: a node is not a member of the cluster.
     """
-    decided = decision(state.data, DELETION).get('candidates')
-    if decided is None or request.action.action == actions.NODE_DELETE:
+    deletion = state.action_data.deletion
+    if request.action.action == actions.NODE_DELETE or deletion.candidates is None:
         return []
-    chosen = ids(decided, f'{DATA}.{DELETION}.candidates')
+    chosen = deletion.candidates
     victim_selection.refuse_strangers(chosen, request.cluster.nodes, request.cluster)
     known = {node.id: node for node in request.cluster.nodes}
     return [known[node_id] for node_id in chosen]
@@ -204,14 +203,12 @@ def _kept(request: CheckRequest, state: State) -> list[Node]:
 def _named(request: CheckRequest) -> list[str] | None:
     """The nodes that the action itself names, in its order; None if it leaves the choice to us."""
     action = request.action
-    named = candidates(action.inputs)
+    named = action.candidate_inputs.candidates
     if not named and action.action == actions.NODE_DELETE and action.node:
         named = [action.node.id]
     if named:
         victim_selection.refuse_strangers(named, request.cluster.nodes, request.cluster)
         return named
-    if named is None and action.action == actions.CLUSTER_DEL_NODES:
-        raise InvalidInput(
-            'Expected the nodes to delete, got none - at `$.action.inputs.candidates`'
-        )
+    if action.action == actions.CLUSTER_DEL_NODES:
+        action.candidate_inputs.required()
     return None

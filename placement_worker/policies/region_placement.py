@@ -10,12 +10,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from placement_worker.cloud.ports import Cloud
+from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import deal
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
-from placement_worker.planning.sizing import CREATION, Size
+from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement, zone_placement
 from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
 from placement_worker.policies.zone_placement import NO_USABLE_ZONE
@@ -77,7 +78,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         nodes = sizing.members(request.action, request.cluster)
         groups = shared_placement.in_groups(size, nodes, state.cloud.regions_of)
         plan = self.planner(size, self._places(request, size, state), groups)
-        data = shared_placement.decided(state.data, size, regions=plan.counts)
+        change = state.action_data.change(size.kind)
+        data = {**state.data, size.kind: change.replanned(size.count, regions=plan.counts)}
         details = {
             'regions': [shared_placement.row(row) for row in plan.rows],
             'unplaced': plan.unplaced,
@@ -97,7 +99,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         return Outcome(
             'APPLIED',
             reason,
-            data=shared_placement.with_placements(data, entries),
+            data={**data, 'placement': state.action_data.placement.with_entries(entries)},
             nodes=shared_placement.placed_node(request, state, entries[0]),
             details=details,
             warnings=warnings,

@@ -4,16 +4,15 @@ details.
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from placement_worker.contract import actions
-from placement_worker.contract.inputs import DATA, decision, planned
+from placement_worker.contract.action_data import CREATION, Placement
 from placement_worker.contract.model import CheckRequest, Node, NodePatch, Profile
-from placement_worker.errors import InvalidInput, InvalidSpec
+from placement_worker.errors import InvalidSpec
 from placement_worker.planning import victims
 from placement_worker.planning.placement import Located, Place, Plan, Row, grow, shrink, total
-from placement_worker.planning.sizing import CREATION, Size
+from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BEFORE, State, on
 
 TARGETS = on(
@@ -23,7 +22,6 @@ TARGETS = on(
     actions.CLUSTER_RESIZE,
     actions.NODE_CREATE,
 )
-PLAN_KEYS = frozenset({'places', 'region', 'regions', 'zone', 'zones'})
 HEAVIEST = 2**31 - 1  # a bound on weights and caps, so that planning takes no longer than it should
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
@@ -86,46 +84,6 @@ def in_groups(
     return [*first, everywhere - first[0] - first[1]]
 
 
-def planned_regions(data: Mapping[str, Any], size: Size) -> dict[str, int] | None:
-    """The share of the size that each region takes; None if no policy planned by region.
-
-    :raises InvalidInput: the shares are not those of the size.
-    """
-    regions = planned(data, size.kind, 'region')
-    total = sum((regions or {}).values())
-    if regions is not None and (
-        total > size.count or (total < size.count and size.kind == CREATION)
-    ):
-        raise InvalidInput(
-            f'Expected a plan for {size.count} nodes, got one for {total} - at `{DATA}.{size.kind}.regions`'
-        )
-    return regions
-
-
-def decided(data: Mapping[str, Any], size: Size, **plan: Any) -> dict[str, Any]:
-    """The action's data with the count and the plan under `creation` or `deletion`, in place of an
-    earlier plan.
-    """
-    kept = {key: value for key, value in decision(data, size.kind).items() if key not in PLAN_KEYS}
-    return {**data, size.kind: {**kept, 'count': size.count, **plan}}
-
-
-def with_placements(
-    data: Mapping[str, Any], entries: Sequence[Mapping[str, str]]
-) -> dict[str, Any]:
-    """The action's data with an entry a node to be created; what others said of a node, but its
-    place, stays.
-
-    The engine creates nodes from this list alone; affinity keeps its `servergroup` here.
-    """
-    placement = data.get('placement')
-    before = placement if isinstance(placement, dict) else {}
-    said = before.get('placements')
-    said = said if isinstance(said, list) else []
-    merged = [_moved(old, new) for old, new in zip(chain(said, repeat({})), entries, strict=False)]
-    return {**data, 'placement': {**before, 'count': len(merged), 'placements': merged}}
-
-
 def placed_node(
     request: CheckRequest, state: State, entry: Mapping[str, str]
 ) -> dict[str, NodePatch]:
@@ -137,18 +95,10 @@ def placed_node(
     if request.action.action != actions.NODE_CREATE or node is None:
         return {}
     data = state.node_data(node)
-    said = data.get('placement')
-    if isinstance(said, dict) and entry.items() <= said.items():
+    placement = Placement(data.get('placement'))
+    if placement.is_at(entry):
         return {}
-    return {node.id: NodePatch(data={**data, 'placement': _moved(said, entry)})}
-
-
-def _moved(before: object, place: Mapping[str, str]) -> dict[str, Any]:
-    """What was said of a node, with another place: a zone of before is none of the new region's."""
-    said = before if isinstance(before, dict) else {}
-    if 'region_name' in place:
-        said = {key: value for key, value in said.items() if key != 'zone'}
-    return {**said, **place}
+    return {node.id: NodePatch(data={**data, 'placement': placement.moved(entry)})}
 
 
 def row(planned: Row, **more: str) -> dict[str, Any]:

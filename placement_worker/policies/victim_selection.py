@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from placement_worker.contract.model import CheckRequest, Cluster, Node
 from placement_worker.errors import InvalidInput
 from placement_worker.planning import victims
-from placement_worker.planning.removal_counts import Quotas
+from placement_worker.planning.removal_counts import RemovalCounts
 from placement_worker.policies.base import State
 
 NAMED_SHOWN = 10
@@ -39,22 +39,22 @@ def choose(
     :returns: the choice, and what says the place that a node counts to.
     :raises NoFeasiblePlan: a place holds fewer nodes than planned.
     """
-    quotas = Quotas.of(state.data, count)
+    counts = RemovalCounts.of(state.action_data.deletion, count)
     ordered = victims.order(request.cluster.nodes, criteria, request.action.id)
 
     def place_of(node: Node) -> victims.Location:
-        return quotas.location(
-            state.cloud.region_of(node) if quotas.by_region else None,
-            state.cloud.zone_of(node) if quotas.by_zone else None,
+        return counts.location(
+            state.cloud.region_of(node) if counts.by_region else None,
+            state.cloud.zone_of(node) if counts.by_zone else None,
         )
 
-    asked = quotas.asked
+    asked = counts.by_location
     if kept:
         ids = {node.id for node in kept}
         ordered = [node for node in ordered if node.id not in ids]
         count -= len(kept)
         asked = None if asked is None else _left(asked, Counter(map(place_of, kept)), count)
-    return victims.choose(ordered, count, asked, place_of, quotas.unknown), place_of
+    return victims.choose(ordered, count, asked, place_of, counts.unknown), place_of
 
 
 def _left(

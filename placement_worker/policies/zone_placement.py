@@ -16,12 +16,13 @@ from msgspec import Meta, Struct, structs
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Location
 from placement_worker.contract import actions
+from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import deal_in_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
-from placement_worker.planning.sizing import CREATION, Size
+from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement
 from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
@@ -99,7 +100,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         nodes = sizing.members(request.action, request.cluster)
-        regions = shared_placement.planned_regions(state.data, size)
+        regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is not None:
             shares = self._plan_in_regions(regions, size, nodes, state)
             outcome = self._applied(
@@ -197,9 +198,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         counts: Counter[str] = Counter()
         for share in shares:
             counts.update(share.plan.counts if share.plan else {})
-        data = shared_placement.decided(
-            state.data, size, zones=dict(sorted(counts.items())), **by_region
-        )
+        change = state.action_data.change(size.kind)
+        plan = {'zones': dict(sorted(counts.items())), **by_region}
+        data = {**state.data, size.kind: change.replanned(size.count, **plan)}
         details = {
             'zones': [row for share in shares for row in _rows(share)],
             'unplaced': sum(share.plan.unplaced for share in shares if share.plan),
@@ -211,7 +212,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         return Outcome(
             'APPLIED',
             reason,
-            data=shared_placement.with_placements(data, entries),
+            data={**data, 'placement': state.action_data.placement.with_entries(entries)},
             nodes=shared_placement.placed_node(request, state, entries[0]),
             details=details,
         )

@@ -12,9 +12,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from placement_worker.contract.action_data import CREATION
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.placement import INFEASIBLE, Located, Place, Plan, Row, total
-from placement_worker.planning.sizing import CREATION, Size
+from placement_worker.planning.sizing import Size
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.registry import Registry
 from placement_worker.policies.zone_placement import ZonePlacement

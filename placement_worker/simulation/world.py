@@ -12,6 +12,7 @@ from msgspec import structs
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.decoders import decoder
 from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
@@ -29,7 +30,6 @@ from placement_worker.contract.model import (
 )
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning import sizing, victims
-from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.scenario import Failing, Scenario
@@ -194,7 +194,9 @@ class World:
         none is named.
         """
         data = reply.action.data
-        size = sizing.size_of(request.action, data, request.cluster, self.scenario.max_nodes)
+        size = sizing.size_of(
+            request.action, ActionData(data), request.cluster, self.scenario.max_nodes
+        )
         if size.kind == CREATION:
             entries = data.get('placement', {}).get('placements') or [{}] * size.count
             for entry in entries:

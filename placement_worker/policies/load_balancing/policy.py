@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from placement_worker.cloud.ports import ApiError, Cloud
 from placement_worker.contract import actions
-from placement_worker.contract.inputs import DATA, candidates, decision, ids, replacements
+from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import (
     Binding,
     BindRequest,
@@ -37,7 +37,6 @@ from placement_worker.octavia import load_balancers
 from placement_worker.octavia.pools import reason
 from placement_worker.octavia.updater import Driver, Driving, told
 from placement_worker.planning.size_warnings import trimmed
-from placement_worker.planning.sizing import CREATION, DELETION
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
 from placement_worker.policies.load_balancing import members
@@ -131,7 +130,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
                 node.id
                 for node in victim_selection.choose(request, state, count, 'RANDOM')[0].victims
             ]
-            chosen = {**decision(state.data, DELETION), 'count': len(named), 'candidates': named}
+            chosen = state.action_data.deletion.updated(count=len(named), candidates=named)
             data = {**state.data, DELETION: chosen}
         nodes, _ = _found(request, named)
         attached, binding = _attached(state)
@@ -298,13 +297,13 @@ def _leaving(request: CheckRequest, state: State) -> list[str] | None:
     """The nodes that are named as leaving; None if nobody has chosen."""
     action = request.action
     if action.action == actions.CLUSTER_REPLACE_NODES:
-        return list(replacements(action.inputs))
+        return list(action.replace_inputs.candidates)
     if action.action == actions.NODE_DELETE and action.node:
         return [action.node.id]
-    decided = decision(state.data, DELETION).get('candidates')
-    if decided is not None:
-        return ids(decided, f'{DATA}.{DELETION}.candidates')
-    named = candidates(action.inputs)
+    chosen = state.action_data.deletion.candidates
+    if chosen is not None:
+        return chosen
+    named = action.candidate_inputs.candidates
     return [] if named is None and action.action == actions.CLUSTER_DEL_NODES else named
 
 
@@ -320,8 +319,8 @@ def _joining(request: CheckRequest, state: State) -> list[str]:
     if action.action in actions.OF_A_NODE and action.node:
         return [action.node.id]
     if action.action == actions.CLUSTER_REPLACE_NODES:
-        return list(replacements(action.inputs).values())
-    return ids(decision(state.data, CREATION).get('nodes', []), f'{DATA}.{CREATION}.nodes')
+        return list(action.replace_inputs.candidates.values())
+    return state.action_data.creation.nodes
 
 
 def _created_anew(state: State, node: Node) -> bool:

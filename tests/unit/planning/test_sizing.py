@@ -3,15 +3,16 @@
 import pytest
 
 from placement_worker.contract import codec
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, SizeOutOfBounds
-from placement_worker.planning.sizing import CREATION, DELETION, Size, size_of
+from placement_worker.planning.sizing import Size, size_of
 from tests.factories import node, nodes, request
 
 
 def size(action, members=5, max_nodes=1000, **more):
     asked = codec.decode(request(action, [], nodes(a=members), **more), CheckRequest)
-    return size_of(asked.action, asked.action.data, asked.cluster, max_nodes)
+    return size_of(asked.action, ActionData(asked.action.data), asked.cluster, max_nodes)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 
 from placement_worker.contract import codec
+from placement_worker.contract.action_data import Deletion
 from placement_worker.contract.model import Node
 from placement_worker.errors import InvalidInput, NoFeasiblePlan
 from placement_worker.planning import victims
-from placement_worker.planning.removal_counts import Quotas
+from placement_worker.planning.removal_counts import RemovalCounts
 from tests.factories import node
 
 
@@ -119,13 +120,13 @@ PLACED = made(
 
 
 def chosen(count, **deletion):
-    quotas = Quotas.of({'deletion': {'count': count, **deletion}}, count)
+    counts = RemovalCounts.of(Deletion({'count': count, **deletion}), count)
     places = {n.id: n.data.get('placement', {}) for n in PLACED}
     choice = victims.choose(
         PLACED,
         count,
-        quotas.asked,
-        lambda n: quotas.location(places[n.id].get('region_name'), places[n.id].get('zone')),
+        counts.by_location,
+        lambda n: counts.location(places[n.id].get('region_name'), places[n.id].get('zone')),
     )
     return ids(choice.victims), ids(choice.spared)
 
@@ -221,7 +222,7 @@ def test_a_place_that_holds_too_few_is_named(count, deletion, reason):
 )
 def test_quotas_that_are_none_are_named(deletion, message):
     with pytest.raises(InvalidInput) as refused:
-        Quotas.of({'deletion': deletion}, 9)
+        RemovalCounts.of(Deletion(deletion), 9)
 
     assert str(refused.value) == message
 
@@ -230,4 +231,4 @@ def test_a_plan_for_more_than_the_count_is_refused():
     with pytest.raises(
         InvalidInput, match=r'at most 2 nodes, got one for 3 - at `\$\.action\.data\.deletion`'
     ):
-        Quotas.of({'deletion': {'zones': {'a': 3}}}, 2)
+        RemovalCounts.of(Deletion({'zones': {'a': 3}}), 2)

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.placement import Place
-from placement_worker.planning.sizing import CREATION, DELETION, Size
+from placement_worker.planning.sizing import Size
 from placement_worker.simulation import greedy
 from placement_worker.simulation.run import play
 from tests.unit.simulation.conftest import held

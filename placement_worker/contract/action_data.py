@@ -1,0 +1,238 @@
+"""Typed views of an action's data: `creation`, `deletion` and `placement`.
+
+Any policy may write any key into these maps. A view decodes a key when a policy first reads it, so
+an invalid value fails only the checks that depend on it. Keys that no view names stay as they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import chain, repeat
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from placement_worker.contract import values
+from placement_worker.errors import InvalidInput
+
+PATH = '$.action.data'
+
+Kind = Literal['creation', 'deletion']
+CREATION: Kind = 'creation'
+DELETION: Kind = 'deletion'
+
+PLAN_KEYS = frozenset({'places', 'region', 'regions', 'zone', 'zones'})
+
+
+class PlaceCount(NamedTuple):
+    """A number of nodes in a zone of a region, or in a region whose zones do not matter."""
+
+    region: str
+    zone: str | None
+    nodes: int
+
+
+class Change:
+    """The creation or deletion that earlier policies decided; empty if they decided none."""
+
+    kind: ClassVar[Kind]
+
+    def __init__(self, decided: object) -> None:
+        """Make a view of one map of an action's data.
+
+        :raises InvalidInput: the value is no map.
+        """
+        self._path = f'{PATH}.{self.kind}'
+        self._decided = values.mapping(decided, self._path)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of nodes; 1 if no policy set it.
+
+        :raises InvalidInput: it is not an integer >= 0.
+        """
+        if 'count' not in self._decided:
+            return 1
+        return values.natural(self._decided['count'], f'{self._path}.count')
+
+    @cached_property
+    def regions(self) -> dict[str, int] | None:
+        """Region -> number of nodes; None if no policy planned by region.
+
+        :raises InvalidInput: it is no map of integers >= 0.
+        """
+        return self._planned('regions', 'region')
+
+    @cached_property
+    def zones(self) -> dict[str, int] | None:
+        """Zone -> number of nodes; None if no policy planned by zone.
+
+        :raises InvalidInput: it is no map of integers >= 0.
+        """
+        return self._planned('zones', 'zone')
+
+    def regions_of(self, count: int) -> dict[str, int] | None:
+        """Return the share of `count` nodes that each region takes, as `regions`.
+
+        :raises InvalidInput: the shares exceed the count, or those of a creation fall short of it.
+        """
+        total = sum((self.regions or {}).values())
+        too_few = self.kind == CREATION and total < count
+        if self.regions is not None and (total > count or too_few):
+            raise _wrong_total(str(count), total, f'{self._path}.regions')
+        return self.regions
+
+    def updated(self, **changes: Any) -> dict[str, Any]:
+        """Return the map with these keys changed."""
+        return {**self._decided, **changes}
+
+    def replanned(self, count: int, **plan: Any) -> dict[str, Any]:
+        """Return the map with this plan in place of an earlier one."""
+        kept = {key: value for key, value in self._decided.items() if key not in PLAN_KEYS}
+        return {**kept, 'count': count, **plan}
+
+    def _planned(self, *keys: str) -> dict[str, int] | None:
+        """Return the counts by place under the first key that holds any."""
+        present = [key for key in keys if key in self._decided]
+        if not present:
+            return None
+        key = next((key for key in present if self._decided[key]), present[0])
+        path = f'{self._path}.{key}'
+        planned = values.mapping(self._decided[key], path)
+        return {name: values.natural(count, f'{path}.{name}') for name, count in planned.items()}
+
+
+class Creation(Change):
+    """The creation that earlier policies decided."""
+
+    kind = CREATION
+
+    @cached_property
+    def nodes(self) -> list[str]:
+        """The ids of the nodes that the engine has created.
+
+        :raises InvalidInput: it is no list of distinct ids.
+        """
+        return values.node_ids(self._decided.get('nodes', []), f'{self._path}.nodes')
+
+
+class Deletion(Change):
+    """The deletion that earlier policies decided."""
+
+    kind = DELETION
+
+    @cached_property
+    def candidates(self) -> list[str] | None:
+        """The ids of the victims, in order; None if no policy chose them.
+
+        :raises InvalidInput: it is no list of distinct ids.
+        """
+        chosen = self._decided.get('candidates')
+        return None if chosen is None else values.node_ids(chosen, f'{self._path}.candidates')
+
+    @property
+    def candidate_count(self) -> int | None:
+        """The length of the list of victims, valid or not; None if there is no list."""
+        chosen = self._decided.get('candidates')
+        return len(chosen) if isinstance(chosen, list) else None
+
+    @cached_property
+    def places(self) -> list[PlaceCount] | None:
+        """The counts of places planned by region and zone; None if no policy planned by both.
+
+        :raises InvalidInput: it is no list of such counts.
+        """
+        if 'places' not in self._decided:
+            return None
+        path = f'{self._path}.places'
+        listed = values.sequence(self._decided['places'], path)
+        return [_place_count(entry, f'{path}[{i}]') for i, entry in enumerate(listed)]
+
+    def check_total(self, total: int, count: int) -> None:
+        """Check that the plan does not remove more nodes than the action.
+
+        :param total: the number of nodes that the plan removes.
+        :raises InvalidInput: it exceeds `count`.
+        """
+        if total > count:
+            raise _wrong_total(f'at most {count}', total, self._path)
+
+
+class ActionData:
+    """An action's data with a typed view of each map that policies share."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        """Make the views of an action's whole data."""
+        self._data = data
+
+    def __contains__(self, kind: Kind) -> bool:
+        return kind in self._data
+
+    @cached_property
+    def creation(self) -> Creation:
+        """The decided creation.
+
+        :raises InvalidInput: the value is no map.
+        """
+        return Creation(self._data.get(CREATION, {}))
+
+    @cached_property
+    def deletion(self) -> Deletion:
+        """The decided deletion.
+
+        :raises InvalidInput: the value is no map.
+        """
+        return Deletion(self._data.get(DELETION, {}))
+
+    @property
+    def placement(self) -> 'Placement':
+        """The places of the nodes to be created."""
+        return Placement(self._data.get('placement'))
+
+    def change(self, kind: Kind) -> Change:
+        """Return the decided creation or deletion."""
+        return self.creation if kind == CREATION else self.deletion
+
+
+class Placement:
+    """The `placement` of an action or a node; anything but a map counts as absent."""
+
+    def __init__(self, placement: object) -> None:
+        """Make a view of the value, if there is one."""
+        self._placement = values.mapping_or_empty(placement)
+
+    def is_at(self, place: Mapping[str, str]) -> bool:
+        """Return whether the placement has the region and the zone of `place`."""
+        return place.items() <= self._placement.items()
+
+    def moved(self, place: Mapping[str, str]) -> dict[str, Any]:
+        """Return the placement at another place."""
+        return _moved(self._placement, place)
+
+    def with_entries(self, places: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """Return the placement with one entry per place; other keys of earlier entries stay."""
+        listed = self._placement.get('placements')
+        entries = chain(listed if isinstance(listed, list) else (), repeat({}))
+        moved = [_moved(entry, place) for entry, place in zip(entries, places, strict=False)]
+        return {**self._placement, 'count': len(moved), 'placements': moved}
+
+
+def _moved(placement: object, place: Mapping[str, str]) -> dict[str, Any]:
+    """Return a placement at another place; an earlier zone is dropped with its region."""
+    kept = values.mapping_or_empty(placement)
+    if 'region_name' in place:
+        kept = {key: value for key, value in kept.items() if key != 'zone'}
+    return {**kept, **place}
+
+
+def _wrong_total(expected: str, total: int, path: str) -> InvalidInput:
+    return InvalidInput(f'Expected a plan for {expected} nodes, got one for {total} - at `{path}`')
+
+
+def _place_count(entry: object, path: str) -> PlaceCount:
+    if not isinstance(entry, dict) or not isinstance(entry.get('region_name'), str):
+        raise InvalidInput(
+            f'Expected `object` with `region_name`, got {values.shown(entry)} - at `{path}`'
+        )
+    zone = entry.get('zone')
+    if not isinstance(zone, str | None):
+        raise InvalidInput(f'Expected `str`, got {values.shown(zone)} - at `{path}.zone`')
+    count = values.natural(entry.get('count'), f'{path}.count')
+    return PlaceCount(entry['region_name'], zone, count)

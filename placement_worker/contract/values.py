@@ -1,0 +1,100 @@
+"""Checked values of an action's free-form maps; each error names the path and the finding."""
+
+import json
+from typing import Any
+
+from placement_worker.errors import InvalidInput
+
+LARGEST = 2**63 - 1
+SHOWN = 80  # characters of a wrong value that an error repeats
+
+
+def integer(value: object, path: str) -> int:
+    """Return the value if it is an integer of up to 64 bits.
+
+    :raises InvalidInput: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
+        raise InvalidInput(f'Expected `int`, got {shown(value)} - at `{path}`')
+    return value
+
+
+def natural(value: object, path: str) -> int:
+    """Return the value if it is an integer >= 0.
+
+    :raises InvalidInput: it is not.
+    """
+    number = integer(value, path)
+    if number < 0:
+        raise InvalidInput(f'Expected `int` >= 0, got `{number}` - at `{path}`')
+    return number
+
+
+def number(value: object, path: str, expected: str) -> int | float:
+    """Return the value if it is a number of up to 64 bits.
+
+    :param expected: the expectation as the error names it.
+    :raises InvalidInput: it is not.
+    """
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not -LARGEST <= value <= LARGEST
+    ):
+        raise InvalidInput(f'Expected {expected}, got {shown(value)} - at `{path}`')
+    return value
+
+
+def mapping(value: object, path: str, note: str = '') -> dict[str, Any]:
+    """Return the value if it is a map.
+
+    :param note: what the map holds, for the end of the error.
+    :raises InvalidInput: it is not.
+    """
+    if not isinstance(value, dict):
+        raise InvalidInput(f'Expected `object`, got {shown(value)} - at `{path}`{note}')
+    return value
+
+
+def mapping_or_empty(value: object) -> dict[str, Any]:
+    """Return the value if it is a map, else an empty map."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: object, path: str) -> list[Any]:
+    """Return the value if it is a list.
+
+    :raises InvalidInput: it is not.
+    """
+    if not isinstance(value, list):
+        raise InvalidInput(f'Expected `array`, got {shown(value)} - at `{path}`')
+    return value
+
+
+def node_ids(value: object, path: str) -> list[str]:
+    """Return the value if it is a list of distinct node ids.
+
+    :raises InvalidInput: it is not, or it repeats an id.
+    """
+    seen: set[str] = set()
+    listed = sequence(value, path)
+    for i, node_id in enumerate(listed):
+        if not isinstance(node_id, str):
+            raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{path}[{i}]`')
+        if node_id in seen:
+            raise InvalidInput(
+                f'Expected each node once, got `{node_id[:SHOWN]}` again - at `{path}[{i}]`'
+            )
+        seen.add(node_id)
+    return listed
+
+
+def shown(value: object) -> str:
+    """Return a wrong value as an error shows it: a scalar as JSON, anything else by its type."""
+    if isinstance(value, dict):
+        return '`object`'
+    if isinstance(value, list):
+        return '`array`'
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return 'a number beyond 64 bits'
+    return f'`{json.dumps(value[:SHOWN] if isinstance(value, str) else value)}`'
