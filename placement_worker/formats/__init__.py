@@ -1,1 +1,1 @@
-"""Formats of text and documents; this package imports nothing else of the project."""
+"""Text formats: documents, escaping and plurals; imports nothing else of this project."""

@@ -1,4 +1,4 @@
-"""Read YAML and JSON documents as people write them, without YAML's surprises."""
+"""Read YAML and JSON documents, with guards against surprising or hostile YAML."""
 
 import itertools
 import sys
@@ -10,25 +10,27 @@ import yaml
 
 from placement_worker.formats import duplicate_keys
 
-DEEPEST = 1000  # levels of YAML, about as many as are read of JSON; beyond 10,000 libyaml's reader ends the process
-MOST_ADDED = 32 * 2**20
-"""How much the aliases of a YAML document may add to it: the characters of what they stand for, and
-`NODE` for each of its values, lists and maps. That is enough for 10,000 nodes which share a
-profile."""
-NODE = 16
+MAX_DEPTH = 1000
+"""Maximum nesting of YAML, similar to the limit for JSON; libyaml crashes beyond 10,000 levels."""
+MAX_EXPANSION = 32 * 2**20
+"""Maximum size that the aliases of a YAML document may add to it.
+
+The size of an alias is the number of characters that it stands for plus `NODE_SIZE` per value, list
+and map. The maximum allows for 10,000 nodes that share a profile."""
+NODE_SIZE = 16
 _BASE: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
 class Malformed(Exception):
-    """The text is no YAML or JSON; the message says where."""
+    """The text is neither YAML nor JSON; the message gives the position."""
 
 
 class TooDeep(Malformed):
-    """More lists and maps are in one another than can be read."""
+    """The text nests more lists and maps than the reader supports."""
 
 
 class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on how PyYAML was built
-    """Plain data only: times stay strings, as in JSON, and a key may not stand in a map twice."""
+    """A loader of plain data: timestamps stay strings as in JSON, duplicate keys are errors."""
 
     yaml_implicit_resolvers = {
         first: [
@@ -44,23 +46,24 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
         self._may_have_aliases = '*' in text
 
     def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-        """Called at the beginning of each node, inside that of its parent."""
+        """Count one more level; PyYAML calls this when it enters a node."""
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise TooDeep(f'nested too deeply: more than {DEEPEST} levels')
+        if self._depth > MAX_DEPTH:
+            raise TooDeep(f'nested too deeply: more than {MAX_DEPTH} levels')
         super().descend_resolver(current_node, current_index)
 
     def ascend_resolver(self) -> None:
-        """Called at its end."""
+        """Count one level less; PyYAML calls this when it leaves a node."""
         self._depth -= 1
         super().ascend_resolver()
 
     def construct_document(self, node: Any) -> Any:
-        """Called when the tree of a document is complete; an alias is one more reference to a part
-        of it.
+        """Check the aliases, then build the data; PyYAML calls this with the complete tree.
+
+        In that tree an alias is one more reference to the node that it stands for.
         """
         if self._may_have_aliases:
-            _bound(node)
+            _check_aliases(node)
         return super().construct_document(node)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
@@ -71,7 +74,7 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
                 raise yaml.constructor.ConstructorError(
                     'while reading a map',
                     node.start_mark,
-                    'found a key that is no scalar',
+                    'found a key that is not a scalar',
                     key_node.start_mark,
                 )
             if key in seen:
@@ -86,26 +89,26 @@ class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on
         return mapping
 
 
-def _bound(root: Any) -> None:
-    """Check that the aliases of a document add at most `MOST_ADDED`, in time linear in its text.
+def _check_aliases(root: Any) -> None:
+    """Check that aliases add at most `MAX_EXPANSION` to a document, in time linear in its text.
 
-    :raises ConstructorError: naming the line of the list or map whose aliases add more.
+    :raises ConstructorError: they add more; the error names the line of the list or map.
     """
     nodes = _bottom_up(root)
-    most = sum(map(_own_size, nodes)) + MOST_ADDED
+    most = sum(map(_own_size, nodes)) + MAX_EXPANSION
     sizes: dict[int, int] = {}
     for node in nodes:
         size = sizes[id(node)] = _own_size(node) + sum(sizes[id(item)] for item in _items(node))
         if size > most:
-            raise _refused(node, f'found aliases that add more than {MOST_ADDED} characters')
+            raise _refused(node, f'found aliases that add more than {MAX_EXPANSION} characters')
 
 
 def _bottom_up(root: Any) -> list[Any]:
-    """Return each node of a document once, behind all that it holds.
+    """Return each node of a document once, children before parents.
 
-    :raises ConstructorError: an alias stands inside of what it stands for.
+    :raises ConstructorError: an alias refers to a node that contains it.
     """
-    done: dict[int, bool] = {}  # False while the nodes inside are being visited
+    done: dict[int, bool] = {}  # False while the children are being visited
     ordered: list[Any] = []
     left = [root]
     while left:
@@ -114,7 +117,7 @@ def _bottom_up(root: Any) -> list[Any]:
             done[id(node)] = False
             for item in _items(node):
                 if done.get(id(item)) is False:
-                    raise _refused(node, 'found an alias inside of what it stands for')
+                    raise _refused(node, 'found an alias that refers to a node around it')
                 left.append(item)
             continue
         left.pop()
@@ -125,14 +128,14 @@ def _bottom_up(root: Any) -> list[Any]:
 
 
 def _items(node: Any) -> Iterable[Any]:
-    """Return the nodes inside a node, of a map its keys and values."""
+    """Return the children of a node; those of a map are its keys and values."""
     if isinstance(node, yaml.MappingNode):
         return itertools.chain.from_iterable(node.value)
     return node.value if isinstance(node, yaml.SequenceNode) else ()
 
 
 def _own_size(node: Any) -> int:
-    return NODE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+    return NODE_SIZE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
 
 
 def _refused(node: Any, found: str) -> Exception:
@@ -141,10 +144,11 @@ def _refused(node: Any, found: str) -> Exception:
 
 
 def read(path: str) -> list[Any]:
-    """All documents of a file, `-` for standard input.
+    """Return all documents of a file.
 
+    :param path: a path, or `-` for standard input.
     :raises OSError: the file cannot be read.
-    :raises Malformed: it holds no YAML or JSON; the text names the file.
+    :raises Malformed: the file contains neither YAML nor JSON; the message names it.
     """
     try:
         if path == '-':
@@ -157,29 +161,28 @@ def read(path: str) -> list[Any]:
     except TooDeep as exc:
         raise TooDeep(f'{path} is {exc}') from exc
     except Malformed as exc:
-        raise Malformed(f'{path} holds no YAML or JSON: {exc}') from exc
+        raise Malformed(f'{path} is neither YAML nor JSON: {exc}') from exc
     if not found:
         raise Malformed(f'{path} is empty')
     return found
 
 
 def parse(text: str) -> list[Any]:
-    """All documents of a text; empty ones are left out.
+    """Return all documents of a text except empty ones.
 
-    JSON is tried first: it is the faster to read, and not quite a subset of the YAML that PyYAML
-    reads.
+    JSON is tried first: it is faster to read, and PyYAML's YAML 1.1 is no superset of it.
 
-    :raises Malformed: it is no YAML or JSON.
+    :raises Malformed: the text is neither YAML nor JSON.
     """
     try:
         decoded = msgspec.json.decode(text)
-        twice = duplicate_keys.found(text, decoded)
+        duplicate = duplicate_keys.found(text, decoded)
     except RecursionError:
         raise TooDeep('nested too deeply') from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         return _parse_yaml(text)
-    if twice:
-        raise Malformed(f'found the key {twice}')
+    if duplicate:
+        raise Malformed(f'found the key {duplicate}')
     return [decoded]
 
 

@@ -1,9 +1,9 @@
-r"""Show text from outside on one line, without its effect on a log or a terminal.
+r"""Escape untrusted text so that it stays on one line and cannot control a terminal or a log.
 
 Each character that Python does not call printable is replaced by its JSON escape: control
 characters (C0, DEL, C1), line and paragraph separators, bidirectional overrides and other invisible
-characters, lone surrogates. Backslashes stay as they are, so escaping is safe to repeat, and
-escaping an encoded JSON text does not change its meaning.
+characters, lone surrogates. Backslashes stay unchanged. Escaping is therefore idempotent, and it
+does not change the meaning of encoded JSON.
 """
 
 import json
@@ -17,13 +17,9 @@ def escaped(text: str) -> str:
 
 
 def escaped_lines(text: str) -> str:
-    """Return a text whose line breaks are wanted, e.g. indented JSON, with each of its lines
-    escaped.
-    """
+    """Return a text of several lines, e.g. indented JSON, with each line escaped."""
     return '\n'.join(escaped(line) for line in text.split('\n'))
 
 
 def _escape(char: str) -> str:
-    return (
-        '\\u007f' if char == '\x7f' else json.dumps(char)[1:-1]
-    )  # JSON has no escape of its own for DEL
+    return '\\u007f' if char == '\x7f' else json.dumps(char)[1:-1]  # json leaves DEL unescaped

@@ -1,19 +1,19 @@
-"""How numbers are told to people."""
+"""Words and rules for the numbers that people read."""
 
 SHOWN_IF_ZERO = frozenset({'possible'})
-"""Details of a decision that say something even if they are 0."""
+"""Details of a decision that are shown even if they are 0."""
 
 
 def nodes(count: object) -> str:
-    """So many nodes, in words."""
+    """Return a number of nodes in words, e.g. "1 node" or "3 nodes"."""
     return '1 node' if count == 1 else f'{count} nodes'
 
 
 def is_shown(detail: str, value: object) -> bool:
-    """Return whether a detail of a decision is shown; most say nothing if they are empty or 0."""
+    """Return whether to show a detail of a decision; most are hidden if they are empty or 0."""
     return bool(value) or detail in SHOWN_IF_ZERO
 
 
 def is_number(value: object) -> bool:
-    """Whether it stands right in a column."""
+    """Return whether a value is a number, which tables align right."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -351,11 +351,11 @@ def test_lines_come_from_standard_input_too():
     [
         (['check', 'none.yaml'], 'none.yaml: No such file or directory'),
         (['check', '.'], '.: Is a directory'),
-        (['check', 'bad.yaml'], 'bad.yaml holds no YAML or JSON: while parsing a flow node'),
+        (['check', 'bad.yaml'], 'bad.yaml is neither YAML nor JSON: while parsing a flow node'),
         (['check', 'text.yaml'], 'text.yaml, document 1: Expected `object`, got `str` - at `$`'),
         (['validate', 'none.yaml'], 'none.yaml: No such file or directory'),
         (['check', 'empty.yaml'], 'empty.yaml is empty'),
-        (['check', 'binary.yaml'], 'binary.yaml holds no YAML or JSON: '),
+        (['check', 'binary.yaml'], 'binary.yaml is neither YAML nor JSON: '),
         (
             ['validate', 'f', '--cloud', 'empty.yaml'],
             'The cloud cannot be read: empty.yaml is empty',

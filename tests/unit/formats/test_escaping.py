@@ -1,4 +1,4 @@
-"""Text from outside is shown on one line, without its effect on a log or a terminal."""
+"""Untrusted text in output and logs: one line, without control characters."""
 
 import io
 import json
@@ -20,8 +20,8 @@ from tests import hostile_requests
 
 REQUESTS = dict(hostile_requests.requests())
 SHOWN = [
-    ('check', '-f', 'table'), ('check', '-f', 'table', '--explain', 'full'), ('check', '-f', 'json'),
-    ('check', '-f', 'yaml'), ('check', '--lines'), ('plan', '-f', 'table'), ('plan', '-f', 'json'),
+    ('check', '-f', 'table'), ('check', '-f', 'table', '--explain', 'full'),
+    ('check', '-f', 'json'), ('check', '-f', 'yaml'), ('check', '--lines'), ('plan', '-f', 'table'), ('plan', '-f', 'json'),
 ]  # fmt: skip
 CLOUD = {
     'zones': {'a': True, 'b': True, hostile_requests.TEXT: True},
@@ -31,9 +31,7 @@ CLOUD = {
 
 @pytest.fixture
 def written(monkeypatch):
-    """Return what the loggers of this package write while something acts, and how many records they
-    do.
-    """
+    """Return the text that this package logs during an action, and its number of records."""
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     conf([])
@@ -59,13 +57,13 @@ def written(monkeypatch):
     'char', hostile_requests.CHARACTERS.values(), ids=list(hostile_requests.CHARACTERS)
 )
 def test_escaped_with_an_unprintable_character_returns_a_printable_text(char):
-    """No character that acts on a terminal or ends a line passes."""
+    """No character that controls a terminal or ends a line passes."""
     assert escaped(f'a{char}b').isprintable()
 
 
 @given(st.text(st.characters()))
 def test_escaped_in_a_json_text_keeps_the_meaning(text):
-    """Scripts that decode escaped JSON get what was encoded."""
+    """Escaped JSON decodes to the data that was encoded."""
     encoded = json.dumps({text: text}, ensure_ascii=False)
 
     assert json.loads(escaped(encoded)) == {text: text}
@@ -73,12 +71,12 @@ def test_escaped_in_a_json_text_keeps_the_meaning(text):
 
 
 def test_escaped_with_a_lone_surrogate_returns_a_text_that_can_be_written():
-    """Text that no file takes is shown nevertheless."""
+    """Text that UTF-8 cannot encode is shown in escaped form."""
     assert escaped('a\ud800') == 'a\\ud800'
 
 
 def test_escaped_lines_with_indented_json_keeps_the_line_breaks():
-    """The lines of a text stay lines; what stands in them is escaped."""
+    """Line breaks stay, and the text of each line is escaped."""
     assert escaped_lines('{\n  "a": "\x9b"\n}') == '{\n  "a": "\\u009b"\n}'
 
 
@@ -88,17 +86,17 @@ def test_escaped_with_printable_text_of_any_script_returns_it_unchanged():
 
 
 def test_paint_with_an_escape_sequence_in_the_text_leaves_only_its_own():
-    """Colors are those of the program alone."""
+    """Only the program sets colors."""
     assert Paint(on=True)('a\x1b[2J', 'red') == '\x1b[31ma\\u001b[2J\x1b[0m'
 
 
 def test_error_with_hostile_text_is_one_printable_line():
-    """An error of this package holds no control characters."""
+    """The message of an error contains no control character."""
     assert hostile_requests.raw(str(errors.InvalidRequest(hostile_requests.TEXT))) == []
 
 
 def test_log_with_a_hostile_message_writes_one_line(written):
-    """One record is one line, whatever its arguments hold."""
+    """A log record is one line whatever its arguments contain."""
     text, _ = written(lambda logger: logger.warning('Request %s', hostile_requests.TEXT))
 
     assert hostile_requests.raw(text) == []
@@ -137,9 +135,7 @@ def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(wr
     'formatter', [None, logging.Formatter('%(levelname)s %(message)s')], ids=['oslo', 'plain']
 )
 def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, formatter):
-    """A traceback, which formatters keep in the record for other handlers, stays a text of several
-    lines.
-    """
+    """A traceback keeps its lines when a second handler formats the same record."""
 
     def fail(logger):
         logger.handlers *= 2
@@ -157,7 +153,7 @@ def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, 
 
 
 def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(written):
-    """The summary that oslo.log adds about the current exception is escaped, too."""
+    """The summary that oslo.log adds about the current exception is escaped as well."""
 
     def fail(logger):
         try:
@@ -176,7 +172,7 @@ def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(writte
 
 
 def test_log_in_json_with_hostile_text_writes_one_line_that_says_the_same(written):
-    """The JSON formatter of oslo.log gets no control characters through, DEL included."""
+    """The JSON formatter of oslo.log writes no control character, not even DEL."""
     text, _ = written(
         lambda logger: logger.warning('%s', hostile_requests.TEXT), formatters.JSONFormatter()
     )
@@ -186,7 +182,7 @@ def test_log_in_json_with_hostile_text_writes_one_line_that_says_the_same(writte
 
 
 def test_log_with_an_exception_that_has_no_text_is_written(written):
-    """A broken exception does not cost the record."""
+    """An exception whose text raises does not lose the record."""
 
     class Broken(Exception):
         def __str__(self):
@@ -200,8 +196,8 @@ def test_log_with_an_exception_that_has_no_text_is_written(written):
     assert 'It failed' in text
 
 
-def test_guard_with_a_handler_without_formatter_has_it_escape(written):
-    """A handler of a logging configuration that names no formatter is guarded, too."""
+def test_guard_with_a_handler_without_formatter_escapes_its_output(written):
+    """A handler without a formatter escapes its output as well."""
     stream = io.StringIO()
 
     def act(logger):
@@ -216,24 +212,24 @@ def test_guard_with_a_handler_without_formatter_has_it_escape(written):
 
 @pytest.mark.parametrize('name', REQUESTS)
 def test_endpoints_with_a_hostile_field_log_one_line_per_record(written, registry, name):
-    """No field of a request reaches the log raw, nor the text of the error that its sender gets."""
-    told = []
+    """No field of a request reaches the log or the error reply unescaped."""
+    messages = []
 
     def decide(_):
         try:
             Endpoints(Inventory.parse(CLOUD, 'test'), registry).policy_check(REQUESTS[name])
         except errors.PlacementWorkerError as exc:
-            told.append(str(exc))
+            messages.append(str(exc))
 
     text, records = written(decide)
 
-    assert [*hostile_requests.raw(text), *hostile_requests.raw(' '.join(told))] == []
+    assert [*hostile_requests.raw(text), *hostile_requests.raw(' '.join(messages))] == []
     assert text.count('\n') == records > 0
 
 
 @pytest.mark.parametrize('name', REQUESTS)
 def test_commands_with_a_hostile_field_print_no_control_characters(program, name):
-    """Tables, JSON, YAML and complaints are safe on a terminal, whichever field is hostile."""
+    """Tables, JSON, YAML and errors are safe on a terminal, whichever field is hostile."""
     for command, *options in SHOWN:
         status, out, err = program(
             command, *options, '--cloud', 'cloud', 'f', f=REQUESTS[name], cloud=CLOUD
@@ -243,8 +239,8 @@ def test_commands_with_a_hostile_field_print_no_control_characters(program, name
         assert status in (0, 1, 2)
 
 
-def test_a_command_that_does_not_exist_is_shown_escaped(program):
-    """An unknown command is printed without effect."""
+def test_unknown_command_with_control_characters_is_shown_escaped(program):
+    """The name of an unknown command cannot control the terminal."""
     _, out, err = program('\x1b[2Jevil')
 
     assert hostile_requests.raw(out + err) == []

@@ -42,7 +42,7 @@ def test_zones_are_those_of_the_region_or_of_the_whole_cloud(description, region
             'zone: {}',
             'f does not describe a cloud: Object contains unknown field `zone`, expected one of `zones`',
         ),
-        ('a: [', 'The cloud cannot be read: f holds no YAML or JSON: while parsing'),
+        ('a: [', 'The cloud cannot be read: f is neither YAML nor JSON: while parsing'),
         ('--- {}\n--- {}', 'f holds 2 documents, expected one'),
     ],
 )
