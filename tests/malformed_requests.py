@@ -190,7 +190,7 @@ TABLE = [
     _typed(
         'cluster.nodes.0.details',
         {'addresses': {'private': [{'addr': '10.0.0.5'}]}},
-        'Object missing required field `version` - at `$.cluster.nodes[0].details.addresses.private[0]`',
+        'Object missing required field `version` - at `$.cluster.nodes[0].details.addresses[...][0]`',
     ),
     _missing('cluster.nodes.1.id', 'Object missing required field `id` - at `$.cluster.nodes[1]`'),
     _typed(

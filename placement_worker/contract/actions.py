@@ -15,7 +15,7 @@ PASSED = frozenset({
     'CLUSTER_ATTACH_POLICY', 'CLUSTER_DETACH_POLICY', 'CLUSTER_UPDATE_POLICY', 'CLUSTER_OPERATION',
     'NODE_UPDATE', 'NODE_JOIN', 'NODE_LEAVE', 'NODE_CHECK', 'NODE_OPERATION',
 })  # fmt: skip
-"""Actions that no policy type of ours handles: they pass."""
+"""Actions that no built-in policy type handles: they pass."""
 
 ALL = PASSED | {
     CLUSTER_SCALE_OUT, CLUSTER_SCALE_IN, CLUSTER_RESIZE, CLUSTER_ADD_NODES, CLUSTER_DEL_NODES,
@@ -23,12 +23,12 @@ ALL = PASSED | {
 }  # fmt: skip
 
 OF_A_NODE = frozenset({NODE_CREATE, NODE_DELETE, NODE_RECOVER})
-"""Actions whose policies need the action's node."""
+"""Actions whose policies need the node of the action."""
 
 DERIVED = 'Derived Action'
-"""The `cause` of an action that is part of another one, whose policies have decided already."""
+"""The `cause` of an action that is part of another one; the policies have decided on that one."""
 
 
 def is_derived(action: str, cause: str | None) -> bool:
-    """Return whether an action of a node is a part of an action of its cluster."""
+    """Return whether an action of a node is part of an action of its cluster."""
     return cause == DERIVED and action.startswith('NODE_')

@@ -1,8 +1,8 @@
-"""Decoders of JSON, made by one thread at a time.
+"""JSON decoders that threads share.
 
-msgspec 0.22 looks at a type when it first decodes it, and lets other threads use what it has found
-before it has found all: two first requests at once ended a worker by a segmentation fault. A type
-that was looked at once is safe.
+msgspec 0.22 inspects a type on its first decoding and publishes what it has found before it has
+found all of it: two concurrent first requests crashed a worker with a segmentation fault. A lock
+around the construction of decoders prevents that, since a type that was inspected once is safe.
 """
 
 import threading
@@ -12,17 +12,17 @@ import msgspec
 
 T = TypeVar('T')
 
-_made: dict[Any, msgspec.json.Decoder[Any]] = {}
-_making = threading.Lock()
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_constructing = threading.Lock()
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """What decodes JSON to objects of this type, and is shared by all threads.
+    """Return the shared decoder from JSON to objects of this type.
 
     :raises TypeError: msgspec cannot decode to this type.
     """
-    made = _made.get(kind)
-    if made is None:
-        with _making:
-            made = _made[kind] = msgspec.json.Decoder(kind)
-    return made
+    found = _decoders.get(kind)
+    if found is None:
+        with _constructing:
+            found = _decoders[kind] = msgspec.json.Decoder(kind)
+    return found

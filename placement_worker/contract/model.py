@@ -1,8 +1,8 @@
-"""The objects of the wire contract, frozen: what a request may say and what a reply looks like.
+"""The objects of the wire contract: requests and replies, frozen.
 
-Decoding builds the whole tree at once (see `codec`); nothing behind it looks at JSON again. Keys
-that are not listed are dropped, with one purpose more than convenience: of a profile's properties
-only the two that placement needs survive, so that passwords and user data travel nowhere.
+Decoding builds the whole tree at once (see `codec`). Keys that are not listed are dropped. This
+protects secrets: of the properties of a profile, which may hold passwords and user data, only the
+two that placement needs survive.
 
 `gc=False`: the objects are trees of plain data, so the garbage collector need not walk them.
 """
@@ -18,24 +18,20 @@ from placement_worker.contract import inputs as action_inputs
 Phase = Literal['BEFORE', 'AFTER']
 Explain = Literal['none', 'summary', 'full']
 Data = dict[str, Any]
-"""A free-form map, kept as it came."""
+"""A free-form map, kept as received."""
 
 
 def in_utc(moment: datetime.datetime) -> datetime.datetime:
-    """The same moment with its zone; one that does not say its zone is in UTC."""
+    """Return a time with its time zone; a time without one is in UTC."""
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
 class Wire(Struct, frozen=True, gc=False):
-    """What all objects of the contract have in common: frozen, and nothing for the collector to
-    do.
-    """
+    """The base class of all objects of the contract."""
 
 
 class Excerpt(Wire, frozen=True):
-    """The part that we need of an object that others define; what else they put there is left out
-    silently.
-    """
+    """The part that placement needs of an object that others define; other keys are ignored."""
 
 
 class ProfileContext(Excerpt, frozen=True):
@@ -52,7 +48,7 @@ class ProfileProperties(Excerpt, frozen=True):
 
 
 class Profile(Wire, frozen=True):
-    """What nodes are made from; `type` is type and version, e.g. os.nova.server-1.0."""
+    """The profile of nodes; `type` is type and version, e.g. os.nova.server-1.0."""
 
     type: str
     id: str | None = None
@@ -119,11 +115,10 @@ class Cluster(Wire, frozen=True):
 
 
 class Action(Wire, frozen=True, gc=True, dict=True):
-    """What the engine is about to do, or has done; `id` seeds every random choice.
+    """The action that the engine is about to do or has done; `id` seeds every random choice.
 
-    Each `*_inputs` decodes `inputs` once, when it is first read; it raises InvalidInput for a value
-    that does not fit. `dict=True` is where they are kept; msgspec 0.22 allows it with `gc=True`
-    alone.
+    Each `*_inputs` decodes `inputs` on its first use, and raises InvalidInput for a value that does
+    not fit. `dict=True` stores the decoded inputs; msgspec 0.22 supports it with `gc=True` only.
     """
 
     id: str
@@ -170,7 +165,7 @@ class Spec(Wire, frozen=True, omit_defaults=True):
 
 
 class Binding(Wire, frozen=True):
-    """A policy attached to the cluster; without a `priority` its type's own counts."""
+    """A policy attached to the cluster; `priority` defaults to that of its type."""
 
     id: str
     spec: Spec
@@ -181,7 +176,7 @@ class Binding(Wire, frozen=True):
 
 
 class Credentials(Wire, frozen=True):
-    """How to act for the cluster's owner."""
+    """The credentials to act for the owner of the cluster."""
 
     trust_id: str | None = None
 
@@ -190,14 +185,15 @@ class Credentials(Wire, frozen=True):
 
 
 BusName = Annotated[str, Meta(pattern=r'^[A-Za-z0-9_.:-]*\Z', max_length=255)]
-"""A name on the bus: the characters that AMQP 0-9-1 allows in names of exchanges and queues, and no
-wildcards.
+"""A name on the bus: the characters that AMQP 0-9-1 allows in the names of exchanges and queues.
+
+Wildcards are not allowed.
 """
 MethodName = Annotated[str, Meta(pattern=r'^[A-Za-z_][A-Za-z0-9_]*\Z', max_length=255)]
 
 
 class ReplyTo(Wire, frozen=True):
-    """Where the reply of a cast goes."""
+    """The destination of the reply to a cast."""
 
     exchange: BusName
     topic: Annotated[BusName, Meta(min_length=1)]
@@ -219,7 +215,7 @@ class CheckRequest(Wire, frozen=True):
 
 
 class BindRequest(Wire, frozen=True):
-    """A policy that is to be attached to a cluster, or detached from it."""
+    """A policy to attach to a cluster or to detach from it."""
 
     cluster: Cluster
     policy: Binding
@@ -228,20 +224,20 @@ class BindRequest(Wire, frozen=True):
 
 
 class ActionPatch(Wire, frozen=True):
-    """The action's whole data, enriched; `data.status` is OK or ERROR, `data.reason` says why."""
+    """The complete new data of the action; `data.status` is OK or ERROR, for `data.reason`."""
 
     id: str
     data: Data
 
 
 class ClusterPatch(Wire, frozen=True):
-    """The cluster's whole data, changed."""
+    """The complete new data of the cluster."""
 
     data: Data
 
 
 class NodePatch(Wire, frozen=True, omit_defaults=True):
-    """A node's whole data, changed, and its status where that changed too."""
+    """The complete new data of a node, and its status if it changed."""
 
     data: Data
     status: str | None = None
@@ -249,7 +245,7 @@ class NodePatch(Wire, frozen=True, omit_defaults=True):
 
 
 class Decision(Wire, frozen=True):
-    """What one policy made of the check, and how long that took."""
+    """The outcome of one policy in a check, and the time it took."""
 
     policy_id: str
     policy_name: str | None
@@ -272,7 +268,7 @@ class CheckReply(Wire, frozen=True, kw_only=True):
 
 
 class BindingPatch(Wire, frozen=True):
-    """The binding's whole data: what its policy has to remember."""
+    """The complete new data of the binding, which the policy needs later."""
 
     id: str
     data: Data
@@ -290,7 +286,7 @@ class BindReply(Wire, frozen=True, kw_only=True):
 
 
 class ValidateRequest(Wire, frozen=True):
-    """A policy's spec to be checked, with `check_resources` also against what the cloud has."""
+    """A policy spec to check; with `check_resources`, also against the resources of the cloud."""
 
     spec: Spec
     check_resources: bool = False
@@ -303,7 +299,7 @@ class ValidateReply(Wire, frozen=True):
 
 
 class TypeRequest(Wire, frozen=True):
-    """Which policy type is asked for, e.g. senlin.policy.deletion-1.1."""
+    """The name of a policy type, e.g. senlin.policy.deletion-1.1."""
 
     type_name: str
 
@@ -323,8 +319,9 @@ class SupportStatus(Wire, frozen=True):
 
 
 class PolicyType(Wire, frozen=True, omit_defaults=True):
-    """A policy type; without `profile_types` it works with any, and `schema` is that of its
-    properties.
+    """A policy type; `profile_types` is null if it supports all.
+
+    `schema` is the JSON Schema of its properties.
     """
 
     name: str
@@ -337,7 +334,7 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
 
 
 class Capabilities(Wire, frozen=True):
-    """Who answers, and what it can do."""
+    """The worker that answers: its version, its process and its policy types."""
 
     version: str
     policy_types: list[str]

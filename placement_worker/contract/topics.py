@@ -1,4 +1,4 @@
-"""The worker's messages: what it answers, how it is reached, and how to call it."""
+"""The exchange, the topics and the version of the worker's RPC interface."""
 
 EXCHANGE = 'placement_worker'
 TOPIC = 'placement-worker'

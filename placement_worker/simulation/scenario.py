@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from placement_worker.cloud.embedded.inventory import Inventory, Region
-from placement_worker.contract import codec, document_kinds
+from placement_worker.contract import codec, document_kinds, unknown_keys
 from placement_worker.contract.model import Binding
 from placement_worker.errors import InvalidRequest, PlacementWorkerError
 from placement_worker.formats import documents
@@ -182,12 +182,10 @@ def load(name: str) -> Scenario:
         raise InvalidScenario(
             f'{name} holds {len(raw)} documents, expected one: a scenario is one document'
         )
-    other, strange = (
-        document_kinds.another(raw[0], document_kinds.SCENARIO),
-        document_kinds.unknown_keys(raw[0], Scenario),
-    )
+    other = document_kinds.another(raw[0], document_kinds.SCENARIO)
     if other:
         raise InvalidScenario(f'{name} is no scenario: it looks like {other}')
+    strange = unknown_keys.described(raw[0], Scenario)
     if strange:
         raise InvalidScenario(
             f'{name} is no scenario: expected only keys that it has, got {strange}{THERE}'

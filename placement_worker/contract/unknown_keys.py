@@ -1,0 +1,58 @@
+"""Find the keys of a document that the contract does not list."""
+
+import difflib
+import itertools
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import inspect
+
+from placement_worker.contract.codec import bare
+from placement_worker.contract.model import Excerpt
+
+LISTED = 5
+_SHOWN = 80  # characters of a key that an error repeats
+
+
+class UnknownKey(NamedTuple):
+    """An unknown key, the path of its object, and the keys that the contract lists there."""
+
+    path: str
+    key: object
+    known: Collection[str]
+
+    def __str__(self) -> str:
+        key = self.key if isinstance(self.key, str) else msgspec.json.encode(self.key).decode()
+        key = key if len(key) <= _SHOWN else key[:_SHOWN] + '...'
+        near = difflib.get_close_matches(key, self.known, n=1)
+        return f'`{self.path}.{key}`' + (f' (did you mean `{near[0]}`?)' if near else '')
+
+
+def described(document: object, kind: type) -> str:
+    """Return the first unknown keys and the number of the others; an empty text for none."""
+    unknown = found(document, kind)
+    shown = [str(one) for one in itertools.islice(unknown, LISTED)]
+    more = sum(1 for _ in unknown)
+    return ', '.join(shown) + (f' and {more} more' if more else '')
+
+
+def found(document: object, kind: type) -> Iterator[UnknownKey]:
+    """Yield the unknown keys of a document; free-form maps and excerpts may have any key."""
+    yield from _found(document, inspect.type_info(kind), '$')
+
+
+def _found(raw: object, kind: inspect.Type, path: str) -> Iterator[UnknownKey]:
+    kind = bare(kind)
+    if isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(raw, list):
+        for i, item in enumerate(raw):
+            yield from _found(item, kind.item_type, f'{path}[{i}]')
+    elif isinstance(kind, inspect.StructType) and isinstance(raw, dict):
+        if issubclass(kind.cls, Excerpt):
+            return
+        known = {field.encode_name: field.type for field in kind.fields}
+        for key, value in raw.items():
+            if key not in known:
+                yield UnknownKey(path, key, known)
+            else:
+                yield from _found(value, known[key], f'{path}.{key}')

@@ -1,0 +1,85 @@
+"""The caller's side of the contract."""
+
+import datetime
+
+import msgspec
+import pytest
+
+from placement_worker.contract import caller, methods
+from placement_worker.contract.model import CheckRequest
+from placement_worker.errors import InvalidRequest
+from tests.factories import bind, deletion_policy, nodes, request
+
+CHECK = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
+BIND = bind(deletion_policy())
+REPLIES = {
+    'policy_check': '{"action": {"id": "a", "data": {}}, "cluster": null, "nodes": {},'
+    ' "decisions": []}',
+    'policy_validate': '{"spec": {"type": "t", "version": 1}}',
+    'policy_type_list': '[]',
+    'policy_type_get': '{"name": "t-1.0", "priority": 1, "triggers": []}',
+    'get_capabilities': '{"version": "1", "policy_types": [], "hostname": "h", "pid": 1,'
+    ' "started_at": "2026-01-01T12:00:00Z"}',
+}
+BOUND = (
+    '{"status": "OK", "reason": "", "policy": {"id": "p", "data": {}}, "cluster": null,'
+    ' "nodes": {}}'
+)
+
+
+class FakeCaller(caller.Caller):
+    """Keeps what is sent, and answers with fixed replies."""
+
+    def __init__(self):
+        self.sent = []
+
+    def _send(self, method, request, context):
+        self.sent.append((method, type(request), context))
+        return REPLIES.get(method, BOUND)
+
+
+CALLS = {
+    'policy_check': (CHECK,),
+    'policy_attach': (BIND,),
+    'policy_detach': (BIND,),
+    'policy_validate': (deletion_policy()['spec'],),
+    'policy_type_list': (),
+    'policy_type_get': ('t-1.0',),
+    'get_capabilities': (),
+}
+
+
+@pytest.mark.parametrize('method', methods.METHODS, ids=lambda method: method.name)
+def test_call_of_each_method_sends_and_returns_its_types(method):
+    """Each method sends the request type of the table, and decodes the reply type."""
+    fake = FakeCaller()
+
+    reply = getattr(fake, method.name)(*CALLS[method.name], context={'request_id': 'r'})
+
+    ((name, sent, context),) = fake.sent
+    assert (name, context) == (method.name, {'request_id': 'r'})
+    assert sent is dict or sent is method.request
+    assert reply == getattr(
+        msgspec.json.decode(REPLIES.get(name, BOUND), type=method.reply), 'spec', reply
+    )
+
+
+def test_call_with_a_malformed_request_sends_nothing():
+    """A request that does not fit the contract is refused before it is sent."""
+    fake = FakeCaller()
+
+    with pytest.raises(InvalidRequest):
+        fake.policy_check({'target': 'BEFORE'})
+
+    assert fake.sent == []
+
+
+def test_expiring_request_keeps_its_own_time():
+    """A request with an expiry time keeps it; another one expires after the timeout."""
+    asked = msgspec.convert(CHECK, CheckRequest)
+    now = datetime.datetime.now(datetime.UTC)
+
+    expiring = caller.expiring(asked, 60)
+
+    assert abs((expiring.expires_at - now).total_seconds() - 60) < 10
+    assert caller.expiring(expiring, 1) is expiring

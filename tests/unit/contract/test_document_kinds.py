@@ -1,0 +1,60 @@
+"""Documents of users: their kinds and their keys."""
+
+import pytest
+
+from placement_worker.contract import document_kinds
+from placement_worker.contract.model import BindRequest, CheckRequest, Spec
+from placement_worker.errors import InvalidRequest
+from tests.factories import bind, deletion_policy, nodes, request
+
+CHECK = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
+BIND = bind(deletion_policy())
+SPEC = deletion_policy()['spec']
+SCENARIO = {'cloud': {}, 'steps': []}
+
+
+@pytest.mark.parametrize(
+    ('document', 'wanted', 'other'),
+    [
+        (CHECK, 'BindRequest', 'a check request; placement-policy check takes it'),
+        (
+            BIND,
+            'CheckRequest',
+            'a request to attach or detach a policy; placement-policy attach takes it',
+        ),
+        (SPEC, 'Scenario', 'a policy spec; placement-policy validate takes it'),
+        (SCENARIO, 'Spec', 'a scenario; placement-policy simulate takes it'),
+        (CHECK, 'CheckRequest', None),
+        ({'action': {}}, 'CheckRequest', None),
+        ([], 'CheckRequest', None),
+    ],
+)
+def test_another_names_the_kind_and_its_command(document, wanted, other):
+    """A document of another kind is recognized by its keys."""
+    assert document_kinds.another(document, wanted) == other
+
+
+@pytest.mark.parametrize(
+    ('document', 'kind'), [(CHECK, CheckRequest), (BIND, BindRequest), (SPEC, Spec)]
+)
+def test_check_of_a_document_of_the_kind_passes(document, kind):
+    """A document of the kind with known keys only is accepted."""
+    document_kinds.check(document, kind, 'Expected only known keys')
+
+
+@pytest.mark.parametrize(
+    ('document', 'text'),
+    [
+        (SCENARIO, 'It looks like a scenario; placement-policy simulate takes it'),
+        (
+            {**CHECK, 'dryrun': True},
+            'Expected only known keys, got `$.dryrun` (did you mean `dry_run`?)',
+        ),
+    ],
+)
+def test_check_of_another_document_is_refused(document, text):
+    """A document of another kind, or with an unknown key, is refused with a hint."""
+    with pytest.raises(InvalidRequest) as raised:
+        document_kinds.check(document, CheckRequest, 'Expected only known keys')
+
+    assert str(raised.value) == text

@@ -1,0 +1,36 @@
+"""The table of RPC methods."""
+
+import inspect
+
+import pytest
+
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.methods import METHODS
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.messaging.server import ExposedEndpoints
+
+
+def _public(kind):
+    return {name for name, _ in inspect.getmembers(kind, callable) if not name.startswith('_')}
+
+
+def test_methods_have_unique_names():
+    """No two methods of the table share a name."""
+    assert len({method.name for method in METHODS}) == len(METHODS)
+
+
+@pytest.mark.parametrize('kind', [Caller, Endpoints])
+def test_methods_have_a_caller_and_a_handler(kind):
+    """The caller's side and the handlers implement each method of the table."""
+    assert {method.name for method in METHODS} <= _public(kind)
+
+
+def test_methods_are_all_that_the_server_exposes():
+    """The dispatcher can reach the methods of the table and no others."""
+    exposed = {
+        name
+        for name in _public(ExposedEndpoints)
+        if hasattr(getattr(ExposedEndpoints, name), 'exposed')
+    }
+
+    assert exposed == {method.name for method in METHODS}

@@ -1,0 +1,50 @@
+"""Keys of documents that the contract does not list."""
+
+import time
+
+from placement_worker.contract import unknown_keys
+from placement_worker.contract.model import CheckRequest
+from tests.factories import deletion_policy, nodes, request
+
+GOOD = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
+
+
+def test_found_in_nested_objects_names_paths_and_nearest_keys():
+    """Each unknown key has the path of its object, and the nearest known key as a hint."""
+    document = {**GOOD, 'dryrun': True, 'cluster': {**GOOD['cluster'], 'nodes': [{'idd': 'n1'}]}}
+
+    found = [str(key) for key in unknown_keys.found(document, CheckRequest)]
+
+    assert found == [
+        '`$.cluster.nodes[0].idd` (did you mean `id`?)',
+        '`$.dryrun` (did you mean `dry_run`?)',
+    ]
+
+
+def test_found_in_free_form_maps_and_excerpts_is_empty():
+    """Free-form maps and excerpts of objects of others may have any key."""
+    document = request('CLUSTER_SCALE_IN', [], nodes(a=1), inputs={'any': 1}, data={'other': 2})
+    document['cluster']['profile']['properties'] = {'flavor': 'm1'}
+
+    assert list(unknown_keys.found(document, CheckRequest)) == []
+
+
+def test_described_without_unknown_keys_is_empty():
+    """A document with known keys only has an empty description."""
+    assert unknown_keys.described(GOOD, CheckRequest) == ''
+
+
+def test_described_with_a_million_unknown_keys_compares_only_the_first():
+    """Only the keys that the description names are compared with the known ones."""
+    strange = {f'target{i}': 1 for i in range(1_000_000)}
+    started = time.thread_time()
+
+    described = unknown_keys.described({**GOOD, **strange}, CheckRequest)
+
+    assert described.endswith('`$.target4` (did you mean `target`?) and 999995 more')
+    assert time.thread_time() - started < 10
+
+
+def test_described_with_a_long_key_is_short():
+    """The description repeats a bounded part of a key."""
+    assert len(unknown_keys.described({**GOOD, 'x' * 10_000: 1}, CheckRequest)) < 200
