@@ -9,7 +9,7 @@ from benchmarks.clusters import CLOUD, encoded, shrinking
 from benchmarks.pairing import Effort, Spread, interleaved
 from benchmarks.results import Bar, Result, Table
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract import codec
+from placement_worker.contract import codec, strict_json
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
@@ -60,7 +60,7 @@ def _check(endpoints: Endpoints, asked: str, nodes: int) -> Any:
         for reply in replies:
             for stage, decision in zip(STAGES[1:-1], reply.decisions, strict=True):
                 took[stage] += decision.elapsed_ms / count
-        took['decode'] = _ms(lambda: codec.decode_json(asked, CheckRequest), count)
+        took['decode'] = _ms(lambda: strict_json.decode(asked, CheckRequest), count)
         took['encode'] = _ms(lambda: codec.encode(replies[0], like=asked), count)
         return {**took, 'whole': whole}
 

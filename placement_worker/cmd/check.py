@@ -13,7 +13,7 @@ from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import request_of
 from placement_worker.cmd.targets import Embedded
-from placement_worker.contract import codec, known_inputs, unknown_keys
+from placement_worker.contract import known_inputs, strict_json, unknown_keys
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.formats import documents
@@ -90,7 +90,7 @@ class Check(Command):
 
 def _check_line(caller: Caller, line: bytes, explain: str | None) -> tuple[int, Any]:
     try:
-        document = codec.decode_plain(line)
+        document = strict_json.decode_plain(line)
         if isinstance(document, dict) and 'request' in document:
             caller, document = _with_cloud(caller, document)
         reply = caller.policy_check(decoded(caller, document, explain))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from placement_worker.contract import codec, methods
-from placement_worker.contract.decoders import decoder
+from placement_worker.contract.codec import decoder
 from placement_worker.contract.methods import Method
 from placement_worker.contract.model import (
     BindReply,

@@ -1,11 +1,8 @@
-"""Decode requests once, with errors that name path, expectation and finding; encode replies.
-
-An error that says more than msgspec's needs a second decoding, and so does the search for duplicate
-keys. `SECOND_DECODE_BYTES` and `UNIQUE_KEYS_BYTES` limit the requests that are decoded again.
-"""
+"""Decode requests once, with errors that name path, expectation and finding; encode replies."""
 
 import contextlib
 import re
+import threading
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -13,27 +10,40 @@ import msgspec
 from msgspec import inspect
 
 from placement_worker import errors
-from placement_worker.contract.decoders import decoder
-from placement_worker.formats import duplicate_keys
 
 T = TypeVar('T')
 
 SECOND_DECODE_BYTES = 2**20
 """The size of the largest request that is decoded a second time to explain an error."""
-UNIQUE_KEYS_BYTES = 64 * 2**10
-"""The size of the largest request that is searched for duplicate keys.
-
-The search takes as long as decoding the request.
-"""
 _STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
 _INSIDE_MAP = '[...]'  # msgspec's paths show any key of a free-form map like this
 _SHOWN = 80  # characters of a refused value that an error repeats
 _MESSAGE = 300  # characters of msgspec's message, which repeats an unknown key of any length
-
 _UNEXPLAINED = (msgspec.DecodeError, LookupError, TypeError, ValueError, RecursionError)
-"""Errors of the second decoding: the rest of the request is no JSON, is nested too deeply, or has a
-number that Python's float cannot hold.
+"""Errors of the second decoding.
+
+The rest of the request is not JSON, is nested too deeply, or has a number that Python's float
+cannot hold.
 """
+
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_constructing = threading.Lock()
+
+
+def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """Return the decoder from JSON to objects of this type, which all threads share.
+
+    A lock guards the construction of decoders: msgspec 0.22 publishes what it has found about a
+    type before it has found all of it, so two concurrent first requests crashed a worker with a
+    segmentation fault.
+
+    :raises TypeError: msgspec cannot decode to this type.
+    """
+    found = _decoders.get(kind)
+    if found is None:
+        with _constructing:
+            found = _decoders[kind] = msgspec.json.Decoder(kind)
+    return found
 
 
 def decode(
@@ -57,49 +67,17 @@ def decode(
         encoded = msgspec.json.encode(raw)
     except (TypeError, ValueError, RecursionError, OverflowError) as exc:
         raise error(f'Expected plain data that JSON can hold - at `{at}`: {exc}') from exc
-    return _decoded(encoded, kind, max_bytes, at, error)
+    return decode_encoded(encoded, kind, max_bytes, at, error)
 
 
-def decode_json(encoded: bytes | str, kind: type[T], *, max_bytes: int | None = None) -> T:
-    """Build an object of the contract from JSON.
-
-    :param max_bytes: the largest size that is accepted.
-    :raises InvalidRequest: as `decode`, or an object of a request of up to `UNIQUE_KEYS_BYTES` has
-        a duplicate key.
-    """
-    try:  # ASCII, which is as long in bytes as in characters, need not be copied
-        data = encoded.encode() if isinstance(encoded, str) and not encoded.isascii() else encoded
-    except UnicodeEncodeError as exc:
-        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
-    decoded = _decoded(data, kind, max_bytes, '$', errors.InvalidRequest)
-    if len(data) <= UNIQUE_KEYS_BYTES:
-        _check_unique_keys(data)
-    return decoded
-
-
-def decode_plain(encoded: bytes | str) -> Any:
-    """Decode JSON to dictionaries, lists and scalars.
-
-    :raises InvalidRequest: the text is not JSON, or an object has a duplicate key.
-    """
-    try:
-        decoded = msgspec.json.decode(encoded)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
-    _check_unique_keys(encoded, decoded)
-    return decoded
-
-
-def encode(reply: object, like: object) -> Any:
-    """Encode a reply in the form of its request: as a JSON string or as plain data."""
-    if isinstance(like, str):
-        return msgspec.json.encode(reply).decode()
-    return msgspec.to_builtins(reply)
-
-
-def _decoded(
-    data: bytes | str, kind: type[T], max_bytes: int | None, at: str, error: type[errors.Refused]
+def decode_encoded(
+    data: bytes | str,
+    kind: type[T],
+    max_bytes: int | None = None,
+    at: str = '$',
+    error: type[errors.Refused] = errors.InvalidRequest,
 ) -> T:
+    """Build an object of the contract from JSON; parameters and errors are those of `decode`."""
     if max_bytes is not None and len(data) > max_bytes:
         raise error(f'Expected at most {max_bytes} bytes, got {len(data)} - at `{at}`')
     try:
@@ -110,13 +88,11 @@ def _decoded(
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc
 
 
-def _check_unique_keys(encoded: bytes | str, *decoded: Any) -> None:
-    try:
-        duplicate = duplicate_keys.found(encoded, *decoded)
-    except RecursionError as exc:
-        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
-    if duplicate:
-        raise errors.InvalidRequest(f'Expected each key once, got {duplicate}')
+def encode(reply: object, like: object) -> Any:
+    """Encode a reply in the form of its request: as a JSON string or as plain data."""
+    if isinstance(like, str):
+        return msgspec.json.encode(reply).decode()
+    return msgspec.to_builtins(reply)
 
 
 def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:

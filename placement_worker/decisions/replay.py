@@ -13,7 +13,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import Clouds
-from placement_worker.contract import codec
+from placement_worker.contract import strict_json
 from placement_worker.contract.limits import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry, Method, Record
@@ -54,7 +54,7 @@ def entries(path: str) -> Iterator[tuple[int, Entry | errors.InvalidRequest]]:
 
 def _entry(line: bytes) -> Entry | errors.InvalidRequest:
     try:
-        return codec.decode_json(line, Entry)
+        return strict_json.decode(line, Entry)
     except errors.InvalidRequest as exc:
         return exc
 

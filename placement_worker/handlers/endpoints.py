@@ -19,7 +19,7 @@ import msgspec
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import Cloud, Clouds, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract import actions, codec, known_inputs
+from placement_worker.contract import actions, codec, known_inputs, strict_json
 from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
     Action,
@@ -227,7 +227,7 @@ class Endpoints:
     def _decode(self, request: object, kind: type[codec.T]) -> codec.T:
         max_bytes = self._limits().request_bytes
         if isinstance(request, str):
-            return codec.decode_json(request, kind, max_bytes=max_bytes)
+            return strict_json.decode(request, kind, max_bytes=max_bytes)
         return codec.decode(request, kind, max_bytes=max_bytes)
 
     def _decide(

@@ -7,7 +7,7 @@ import kombu.compression
 import kombu.serialization
 from kombu.utils import json
 
-from placement_worker.contract import codec
+from placement_worker.contract import strict_json
 from placement_worker.formats import duplicate_keys
 from placement_worker.worker import garbage_collection
 
@@ -49,7 +49,7 @@ def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
             garbage_collection.release_later()
         read = json.loads(body)
         message = read.get('oslo.message') if isinstance(read, dict) else None
-        if isinstance(message, str) and len(message) <= codec.UNIQUE_KEYS_BYTES:
+        if isinstance(message, str) and len(message) <= strict_json.UNIQUE_KEYS_BYTES:
             _see_keys_once(message)
         return read
 

@@ -13,7 +13,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
-from placement_worker.contract.decoders import decoder
+from placement_worker.contract.codec import decoder
 from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
     Action,

@@ -7,7 +7,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions, known_inputs
-from placement_worker.contract.decoders import decoder
+from placement_worker.contract.codec import decoder
 from placement_worker.contract.model import BindReply, CheckReply
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog, Entry

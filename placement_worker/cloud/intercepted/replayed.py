@@ -8,7 +8,7 @@ from typing import Any
 from placement_worker import errors
 from placement_worker.cloud.intercepted.recording import Answer, Failure
 from placement_worker.cloud.ports import ApiError, Cloud, Kind, Network, Octavia, Resource, Subnet
-from placement_worker.contract.decoders import decoder
+from placement_worker.contract.codec import decoder
 from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.errors import PlacementWorkerError, Rejected
 

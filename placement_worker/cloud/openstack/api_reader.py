@@ -10,7 +10,7 @@ from placement_worker.cloud.openstack import error_translation
 from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.services import Service
 from placement_worker.cloud.openstack.sessions import Access, Session
-from placement_worker.contract.decoders import decoder
+from placement_worker.contract.codec import decoder
 from placement_worker.errors import ServiceFailed
 
 T = TypeVar('T')

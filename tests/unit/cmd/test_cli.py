@@ -13,7 +13,7 @@ import yaml
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.contract import codec
+from placement_worker.contract import strict_json
 from placement_worker.contract.model import CheckRequest
 from tests.factories import (
     bind,
@@ -318,7 +318,7 @@ def test_a_line_that_is_not_utf_8_does_not_stop_the_rest(run, tmp_path, bad):
 @pytest.mark.parametrize('encoded', [b'{"target": "caf\xe9"}', b'\xff'])
 def test_a_request_that_is_not_utf_8_is_refused(encoded):
     with pytest.raises(errors.InvalidRequest, match='Expected JSON - at `\\$`: '):
-        codec.decode_json(encoded, CheckRequest)
+        strict_json.decode(encoded, CheckRequest)
 
 
 def test_a_wrong_key_before_what_is_nested_too_deeply_is_named():
@@ -327,9 +327,9 @@ def test_a_wrong_key_before_what_is_nested_too_deeply_is_named():
     with pytest.raises(
         errors.InvalidRequest, match=r'Expected `str`, got `int` - at `\$.action.id`'
     ):
-        codec.decode_json(b'{"action": {"id": 1}, "x": ' + deep + b'}', CheckRequest)
+        strict_json.decode(b'{"action": {"id": 1}, "x": ' + deep + b'}', CheckRequest)
     with pytest.raises(errors.InvalidRequest, match=r'Invalid enum value .* - at `\$.target`'):
-        codec.decode_json(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
+        strict_json.decode(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
 
 
 def test_lines_come_from_standard_input_too():

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from placement_worker.contract import model
-from placement_worker.contract.decoders import decoder
+from placement_worker.contract.codec import decoder
 
 
 def _all_structs():
