@@ -25,7 +25,7 @@ import kombu  # noqa: E402
 import oslo_messaging  # noqa: E402
 from oslo_config import cfg  # noqa: E402
 
-from placement_worker.client import connection as transport  # noqa: E402
+from placement_worker.client.connection import connect, transport_url  # noqa: E402
 
 EXCHANGE = 'placement_worker_echoes'
 THREADS = 8  # as [worker] threads, and the prefetch that goes with it
@@ -50,8 +50,8 @@ def serve(kind: str, url: str, *topics: str) -> None:
     if kind == 'kombu':
         _serve_kombu(url, *topics)
         return
-    connection = transport.connect(
-        cfg.CONF, transport.address(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS)
+    connection = connect(
+        cfg.CONF, transport_url(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS)
     )
     for topic in topics:
         target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=f'echo-{os.getpid()}')
@@ -67,7 +67,7 @@ def client(kind: str, url: str, topic: str) -> Call:
     """What sends a request to an echo and returns what comes back; for any number of threads."""
     if kind == 'kombu':
         return _kombu_client(url, topic)
-    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, url))
+    connection = connect(cfg.CONF, transport_url(cfg.CONF, url))
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic)
     stock = oslo_messaging.get_rpc_client(
         connection, target, timeout=TIMEOUT_S, serializer=SERIALIZERS[kind]()

@@ -1,4 +1,4 @@
-"""How engines call running workers."""
+"""The RPC client of running workers, for engines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from typing import Any
 import msgspec
 import oslo_messaging
 from oslo_config import cfg
+from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client import connection
+from placement_worker.client.connection import connect, probe_broker, transport_url
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller, Context, R, expiring
-from placement_worker.contract.model import BindRequest, CheckRequest, ReplyTo
-from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION
-from placement_worker.policies.load_balancing.policy import LoadBalancing
+from placement_worker.contract.model import CheckRequest, ReplyTo
+from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION, is_slow
 
-CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
-"""What is sent of the caller's context; engines keep passwords and tokens in theirs."""
+SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
+"""The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
 RETRIES = 2
-"""How often a request is sent again when the broker is away, before the caller is told."""
+"""How often a request is published again while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Which queue a request goes to, and how long its reply is waited for."""
+    """The queue of a request, and the timeout of its reply."""
 
     topic: str
     timeout_s: float
@@ -37,19 +37,10 @@ class Route:
         return self.topic if self.server is None else f'{self.topic}.{self.server}'
 
 
-def may_wait(request: object) -> bool:
-    """Whether deciding the request may take as long as a load balancer does."""
-    if isinstance(request, CheckRequest):
-        handled = (request.target, request.action.action) in LoadBalancing.targets
-        return handled and any(
-            one.enabled and one.spec.type == LoadBalancing.name for one in request.policies
-        )
-    return isinstance(request, BindRequest)
-
-
 class PolicyClient(Caller):
-    """Calls running workers. It has a transport of its own and leaves the process's configuration
-    alone.
+    """Call running workers.
+
+    The client has a transport of its own and does not change the configuration of the process.
     """
 
     def __init__(
@@ -65,12 +56,12 @@ class PolicyClient(Caller):
         slow_timeout_s: float = SLOW_TIMEOUT_S,
         version_cap: str | None = None,
     ) -> None:
-        """Prepare; the broker is looked for on the first call.
+        """Prepare the transport; the first call connects to the broker.
 
         :param url: `rabbit://user:password@host:port/vhost`; None for `transport_url` of the
             configuration.
-        :param server: the `[worker] host` of the one worker to call; None for any.
-        :param timeout_s: how long a call waits for its reply.
+        :param server: the `[worker] host` of the only worker to call; None for any worker.
+        :param timeout_s: how long a call waits for its reply, in seconds.
         :param slow_timeout_s: the same for a request that may wait for a load balancer.
         :param version_cap: the highest version of the contract that the workers understand; a
             request that needs a higher one raises oslo.messaging's RPCVersionCapError.
@@ -81,9 +72,9 @@ class PolicyClient(Caller):
             False: Route(topic, timeout_s, server),
             True: Route(slow_topic, slow_timeout_s, server),
         }
-        self._address = connection.address(conf, url)
-        self._transport = connection.connect(conf, self._address)
-        self._reached = False
+        self._url = transport_url(conf, url)
+        self._transport = connect(conf, self._url)
+        self._is_probed = False
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
             oslo_messaging.Target(exchange=exchange, server=server, version=VERSION),
@@ -98,90 +89,95 @@ class PolicyClient(Caller):
         reply_to: ReplyTo | Mapping[str, str] | None = None,
         context: Context | None = None,
     ) -> None:
-        """Have a check decided without waiting: the worker casts its reply to `reply_to`.
+        """Request a check without waiting; the worker casts the reply to `reply_to`.
 
-        It calls `method(request_id, reply)` there, and on errors gives `{"error": {"type",
-        "message"}}` for the reply.
+        The cast calls `method(request_id, reply)` there. After an error `reply` is
+        `{"error": {"type", "message"}}`.
 
-        :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is away.
+        :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is
+            unreachable.
         """
         to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
-        asked = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
-        self._reach()
-        self._deliver('cast', 'policy_check', asked, context or {})
+        prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
+        self._probe_once()
+        self._publish('cast', 'policy_check', prepared, context or {})
 
     def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         self._transport.cleanup()
 
+    @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
         prepared = super()._prepared(request, kind)
         return expiring(prepared, self._route(prepared).timeout_s)
 
-    def _route(self, request: object) -> Route:
-        return self._routes[may_wait(request)]
-
+    @override
     def _send(self, method: str, request: object, context: Context) -> str:
-        self._reach()
+        self._probe_once()
         try:
-            answer: str = self._deliver('call', method, request, context)
+            reply: str = self._publish('call', method, request, context)
         except errors.NoWorkerAnswered:
             raise
         except errors.PlacementWorkerError as exc:
-            raise _local(exc) from None
+            raise _without_traceback(exc) from None
         except oslo_messaging.MessagingTimeout as exc:
             route = self._route(request)
             raise errors.NoWorkerAnswered(
-                f'No worker answered on topic {route.queue} within {route.timeout_s:g} s: is placement-worker running?'
+                f'No worker answered on topic {route.queue} within {route.timeout_s:g} s: '
+                'is placement-worker running?'
             ) from exc
         except oslo_messaging.RemoteError as exc:
-            raise errors.WorkerFailed(
-                f'{method} failed in the worker: {exc.exc_type}: {exc.value}'
-            ) from exc
+            raise _failed(method, exc.exc_type, exc.value) from exc
         except oslo_messaging.MessagingException:
             raise
-        except (
-            Exception
-        ) as exc:  # a fault in the worker: oslo.messaging makes built-in exceptions anew
-            told = str(exc).partition('\n')[0]
-            raise errors.WorkerFailed(
-                f'{method} failed in the worker: {type(exc).__name__}: {told}'
-            ) from exc
-        return answer
+        except Exception as exc:  # oslo.messaging recreates built-in exceptions of the worker
+            raise _failed(method, type(exc).__name__, str(exc).partition('\n')[0]) from exc
+        return reply
 
-    def _deliver(self, how: str, method: str, request: object, context: Context) -> Any:
-        """Hand the request to the broker, as a `call` or a `cast`."""
+    def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
+        """Publish a request as a `call` or a `cast`.
+
+        :raises NoWorkerAnswered: the queue does not exist, or the broker is unreachable.
+        """
         route = self._route(request)
-        ids = {key: context[key] for key in CONTEXT if key in context}
+        ids = {key: context[key] for key in SENT_CONTEXT if key in context}
         prepared = self._client.prepare(topic=route.topic, timeout=route.timeout_s)
+        encoded = msgspec.json.encode(request).decode()
         try:
-            return getattr(prepared, how)(
-                ids, method, request=msgspec.json.encode(request).decode()
-            )
+            return getattr(prepared, kind)(ids, method, request=encoded)
         except oslo_messaging.MessageUndeliverable as exc:
-            who = (
-                'placement-worker'
-                if route.server is None
-                else f'a worker with [worker] host = {route.server}'
-            )
-            raise errors.NoWorkerAnswered(
-                f'There is no queue for topic {route.queue}: {who} has never run on this broker'
-            ) from exc
+            raise _no_queue(route) from exc
         except oslo_messaging.MessageDeliveryFailure as exc:
             raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc
 
-    def _reach(self) -> None:
-        """See that the broker is there before the first call, which has no other bound on waiting
-        for it.
-        """
-        if not self._reached:
-            connection.probe(self._conf, self._address)
-            self._reached = True
+    def _route(self, request: object) -> Route:
+        return self._routes[is_slow(request)]
+
+    def _probe_once(self) -> None:
+        """Probe the broker before the first call, which waits for it without a bound."""
+        if not self._is_probed:
+            probe_broker(self._conf, self._url)
+            self._is_probed = True
 
 
-def _local(remote: errors.PlacementWorkerError) -> errors.PlacementWorkerError:
-    """The same error without the worker's traceback, which oslo.messaging puts into its text."""
-    kind: type[errors.PlacementWorkerError] = next(
-        kind for kind in type(remote).__mro__ if kind.__module__ == errors.__name__
+def _no_queue(route: Route) -> errors.NoWorkerAnswered:
+    worker = (
+        'placement-worker'
+        if route.server is None
+        else f'a worker with [worker] host = {route.server}'
     )
-    return kind(*remote.args)
+    return errors.NoWorkerAnswered(
+        f'There is no queue for topic {route.queue}: {worker} has never run on this broker'
+    )
+
+
+def _failed(method: str, error_type: str, text: object) -> errors.WorkerFailed:
+    return errors.WorkerFailed(f'{method} failed in the worker: {error_type}: {text}')
+
+
+def _without_traceback(error: errors.PlacementWorkerError) -> errors.PlacementWorkerError:
+    """Return the error without the worker's traceback, which oslo.messaging adds to its text."""
+    kind: type[errors.PlacementWorkerError] = next(
+        kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__
+    )
+    return kind(*error.args)

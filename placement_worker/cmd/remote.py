@@ -8,7 +8,7 @@ from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker import config, errors
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import control_exchange, load_transport_url, open_connection
 from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
 from placement_worker.messaging import parking
 
@@ -29,7 +29,7 @@ def client(
         topic=conf.worker.topic,
         slow_topic=conf.worker.slow_topic,
         server=server,
-        exchange=transport.exchange(conf),
+        exchange=control_exchange(conf),
         timeout_s=timeout_s or TIMEOUT_S,
         slow_timeout_s=timeout_s or SLOW_TIMEOUT_S,
     )
@@ -46,9 +46,9 @@ def parked(
     :raises NoWorkerAnswered: the broker is away, or no worker has made the queue yet.
     """
     conf = _configured(config_file)
-    target = transport.located(conf, url)
+    target = load_transport_url(conf, url)
     queue = conf.worker.topic + parking.PARKED
-    with transport.open_connection(conf, target) as connection:
+    with open_connection(conf, target) as connection:
         try:
             yield connection, parking.parked(connection, queue, most)
         except NotFound as exc:

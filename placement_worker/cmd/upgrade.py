@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from placement_worker import config
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import load_transport_url, open_connection
 from placement_worker.cmd import permissions
 from placement_worker.config import unknown_options
 from placement_worker.messaging import publisher, topology
@@ -78,14 +78,14 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def broker(self) -> Result:
         """A broker answers, lets us in, and is not too old."""
-        target = transport.located(self._conf)
+        target = load_transport_url(self._conf)
         if not target.transport.startswith('rabbit'):
             return Result(
                 Code.WARNING,
                 f'The driver is {target.transport}: a worker that dies loses the requests it has in hand. Use '
                 'rabbit:// in production.',
             )
-        with transport.open_connection(self._conf, target) as connection:
+        with open_connection(self._conf, target) as connection:
             version = str(connection.connection.server_properties.get('version', ''))
         return broker_version(version)
 
@@ -93,7 +93,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def queues(self) -> Result:
         """Exchange and queues, where they are there, are made as the worker needs them."""
         found = topology.inspect(
-            self._conf, transport.located(self._conf), process.queues(self._conf)
+            self._conf, load_transport_url(self._conf), process.queues(self._conf)
         )
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))

@@ -9,7 +9,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client import connection
+from placement_worker.client.connection import driver_errors, load_transport_url, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.handlers.ports import Reply, Request, ended_payload, started_payload
 from placement_worker.messaging.notifications import Notifications
@@ -113,12 +113,12 @@ def _notification_transport(conf: cfg.ConfigOpts) -> Any:
     :raises ConfigurationError: the address cannot be used.
     """
     oslo_messaging.get_notification_transport(
-        conf, url=connection.located(conf)
+        conf, url=load_transport_url(conf)
     )  # makes the options known
     url = conf.oslo_messaging_notifications.transport_url
     try:
-        target = connection.address(conf, url)
-        with connection.loading():
+        target = transport_url(conf, url)
+        with driver_errors():
             return oslo_messaging.get_notification_transport(conf, url=target)
     except errors.ConfigurationError as exc:
         raise errors.ConfigurationError(f'{SECTION} transport_url: {exc}') from exc

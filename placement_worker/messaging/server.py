@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 
-from placement_worker.client.connection import exchange
+from placement_worker.client.connection import control_exchange
 from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.methods import METHODS
 from placement_worker.contract.topics import VERSION
@@ -131,7 +131,7 @@ def create(
     """The RPC server of a topic, not started yet."""
     return oslo_messaging.get_rpc_server(
         transport,
-        oslo_messaging.Target(exchange=exchange(conf), topic=topic, server=conf.worker.host),
+        oslo_messaging.Target(exchange=control_exchange(conf), topic=topic, server=conf.worker.host),
         [ExposedEndpoints(endpoints)],
         serializer=ContextSerializer(),
         access_policy=AccessPolicy,

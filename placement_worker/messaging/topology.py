@@ -16,7 +16,11 @@ from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed, Recover
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import (
+    control_exchange,
+    is_true,
+    open_connection,
+)
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
 from placement_worker.messaging import parking
 
@@ -38,7 +42,7 @@ def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
 
     Where oslo.messaging lacks a permission, it tries again for ever.
 
-    :param target: as of `transport.located`.
+    :param target: as of `load_transport_url`.
     :raises QueueMismatch: the broker has one that was made otherwise; the text has the command that
         deletes it.
     :raises BrokerRefused: a permission is missing; the text says which one, on what.
@@ -123,7 +127,7 @@ def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
     :raises BrokerUnreachable: no host answers, or the connection is lost, or the broker stops
         answering.
     """
-    with transport.open_connection(conf, target) as connection:
+    with open_connection(conf, target) as connection:
         try:
             yield connection
         except (OSError, RecoverableConnectionError) as exc:
@@ -139,13 +143,13 @@ class _Layout:
 
     def __init__(self, conf: cfg.ConfigOpts, target: Any) -> None:
         options = {**conf.oslo_messaging_rabbit, **target.query}
-        quorum = transport.is_on(options['rabbit_quorum_queue'])
-        self.exchange, self._vhost = transport.exchange(conf), target.virtual_host or '/'
+        quorum = is_true(options['rabbit_quorum_queue'])
+        self.exchange, self._vhost = control_exchange(conf), target.virtual_host or '/'
         self._parked = conf.worker.topic + parking.PARKED
         self._arguments = _arguments(options) if quorum else {}
         self._lasting = {
-            'durable': quorum or transport.is_on(options['amqp_durable_queues']),
-            'auto_delete': transport.is_on(options['amqp_auto_delete']),
+            'durable': quorum or is_true(options['amqp_durable_queues']),
+            'auto_delete': is_true(options['amqp_auto_delete']),
         }
 
     def find_exchange(self, connection: Connection) -> None:

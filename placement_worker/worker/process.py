@@ -23,7 +23,13 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement_worker import config, errors
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import (
+    connect,
+    control_exchange,
+    load_transport_url,
+    open_connection,
+    transport_url,
+)
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.ports import Clouds
@@ -199,13 +205,13 @@ def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
     """A transport that takes as many requests from the broker as there are threads to work on
     them.
     """
-    return transport.connect(conf, transport.address(conf, rabbit_qos_prefetch_count=threads))
+    return connect(conf, transport_url(conf, rabbit_qos_prefetch_count=threads))
 
 
 def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> Replies:
     """Return the retry policy for replies, with connections of its own."""
     sender = Sender(
-        functools.partial(transport.open_connection, conf, transport.address(conf)), stopping
+        functools.partial(open_connection, conf, transport_url(conf)), stopping
     )
     worker = conf.worker
     return Replies(
@@ -225,7 +231,7 @@ def _destinations(conf: cfg.ConfigOpts) -> Destinations:
     """Return where replies to casts may go."""
     return Destinations(
         conf.worker.reply_to_allowed,
-        exchange=transport.exchange(conf),
+        exchange=control_exchange(conf),
         queues=[conf.worker.topic + parking.SUSPECTS, conf.worker.topic + parking.PARKED],
         notification_topics=conf.oslo_messaging_notifications.topics,
     )
@@ -240,10 +246,10 @@ def _server_class(
     replies: Replies,
 ) -> Callable[..., Any]:
     """The server for a queue, which knows where to put what it cannot finish."""
-    address = transport.address(conf)
+    address = transport_url(conf)
 
     def forward(message: Any, to: str) -> None:
-        with transport.open_connection(
+        with open_connection(
             conf, address
         ) as connection:  # its timeouts bound every step
             topology.declare_queue(conf, address, connection, to)  # it may have been deleted
@@ -304,7 +310,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         'Serving %s and %s of exchange %s as %s, with %d process%s',
         conf.worker.topic,
         conf.worker.slow_topic,
-        transport.exchange(conf),
+        control_exchange(conf),
         conf.worker.host,
         conf.worker.workers,
         '' if conf.worker.workers == 1 else 'es',
@@ -393,7 +399,7 @@ def _declare(conf: cfg.ConfigOpts) -> None:
 
     :raises QueueMismatch: they are not; the text has the command that mends it.
     """
-    target = transport.located(conf)
+    target = load_transport_url(conf)
     patiently = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import oslo_messaging
 from oslo_config import cfg
 
-from placement_worker.client import connection
+from placement_worker.client.connection import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import BrokerUnreachable
 from tests.factories import request
@@ -49,7 +49,7 @@ class Engine:
         self.confirmed: list[str] = []
         self.calls: list[Future] = []
         self._callers = ThreadPoolExecutor(6)
-        self._connection = connection.connect(cfg.CONF, connection.address(cfg.CONF, worker.url))
+        self._connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
         target = oslo_messaging.Target(exchange=TO.exchange, topic=TO.topic, server=worker.topic)
         self._server = oslo_messaging.get_rpc_server(self._connection, target, [self])
         self._server.start()

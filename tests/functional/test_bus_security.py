@@ -18,7 +18,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC
@@ -131,7 +131,7 @@ def test_the_reply_to_a_cast_arrives_with_the_permissions_of_the_manual(worker, 
             received.append((request_id, json.loads(reply)['action']['data']['status']))
             arrived.set()
 
-    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
+    connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
     target = oslo_messaging.Target(
         exchange='engine', topic='replies', server='engine-1.example.org'
     )
@@ -464,8 +464,8 @@ def test_a_client_refuses_a_broker_that_it_does_not_trust(kind, tls_broker, cert
 
 def test_the_manual_says_the_options_of_tls_that_are_there():
     """What stands in its examples is what oslo.messaging knows."""
-    transport.connect(
-        cfg.CONF, transport.address(cfg.CONF, 'rabbit://')
+    connect(
+        cfg.CONF, transport_url(cfg.CONF, 'rabbit://')
     ).cleanup()  # makes the options known
     named = set(re.findall(r'\bssl_[a-z_]+\b(?!\.)', MANUAL.read_text()))
 

@@ -5,7 +5,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import connect, control_exchange, transport_url
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
@@ -33,12 +33,12 @@ def client(broker_url, registry):
     config.register(conf)
     config.set_defaults()
     conf([], default_config_files=[])
-    connection = transport.connect(conf, transport.address(conf, broker_url))
+    connection = connect(conf, transport_url(conf, broker_url))
     worker = server.create(
         conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry), LateAckServer
     )
     worker.start()
-    client = PolicyClient(broker_url, topic=TOPIC, exchange=transport.exchange(conf), timeout_s=20)
+    client = PolicyClient(broker_url, topic=TOPIC, exchange=control_exchange(conf), timeout_s=20)
     yield client
     client.close()
     worker.stop()

@@ -17,7 +17,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import connect, transport_url
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
 from placement_worker.messaging.late_ack import LateAckServer
@@ -279,8 +279,8 @@ def test_a_handler_that_ends_its_process_is_answered_and_does_not_come_again(sta
 def test_what_cannot_be_serialised_is_told_as_a_fault_and_not_waited_for(start, how, form):
     """A policy may raise or return what no message can hold."""
     worker = start(workers=1)
-    address = transport.address(cfg.CONF, worker.url)
-    connection = transport.connect(cfg.CONF, address)
+    address = transport_url(cfg.CONF, worker.url)
+    connection = connect(cfg.CONF, address)
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
     raw = oslo_messaging.get_rpc_client(connection, target, timeout=10)
 

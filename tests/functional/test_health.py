@@ -436,7 +436,7 @@ def test_the_upgrade_check_fails_without_a_broker_and_tells_no_password(own_brok
     code, details = results(done)['Broker']
     assert code == 2
     assert re.match(
-        'No broker answered: 127.0.0.1:1: |The broker at 127.0.0.1:.* does not let us in: ', details
+        'No broker answered: 127.0.0.1:1: |The broker at 127.0.0.1:.* refused access: ', details
     )
     assert PASSWORD not in done.stdout + done.stderr
 

@@ -7,7 +7,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import connect, transport_url
 from placement_worker.errors import QueueMismatch
 from placement_worker.messaging import parking, topology
 from tests.functional.conftest import amqp
@@ -27,8 +27,8 @@ def conf():
 @pytest.fixture
 def declare(conf, broker_url):
     """Have a worker make its queues."""
-    target = transport.address(conf, broker_url)
-    transport.connect(conf, target).cleanup()
+    target = transport_url(conf, broker_url)
+    connect(conf, target).cleanup()
 
     def declare(queue):
         conf.set_override('topic', queue.removesuffix(parking.PARKED), group='worker')

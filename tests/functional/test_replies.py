@@ -17,11 +17,11 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.topics import EXCHANGE
 from tests.factories import changed
-from tests.functional.conftest import amqp as connect
+from tests.functional.conftest import amqp as amqp_connection
 from tests.functional.engine import slow
 from tests.malformed_requests import GOOD
 
@@ -83,7 +83,7 @@ def stop_s(worker):
 
 @pytest.fixture
 def channel(broker_url):
-    with connect(broker_url) as connection:
+    with amqp_connection(broker_url) as connection:
         yield connection.channel()
 
 
@@ -282,7 +282,7 @@ def _to(exchange, topic):
 @contextmanager
 def raw_client(worker):
     """An oslo.messaging client that checks nothing."""
-    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
+    connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
     yield oslo_messaging.get_rpc_client(connection, target, timeout=20)
     connection.cleanup()
@@ -357,7 +357,7 @@ def test_a_call_cannot_send_its_reply_to_a_queue_of_the_worker(start_worker, cha
 def waiting_queue(broker):
     """Make a queue for replies, bound to an exchange and a topic of its name."""
     queue = f'test-waiting-{uuid.uuid4().hex}'
-    with connect(broker.url) as connection:
+    with amqp_connection(broker.url) as connection:
         channel = connection.channel()
         channel.exchange_declare(queue, 'topic', durable=True, auto_delete=False)
         channel.queue_declare(queue, durable=True, auto_delete=False)
@@ -393,7 +393,7 @@ def waiting_cast(start_worker, own_broker):
 
 
 def message_count(broker, queue):
-    with connect(broker.url) as connection:
+    with amqp_connection(broker.url) as connection:
         return connection.channel().queue_declare(queue, passive=True).message_count
 
 

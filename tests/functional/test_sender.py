@@ -11,7 +11,7 @@ import pytest
 from amqp import Message
 from oslo_config import cfg
 
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import load_transport_url, open_connection
 from placement_worker.messaging.sender import BrokerAway, DestinationRefused, Sender
 from tests.functional.conftest import amqp
 
@@ -24,11 +24,11 @@ class Broker:
         self.opened = 0
         self.stopping = threading.Event()
         self.sender = Sender(self._open, self.stopping)
-        self._target = transport.located(cfg.CONF, url)
+        self._target = load_transport_url(cfg.CONF, url)
 
     def _open(self, **more):
         self.opened += 1
-        return transport.open_connection(cfg.CONF, self._target, **more)
+        return open_connection(cfg.CONF, self._target, **more)
 
     def publish(self, exchange, routing_key):
         self.sender.publish(Message('{}', content_type='application/json'), exchange, routing_key)

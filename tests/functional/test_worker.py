@@ -19,7 +19,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply, ReplyTo
 from placement_worker.contract.topics import EXCHANGE
@@ -48,7 +48,7 @@ def client(worker):
 @pytest.fixture
 def raw(worker):
     """An oslo.messaging client of no help: what other engines would write."""
-    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
+    connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
     yield oslo_messaging.get_rpc_client(connection, target, timeout=20)
     connection.cleanup()
@@ -218,7 +218,7 @@ def test_a_cast_is_decided_and_its_reply_goes_to_where_it_is_wanted(worker, clie
             received.append((request_id, reply))
             arrived.release()
 
-    connection = transport.connect(cfg.CONF, transport.address(cfg.CONF, worker.url))
+    connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
     target = oslo_messaging.Target(exchange='test-engine', topic='test-replies', server='engine-1')
     engine = oslo_messaging.get_rpc_server(connection, target, [Engine()])
     engine.start()

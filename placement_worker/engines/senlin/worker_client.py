@@ -11,8 +11,9 @@ import eventlet
 import oslo_messaging
 from oslo_config import cfg
 
-from placement_worker.client.rpc_client import PolicyClient, may_wait
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import BindRequest, CheckRequest
+from placement_worker.contract.topics import is_slow
 from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
 
 LOG = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def ask(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, c
     :raises PlacementWorkerError: the worker refused the request, or failed.
     """
     group = cfg.CONF.placement_worker
-    timeout_s = group.slow_timeout_s if may_wait(request) else group.timeout_s
+    timeout_s = group.slow_timeout_s if is_slow(request) else group.timeout_s
     calling = eventlet.spawn(method, _client(**group), request, _ids(context))
     limit = eventlet.Timeout(timeout_s + GRACE_S)
     try:

@@ -1,11 +1,21 @@
-"""The address of the broker, and the connections of our own beside those of oslo.messaging."""
+"""The URL of the broker, and the connections outside of oslo.messaging."""
+
+import ssl
 
 import pytest
+from amqp.exceptions import AccessRefused
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.client import connection
-from placement_worker.errors import BrokerUnreachable, ConfigurationError
+from placement_worker.client.connection import (
+    Connection,
+    is_true,
+    load_transport_url,
+    open_connection,
+    probe_broker,
+    transport_url,
+)
+from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
 
 
 @pytest.fixture
@@ -16,37 +26,128 @@ def conf():
     return conf
 
 
+@pytest.fixture
+def connections(monkeypatch):
+    """Replace kombu's connection; each attempt to connect raises `failures[host]`, if any."""
+
+    class FakeConnection(Connection):
+        attempts = []
+        failures = {}
+
+        def ensure_connection(self, **_):
+            self.attempts.append(self)
+            if self.hostname in self.failures:
+                raise self.failures[self.hostname]
+
+    monkeypatch.setattr('placement_worker.client.connection.Connection', FakeConnection)
+    return FakeConnection
+
+
+def test_transport_url_of_rabbit_asks_for_quorum_queues(conf):
+    """A URL without options declares queues that survive a restart of the broker."""
+    assert transport_url(conf, 'rabbit://h').query['rabbit_quorum_queue'] == 'true'
+
+
+def test_transport_url_with_an_option_in_its_query_keeps_it(conf):
+    """An option in the URL takes precedence over the defaults and over the arguments."""
+    target = transport_url(
+        conf, 'rabbit://h?heartbeat_timeout_threshold=30', heartbeat_timeout_threshold=5
+    )
+
+    assert target.query['heartbeat_timeout_threshold'] == '30'
+
+
+def test_transport_url_of_another_driver_gets_no_options(conf):
+    """Options of the rabbit driver do not reach other drivers."""
+    assert transport_url(conf, 'fake://').query == {}
+
+
+def test_transport_url_with_a_malformed_port_hides_the_password(conf):
+    """The error about a malformed port repeats no part of the URL."""
+    with pytest.raises(ConfigurationError) as raised:
+        transport_url(conf, 'rabbit://user:pass@word:secret/')
+
+    assert 'secret' not in str(raised.value)
+    assert 'word' not in str(raised.value)
+
+
 @pytest.mark.parametrize(
-    ('query', 'told'),
+    ('query', 'cause'),
     [
         ('rabbit_quorum_queue=maybe', "Unexpected boolean value 'maybe'"),
         ('rabbit_qos_prefetch_count=many', "invalid literal for int() with base 10: 'many'"),
         ('colour=red', 'no such option colour in group [oslo_messaging_rabbit]'),
     ],
 )
-def test_an_option_in_the_transport_url_that_does_not_fit_is_a_fault_of_the_configuration(
-    query, told, conf
-):
+def test_transport_url_with_an_invalid_option_raises_configuration_error(query, cause, conf):
+    """An option that the driver rejects is an error of the configuration, without the password."""
     with pytest.raises(ConfigurationError) as raised:
-        connection.located(conf, f'rabbit://u:secret@127.0.0.1:1/?{query}')
+        load_transport_url(conf, f'rabbit://u:secret@127.0.0.1:1/?{query}')
 
-    assert str(raised.value) == f'The transport URL cannot be used: {told}'
+    assert str(raised.value) == f'The transport URL cannot be used: {cause}'
 
 
 @pytest.mark.parametrize(
     ('query', 'method'), [('', 'AMQPLAIN'), ('?rabbit_login_method=EXTERNAL', 'EXTERNAL')]
 )
-def test_connections_of_our_own_log_in_as_the_drivers_do(query, method, conf, monkeypatch):
-    methods = []
+def test_open_connection_uses_the_login_method_of_the_driver(query, method, conf, connections):
+    """Connections outside of oslo.messaging log in as those of its driver do."""
+    probe_broker(conf, load_transport_url(conf, f'rabbit://u:p@127.0.0.1:1/{query}'))
 
-    class Connection(connection.Connection):
-        def ensure_connection(self, **_):
-            methods.append(self.login_method)
-            raise ConnectionRefusedError
+    assert [connection.login_method for connection in connections.attempts] == [method]
 
-    monkeypatch.setattr(connection, 'Connection', Connection)
 
-    with pytest.raises(BrokerUnreachable):
-        connection.probe(conf, connection.located(conf, f'rabbit://u:p@127.0.0.1:1/{query}'))
+def test_open_connection_tries_the_next_host_when_one_does_not_answer(conf, connections):
+    """The connection is made to the first host that answers."""
+    connections.failures = {'h1': ConnectionRefusedError('refused')}
 
-    assert methods == [method]
+    connection = open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
+
+    assert connection.hostname == 'h2'
+
+
+def test_open_connection_without_an_answer_names_each_host(conf, connections):
+    """If no host answers, the error names each host with its cause."""
+    connections.failures = {'h1': ConnectionRefusedError('refused'), 'h2': TimeoutError('timeout')}
+
+    with pytest.raises(BrokerUnreachable) as raised:
+        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
+
+    assert str(raised.value) == 'No broker answered: h1:1: refused; h2:2: timeout'
+
+
+@pytest.mark.parametrize(
+    ('failure', 'message'),
+    [
+        (AccessRefused('login refused'), 'The broker at h1:1 refused access: '),
+        (ssl.SSLCertVerificationError(1, 'verify failed'), 'No TLS with the broker at h1:1: '),
+    ],
+)
+def test_open_connection_that_a_host_refuses_tries_no_other_host(
+    failure, message, conf, connections
+):
+    """A refused login and an untrusted certificate are permanent errors."""
+    connections.failures = {'h1': failure}
+
+    with pytest.raises(BrokerRefused) as raised:
+        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
+
+    assert str(raised.value).startswith(message)
+    assert len(connections.attempts) == 1
+
+
+def test_open_connection_that_tls_ends_early_tries_the_next_host(conf, connections):
+    """A TLS connection that ends during the handshake is a transient error."""
+    connections.failures = {'h1': ssl.SSLEOFError(8, 'EOF')}
+
+    connection = open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
+
+    assert connection.hostname == 'h2'
+
+
+@pytest.mark.parametrize(
+    ('option', 'value'), [('true', True), ('On', True), (True, True), ('0', False), (False, False)]
+)
+def test_is_true_reads_the_values_of_options_and_queries(option, value):
+    """Boolean options read alike from the configuration and from a URL."""
+    assert is_true(option) is value

@@ -12,7 +12,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.client import connection as transport
+from placement_worker.client.connection import load_transport_url
 from placement_worker.errors import BrokerUnreachable
 from placement_worker.messaging import late_ack, topology
 from placement_worker.messaging.late_ack import ListenConnection
@@ -107,11 +107,11 @@ def test_declare_at_a_broker_that_is_silent_after_the_handshake_reports_it_as_aw
     """A worker that starts beside a frozen broker keeps trying instead of waiting without a
     bound.
     """
-    monkeypatch.setattr(transport, 'ANSWER_S', 1)
+    monkeypatch.setattr('placement_worker.client.connection.ANSWER_S', 1)
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf([], default_config_files=[])
-    target = transport.located(conf, f'rabbit://guest:guest@127.0.0.1:{port}/')
+    target = load_transport_url(conf, f'rabbit://guest:guest@127.0.0.1:{port}/')
 
     with pytest.raises(BrokerUnreachable, match='stopped answering'):
         topology.declare(conf, target, ['topic'])

@@ -1,0 +1,125 @@
+"""The RPC client: routes, errors, and the modules that it loads."""
+
+import subprocess
+import sys
+
+import oslo_messaging
+import pytest
+
+from placement_worker import errors
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
+from tests.malformed_requests import GOOD
+
+LOADED = """
+import sys
+import placement_worker.client.rpc_client
+print([name for name in sys.modules if name.partition('.')[0] == 'placement_worker'])
+"""
+
+
+class FakeRpcClient:
+    """Record what is sent, and raise `failure` if it is set."""
+
+    def __init__(self):
+        self.sent = []
+        self.failure = None
+
+    def prepare(self, **options):
+        self.options = options
+        return self
+
+    def call(self, context, method, **arguments):
+        self.sent.append((self.options['topic'], context, method))
+        if self.failure:
+            raise self.failure
+        return '[]'
+
+
+@pytest.fixture
+def sender(monkeypatch):
+    sender = FakeRpcClient()
+    monkeypatch.setattr(oslo_messaging, 'get_rpc_client', lambda *_, **__: sender)
+    monkeypatch.setattr('placement_worker.client.rpc_client.probe_broker', lambda *_: None)
+    return sender
+
+
+@pytest.fixture
+def client(sender):
+    client = PolicyClient('fake://')
+    yield client
+    client.close()
+
+
+def test_client_import_loads_few_modules():
+    """An engine that imports the client loads at most 17 modules of this package."""
+    run = subprocess.run([sys.executable, '-c', LOADED], check=True, capture_output=True, text=True)
+    loaded = eval(run.stdout)  # noqa: S307  # a list of strings, printed above
+
+    assert len(loaded) <= 17, sorted(loaded)
+
+
+def test_call_sends_the_ids_of_the_context_alone(client, sender):
+    """Passwords and tokens of the caller's context stay in the engine."""
+    client.policy_type_list({'request_id': 'r1', 'user_id': 'u1', 'auth_token': 'secret'})
+
+    assert sender.sent == [(TOPIC, {'request_id': 'r1', 'user_id': 'u1'}, 'policy_type_list')]
+
+
+def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):
+    """A request to attach a policy goes to the slow topic."""
+    sender.failure = errors.WorkerFailed('')
+    policy = {**GOOD['policies'][0], 'enabled': True}
+
+    with pytest.raises(errors.WorkerFailed):
+        client.policy_attach({'cluster': GOOD['cluster'], 'policy': policy})
+
+    assert sender.sent[0][0] == SLOW_TOPIC
+
+
+class InvalidRequest_Remote(errors.InvalidRequest):  # noqa: N801  # the name that oslo.messaging gives
+    """An error as oslo.messaging recreates it."""
+
+
+@pytest.mark.parametrize(
+    ('failure', 'kind', 'message'),
+    [
+        (
+            oslo_messaging.MessagingTimeout(),
+            errors.NoWorkerAnswered,
+            'No worker answered on topic placement-worker within 60 s: '
+            'is placement-worker running?',
+        ),
+        (
+            oslo_messaging.MessageUndeliverable(None, '', '', ''),
+            errors.NoWorkerAnswered,
+            'There is no queue for topic placement-worker: '
+            'placement-worker has never run on this broker',
+        ),
+        (
+            oslo_messaging.MessageDeliveryFailure('lost'),
+            errors.BrokerUnreachable,
+            'The request could not be delivered: lost',
+        ),
+        (
+            oslo_messaging.RemoteError('KeyError', "'x'", []),
+            errors.WorkerFailed,
+            "policy_type_list failed in the worker: KeyError: 'x'",
+        ),
+        (
+            ValueError('bad\nTraceback ...'),
+            errors.WorkerFailed,
+            'policy_type_list failed in the worker: ValueError: bad',
+        ),
+        (InvalidRequest_Remote('no name'), errors.InvalidRequest, 'no name'),
+    ],
+)  # fmt: skip
+def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, client, sender):
+    """Each failure of a call reaches the engine as an error of `placement_worker.errors`."""
+    sender.failure = failure
+
+    with pytest.raises(errors.PlacementWorkerError) as raised:
+        client.policy_type_list()
+
+    assert type(raised.value) is kind
+    assert str(raised.value) == message

@@ -1,0 +1,34 @@
+"""The topic that each request goes to."""
+
+import msgspec
+import pytest
+
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.topics import SLOW_CHECKS, SLOW_POLICY_TYPE, is_slow
+from placement_worker.policies.load_balancing.policy import LoadBalancing
+from tests.factories import request, zone_policy
+
+LOAD_BALANCING = {**zone_policy(), 'spec': {'type': SLOW_POLICY_TYPE, 'version': '1.3'}}
+
+
+def test_slow_checks_equal_the_targets_of_the_load_balancing_policy():
+    """Each check that may wait for a load balancer goes to the slow topic, and no other check."""
+    assert LoadBalancing.name == SLOW_POLICY_TYPE
+    assert LoadBalancing.targets == SLOW_CHECKS
+
+
+@pytest.mark.parametrize(
+    ('action', 'policy', 'slow'),
+    [
+        ('CLUSTER_SCALE_IN', LOAD_BALANCING, True),
+        ('CLUSTER_SCALE_IN', {**LOAD_BALANCING, 'enabled': False}, False),
+        ('CLUSTER_SCALE_IN', zone_policy(('a', 0)), False),
+        ('CLUSTER_SCALE_OUT', LOAD_BALANCING, False),
+    ],
+)
+def test_is_slow_asks_for_an_enabled_load_balancing_policy_that_waits(action, policy, slow):
+    """A check is slow if an enabled load balancing policy handles its phase and action."""
+    check = codec.decode(request(action, [policy]), CheckRequest)
+
+    assert is_slow(msgspec.structs.replace(check, target='BEFORE')) is slow
