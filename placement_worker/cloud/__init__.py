@@ -1,1 +1,1 @@
-"""Views of a cloud: ports, and adapters that implement them."""
+"""Interfaces to a cloud, and the adapters that implement them."""

@@ -1,4 +1,4 @@
-"""The moment that the requests of a thread to cloud services have to end by."""
+"""The deadline of the cloud requests that the current thread sends."""
 
 import contextlib
 import time
@@ -11,9 +11,9 @@ _deadline: ContextVar[float | None] = ContextVar('deadline', default=None)
 
 @contextlib.contextmanager
 def until(ends: float) -> Iterator[None]:
-    """Let every request of this thread end by then, or by an earlier moment if that is set already.
+    """Set the deadline inside the block; an earlier deadline that is already set remains.
 
-    :param ends: of `time.monotonic`, in seconds.
+    :param ends: a time of `time.monotonic`, in seconds.
     """
     before = _deadline.get()
     token = _deadline.set(ends if before is None else min(ends, before))
@@ -24,7 +24,7 @@ def until(ends: float) -> Iterator[None]:
 
 
 def current() -> float | None:
-    """The moment that this thread's requests have to end by; None if there is none."""
+    """Return the deadline of this thread as a time of `time.monotonic`, or None."""
     return _deadline.get()
 
 
@@ -37,9 +37,7 @@ def left_s(limit_s: float | None) -> float | None: ...
 
 
 def left_s(limit_s: float | None) -> float | None:
-    """What is left until the deadline, in seconds, but no more than a limit; None if neither is
-    set.
-    """
+    """Return the seconds until the deadline, at most `limit_s`; None if neither is set."""
     ends = current()
     if ends is None:
         return limit_s

@@ -1,8 +1,9 @@
-"""The id that joins what services of the cloud log with the request that they are asked for.
+"""The request id that cloud services write to their logs.
 
-They take an id of the form `req-` and a UUID, and drop any other one.
+The id links the log lines of the services with the request that caused them. Services accept
+`req-` followed by a UUID and ignore any other form.
 
-:source: oslo.middleware, request_id.py.
+:source: request_id.py of oslo.middleware.
 """
 
 import re
@@ -16,7 +17,7 @@ _current: ContextVar[str | None] = ContextVar('request_id', default=None)
 
 @contextmanager
 def bound_request_id(request_id: str | None) -> Iterator[None]:
-    """Send this id with every request that this thread makes meanwhile."""
+    """Send this id with each cloud request of this thread inside the block."""
     token = _current.set(request_id if request_id and _FORM.fullmatch(request_id) else None)
     try:
         yield
@@ -25,5 +26,5 @@ def bound_request_id(request_id: str | None) -> Iterator[None]:
 
 
 def current_request_id() -> str | None:
-    """The id to send; None if there is none of the form that services take."""
+    """Return the id to send, or None if no id of the accepted form is bound."""
     return _current.get()

@@ -1,4 +1,7 @@
-"""One look-up for all who want to know the same at the same time."""
+"""Share one call among all threads that need its result at the same time.
+
+:source: https://pkg.go.dev/golang.org/x/sync/singleflight for the name and the idea.
+"""
 
 import threading
 import time
@@ -12,67 +15,62 @@ T = TypeVar('T')
 
 
 class SingleFlight:
-    """Questions in the air, and answers that are kept for a while. Threads share it."""
+    """The calls in progress, and results that are cached for a while. It is thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._flying: dict[Hashable, Future[Any]] = {}
-        self._kept: dict[Hashable, tuple[float, Any]] = {}
+        self._calls: dict[Hashable, Future[Any]] = {}
+        self._cache: dict[Hashable, tuple[float, Any]] = {}
 
-    def do(
-        self, question: Hashable, ask: Callable[[], T], *, wait_s: float, keep_s: float = 0
-    ) -> T:
-        """The answer to a question: a kept one, that of whoever is asking already, or one of our
-        own.
+    def do(self, key: Hashable, call: Callable[[], T], *, wait_s: float, cache_s: float = 0) -> T:
+        """Return the cached result of a key, the result of the call in progress, or make the call.
 
-        Whoever is asking may have less time than we have: if it is out of time, the question is
-        asked again.
+        The thread that makes the call may have less time than a thread that waits for it. If that
+        call runs out of time, the waiting thread makes the call again. All threads that wait for a
+        call raise its error.
 
-        :param wait_s: how long to wait for somebody else's answer.
-        :param keep_s: how long the answer is good for others that ask later; errors are not kept.
-        :raises: what asking raises, to everybody who waits for it.
-        :raises OutOfTime: somebody else's answer did not come in time.
+        :param wait_s: how long to wait for the call of another thread.
+        :param cache_s: how long later callers may use the result. Errors are not cached.
+        :raises OutOfTime: the call of another thread did not return in time.
         """
         ends = self._clock() + wait_s
         while True:
             with self._lock:
-                until, answer = self._kept.get(question, (0.0, None))
+                until, result = self._cache.get(key, (0.0, None))
                 if self._clock() < until:
-                    return cast(T, answer)
-                flight = self._flying.get(question)
-                if ours := flight is None:
-                    flight = self._flying[question] = Future()
-            if ours:
-                self._fly(question, flight, ask, keep_s)
+                    return cast(T, result)
+                future = self._calls.get(key)
+                if is_own := future is None:
+                    future = self._calls[key] = Future()
+            if is_own:
+                self._run(key, future, call, cache_s)
             try:
-                return cast(T, flight.result(0 if ours else max(ends - self._clock(), 0)))
+                return cast(T, future.result(0 if is_own else max(ends - self._clock(), 0)))
             except OutOfTime:
-                if ours or self._clock() >= ends:
+                if is_own or self._clock() >= ends:
                     raise
             except TimeoutError as exc:
-                if flight.done():
+                if future.done():  # the call itself raised it
                     raise
                 raise OutOfTime(
-                    f'No answer in {wait_s:.0f} s to what another check is asking the cloud'
+                    f'No response within {wait_s:.0f} s to a lookup shared with another check'
                 ) from exc
 
-    def _fly(
-        self, question: Hashable, flight: Future[T], ask: Callable[[], T], keep_s: float
-    ) -> None:
+    def _run(self, key: Hashable, future: Future[T], call: Callable[[], T], cache_s: float) -> None:
         try:
-            answer = ask()
-        except BaseException as exc:  # whoever waits has to hear of it, whatever it is
-            self._land(question)
-            flight.set_exception(exc)
+            result = call()
+        except BaseException as exc:  # threads that wait must not hang, whatever the error is
+            self._finish(key)
+            future.set_exception(exc)
         else:
-            self._land(question, answer, keep_s)
-            flight.set_result(answer)
+            self._finish(key, result, cache_s)
+            future.set_result(result)
 
-    def _land(self, question: Hashable, answer: object = None, keep_s: float = 0) -> None:
+    def _finish(self, key: Hashable, result: object = None, cache_s: float = 0) -> None:
         now = self._clock()
         with self._lock:
-            del self._flying[question]
-            if keep_s > 0:
-                self._kept = {one: kept for one, kept in self._kept.items() if kept[0] > now}
-                self._kept[question] = (now + keep_s, answer)
+            del self._calls[key]
+            if cache_s > 0:
+                self._cache = {k: entry for k, entry in self._cache.items() if entry[0] > now}
+                self._cache[key] = (now + cache_s, result)

@@ -1,5 +1,6 @@
-"""What the cloud answered during one check: each question is asked once, and every policy sees the
-same.
+"""A cached view of the cloud for one check.
+
+Each value is requested once, so all policies of the check see the same state.
 """
 
 from collections import Counter, defaultdict
@@ -9,20 +10,19 @@ from placement_worker.cloud.ports import Cloud, Network, Octavia, Subnet
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]
-"""Region and zone; None where it is not known."""
+"""Region and zone; None stands for an unknown one."""
 
 
 class Snapshot:
-    """The cloud of one check; also the one place that says in which region and zone a node is.
+    """The cloud during one check, and the rules that locate a node.
 
-    Every policy asks `region_of` and `zone_of`, or the methods that count nodes by the same rules.
-    So a node is in the same place for placement, deletion and load balancing.
-
-    Answers are not kept by `functools.cached_property`: until Python 3.12 all checks would wait for
-    one of them.
+    Policies use `region_of` and `zone_of`, or the methods that count nodes by the same rules.
+    Therefore placement, deletion and load balancing agree on the location of each node.
     """
 
     def __init__(self, cloud: Cloud, cluster: Cluster) -> None:
+        # Not functools.cached_property: before Python 3.12 its lock is shared by all instances, so
+        # one slow lookup would block all checks.
         self._cloud = cloud
         self._cluster = cluster
         self._zones: dict[str | None, Mapping[str, bool]] = {}
@@ -32,47 +32,47 @@ class Snapshot:
         self._servers: Mapping[str, ServerDetails] | None = None
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """As `Cloud.zones`."""
+        """Return the result of `Cloud.zones`."""
         if region not in self._zones:
             self._zones[region] = self._cloud.zones(region)
         return self._zones[region]
 
     @property
     def regions(self) -> Collection[str]:
-        """As `Cloud.regions`."""
+        """The result of `Cloud.regions`."""
         if self._regions is None:
             self._regions = self._cloud.regions()
         return self._regions
 
     @property
     def home_region(self) -> str | None:
-        """As `Cloud.home_region`."""
+        """The value of `Cloud.home_region`."""
         if self._home is None:
             self._home = (self._cloud.home_region,)
         return self._home[0]
 
     @property
     def load_balancer_region(self) -> str | None:
-        """The region of a load balancer for which no profile names one."""
+        """The region of a load balancer if no profile names a region."""
         return self.home_region or self._cloud.load_balancer_region
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        """As `Cloud.subnet`."""
+        """Return the result of `Cloud.subnet`, which is not cached here."""
         return self._cloud.subnet(region, name_or_id)
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        """As `Cloud.network`."""
+        """Return the result of `Cloud.network`, which is not cached here."""
         return self._cloud.network(region, name_or_id)
 
     def octavia(self, region: str | None) -> Octavia:
-        """As `Cloud.octavia`."""
+        """Return the result of `Cloud.octavia`, which is not cached here."""
         return self._cloud.octavia(region)
 
     def region_of(self, node: Node) -> str | None:
-        """Return the region that the node is in, or None if it is unknown.
+        """Return the region of a node, or None if it is unknown.
 
-        The first that names one counts: `data.placement`, the node's own profile, the cluster's
-        profile, the configuration (`home_region`).
+        The first source that names a region wins: `data.placement`, the node's own profile, the
+        cluster's profile, the configuration (`home_region`).
         """
         return self.named_region_of(node) or self.home_region
 
@@ -82,10 +82,10 @@ class Snapshot:
         return region or self._cluster.profile.region
 
     def zone_of(self, node: Node) -> str | None:
-        """Return the zone that the node is in, or None if it is unknown.
+        """Return the zone of a node, or None if it is unknown.
 
-        The first that names one counts: `data.placement`, the server's details in the request,
-        Nova, the profile that the node is created from.
+        The first source that names a zone wins: `data.placement`, the server's details in the
+        request, Nova, the profile of the node or else of the cluster.
         """
         _, zone = _stated_place(node)
         if not zone and node.physical_id:
@@ -94,7 +94,7 @@ class Snapshot:
         return zone or (node.profile or self._cluster.profile).zone
 
     def in_same_region(self, node: Node, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Return those of the nodes that are in the region of `node`."""
+        """Return the nodes that are in the region of `node`."""
         region = self.named_region_of(node)
         others = [self.named_region_of(one) for one in nodes]
         if others.count(region) == len(others):
@@ -103,7 +103,7 @@ class Snapshot:
         return [one for one, other in zip(nodes, others, strict=True) if other in here]
 
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        """How many of the nodes are in each region; as `region_of`, for many."""
+        """Return the number of nodes per region, located by the rules of `region_of`."""
         counts: Counter[str | None] = Counter(region for region, _ in self._stated_places(nodes))
         unnamed = counts.pop(None, 0)
         if unnamed:
@@ -113,7 +113,7 @@ class Snapshot:
     def zones_in_regions(
         self, nodes: Sequence[Node], regions: Collection[str]
     ) -> Counter[Location]:
-        """How many nodes each zone of these regions has; as `region_of` and `zone_of`, for many."""
+        """Return the number of nodes per zone of these regions, by the rules of `zone_of`."""
         stated = self._stated_places(nodes)
         default = self._default_region if any(region is None for region, _ in stated) else None
         return Counter(
@@ -123,7 +123,7 @@ class Snapshot:
         )
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        """How many of the nodes are in each zone; as `zone_of`, for many."""
+        """Return the number of nodes per zone, located by the rules of `zone_of`."""
         return Counter(
             zone or self.zone_of(node)
             for node, (_, zone) in zip(nodes, self._stated_places(nodes), strict=True)
@@ -131,7 +131,7 @@ class Snapshot:
 
     @property
     def _default_region(self) -> str | None:
-        """The region of nodes whose data and own profile name none."""
+        """The region of nodes whose data and own profile name no region."""
         return self._cluster.profile.region or self.home_region
 
     def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
@@ -139,8 +139,9 @@ class Snapshot:
 
     @property
     def _stated(self) -> Sequence[Location]:
-        """Region and zone that the request says of each member: more than one policy asks for all
-        of them.
+        """Region and zone of each cluster member according to the request.
+
+        They are cached because several policies need all of them. Equal locations share one tuple.
         """
         if self._places is None:
             known: dict[Location, Location] = {}
@@ -151,15 +152,16 @@ class Snapshot:
 
     @property
     def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
-        """The servers of all nodes of the cluster whose zone the request does not say."""
+        """The servers of all cluster members whose zone the request does not name."""
         if self._servers is None:
             stated = zip(self._cluster.nodes, self._stated, strict=True)
             self._servers = self.servers_of([node for node, (_, zone) in stated if not zone])
         return self._servers
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:
-        """Zone and addresses of the servers of nodes, by `physical_id`; asked in bulk, region by
-        region.
+        """Return zone and addresses of the nodes' servers by `physical_id`.
+
+        One lookup per region covers all nodes.
         """
         ids = defaultdict(list)
         for node in nodes:
@@ -172,7 +174,7 @@ class Snapshot:
 
 
 def _stated_place(node: Node) -> Location:
-    """Return the region and zone that the request names for this node, but no zone of a profile."""
+    """Return region and zone according to the request, except the zone of a profile."""
     placement = node.data.get('placement')
     if not isinstance(placement, dict):
         placement = {}

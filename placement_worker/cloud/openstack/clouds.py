@@ -191,7 +191,7 @@ class OpenStackCloud:
         def share(question: tuple[Hashable, ...], ask: Callable[[], T]) -> T:
             wait_s = deadline.left_s(self._clouds.retry_policy.budget_s)
             return self._clouds.sessions.single_flight.do(
-                question, ask, wait_s=wait_s, keep_s=keep_s
+                question, ask, wait_s=wait_s, cache_s=keep_s
             )
 
         with self._lookup_budget.spending():

@@ -37,7 +37,7 @@ def test_who_waits_for_the_answer_of_another_waits_no_longer_than_it_may():
     with ThreadPoolExecutor() as threads:
         leader = threads.submit(single_flight.do, 'question', ask, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
-        with pytest.raises(OutOfTime, match='No answer in 0 s to what another check is asking'):
+        with pytest.raises(OutOfTime, match='No response within 0 s to a lookup shared with another check'):
             single_flight.do('question', never, wait_s=0.05)
         opened.set()
 
@@ -65,12 +65,12 @@ def test_whoever_asks_with_less_time_than_others_have_fails_alone():
 def test_an_answer_is_kept_as_long_as_it_is_good():
     clock = Clock()
     single_flight = SingleFlight(clock)
-    assert single_flight.do('question', lambda: 1, wait_s=0, keep_s=10) == 1
+    assert single_flight.do('question', lambda: 1, wait_s=0, cache_s=10) == 1
 
     clock.now += 9.9
-    assert single_flight.do('question', never, wait_s=0, keep_s=10) == 1
+    assert single_flight.do('question', never, wait_s=0, cache_s=10) == 1
     clock.now += 0.2
-    assert single_flight.do('question', lambda: 2, wait_s=0, keep_s=10) == 2
+    assert single_flight.do('question', lambda: 2, wait_s=0, cache_s=10) == 2
 
 
 @pytest.mark.parametrize('keep_s', [0, 10])
@@ -78,7 +78,7 @@ def test_whoever_asks_gets_its_own_failure_which_is_not_kept(keep_s):
     single_flight = SingleFlight()
 
     with pytest.raises(TimeoutError, match='too late'):
-        single_flight.do('question', fail, wait_s=0, keep_s=keep_s)
+        single_flight.do('question', fail, wait_s=0, cache_s=keep_s)
 
     assert single_flight.do('question', lambda: 1, wait_s=0) == 1
 
@@ -88,6 +88,6 @@ def test_what_is_kept_does_not_grow_without_end():
     single_flight = SingleFlight(clock)
     for number in range(1000):
         clock.now += 1
-        single_flight.do(number, lambda: 'x', wait_s=0, keep_s=5)
+        single_flight.do(number, lambda: 'x', wait_s=0, cache_s=5)
 
     assert len(single_flight._kept) <= 6
