@@ -23,7 +23,7 @@ SLACK_S = 5  # of a loaded machine
 FAULTS: dict[str, tuple[Fault, str]] = {
     'reset': (faults.reset, 'Connection reset by peer'),
     'the reply is lost': (faults.reply_lost, 'Connection reset by peer'),
-    'garbage': (faults.garbage, 'answered what makes no sense'),
+    'garbage': (faults.garbage, 'sent an invalid response'),
     '429': (faults.answered(429), 'HTTP 429 Too Many Requests'),
     '500': (faults.answered(500), 'HTTP 500 Internal Server Error'),
     '503': (faults.answered(503), 'HTTP 503 Service Unavailable'),
@@ -99,7 +99,7 @@ def test_a_service_that_is_slow_costs_no_more_than_the_budget(
 
     assert time.monotonic() - started < BUDGET_S + SLACK_S
     assert reason.startswith(f'{name} service unavailable after 1 attempt in ')
-    assert 'gave no answer in time' in reason
+    assert 'did not respond in time' in reason
 
 
 def test_a_service_that_asks_to_wait_is_given_the_time(

@@ -104,7 +104,7 @@ def test_the_trust_of_one_project_does_nothing_for_a_cluster_of_another(
         reason = refused(make_endpoints().policy_check(asked))
 
     assert (
-        f'The trust is of project {theirs}, the cluster of project {asked["cluster"]["project"]}'
+        f'The trust belongs to project {theirs}, but the cluster belongs to project {asked["cluster"]["project"]}'
         in reason
     )
     assert ours(keystone) == ['GET /v3', 'POST /v3/auth/tokens']

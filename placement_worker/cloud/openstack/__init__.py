@@ -1,1 +1,1 @@
-"""The cloud as OpenStack services report it."""
+"""Adapters for the OpenStack services Keystone, Nova, Neutron and Octavia."""

@@ -1,4 +1,4 @@
-"""Read from a service's API: find its endpoint, ask with patience, decode what comes."""
+"""Read requests to OpenStack APIs: find the endpoint, retry, decode the response."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -18,28 +18,32 @@ MULTIPLE_CHOICES = 300
 
 
 class ApiReader:
-    """Asks the services in the name of one session."""
+    """A reader that sends its requests through one session."""
 
     def __init__(self, session: Session, access: Access, retry_policy: RetryPolicy) -> None:
         self.session = session
         self._access = access
         self._retry_policy = retry_policy
 
-    def endpoint(self, service_type: str, region: str | None) -> str | None:
-        """The URL of a service in the catalog, without a slash at its end; None if a region is not
-        there.
+    def region_name(self, region: str | None) -> str | None:
+        """Return the name of a region, where None stands for the configured region."""
+        return region or self._access.region
 
-        :param region: None for the configured one, which has to be there.
-        :raises ServiceFailed: Keystone gives no token; or the configured region has no such
+    def endpoint(self, service_type: str, region: str | None) -> str | None:
+        """Return the URL of a service in the catalog, without a slash at its end.
+
+        :param region: None for the configured region.
+        :returns: None if the catalog does not contain the service in this region.
+        :raises ServiceFailed: Keystone issues no token, or the configured region has no such
             service.
         """
         entry = self._entry(service_type, region)
         return entry.url.rstrip('/') if entry and entry.url else None
 
     def home_region(self, service_type: str) -> str | None:
-        """The configured region; if there is none, the one that a service is asked in then.
+        """Return the configured region, or else the region of a service's first endpoint.
 
-        :raises ServiceFailed: Keystone gives no token; or the catalog has no such service.
+        :raises ServiceFailed: Keystone issues no token, or the catalog has no such service.
         """
         if self._access.region:
             return self._access.region
@@ -47,8 +51,7 @@ class ApiReader:
         return entry.region_name if entry else None
 
     def _entry(self, service_type: str, region: str | None) -> EndpointData | None:
-        """What the catalog says of a service; as `endpoint`."""
-        wanted = region or self._access.region
+        wanted = self.region_name(region)
         catalog = self.session.log_in().service_catalog
         try:
             return catalog.endpoint_data_for(
@@ -67,30 +70,30 @@ class ApiReader:
             ) from exc
 
     def identity_endpoint(self) -> str:
-        """The URL of Keystone's API v3: the one that we log in at."""
+        """Return the URL of Keystone's API v3, derived from the URL for authentication."""
         url = (self.session.plugin.auth_url or '').rstrip('/')
         return url if url.endswith('/v3') else f'{url}/v3'
 
     def get(
         self, service: Service, url: str, kind: type[T], params: Mapping[str, str] | None = None
     ) -> T:
-        """What the service answers to a GET.
+        """Send a GET request and return the decoded response.
 
-        :raises ServiceFailed: it does not answer, or refuses to.
+        :raises ServiceFailed: the service does not respond, or refuses the request.
         """
 
-        def once() -> T:
+        def request() -> T:
             try:
-                answer = self.session.get(
+                response = self.session.get(
                     url,
                     params=dict(params or {}),
                     raise_exc=False,
                     headers={'Accept': 'application/json'},
                 )
-                if answer.status_code < MULTIPLE_CHOICES:
-                    return decoder(kind).decode(answer.content)
+                if response.status_code < MULTIPLE_CHOICES:
+                    return decoder(kind).decode(response.content)
             except error_translation.LIBRARY_ERRORS as exc:
                 raise error_translation.translate(exc, url) from exc
-            raise error_translation.from_response(answer)
+            raise error_translation.from_response(response)
 
-        return self._retry_policy.call(service, once)
+        return self._retry_policy.call(service, request)

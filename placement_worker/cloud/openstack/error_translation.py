@@ -1,4 +1,4 @@
-"""What went wrong when a service was asked, told in one way whichever library says it."""
+"""Translation of the errors of HTTP libraries and services into `ApiError`."""
 
 import json
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from keystoneauth1 import exceptions as keystone
 
 from placement_worker.cloud.ports import ApiError
 
-LONGEST = 300
-"""Of what a service says, the characters that are repeated."""
+MAX_TEXT = 300
+"""The number of characters that an error quotes from a service."""
 LIBRARY_ERRORS = (
     keystone.ClientException,
     requests.RequestException,
@@ -24,87 +24,84 @@ LIBRARY_ERRORS = (
     TypeError,
     ValueError,
 )
-"""What the libraries raise; the last four where an answer is not what they expect."""
+"""The exceptions of the libraries; they raise the last four for an unexpected response."""
 
 
 def translate(exc: BaseException, url: str | None) -> ApiError:
-    """The fault that an exception tells of.
+    """Return the error that an exception of a library stands for.
 
-    :param url: of the service; only scheme, host and port are repeated.
-    :returns: with the status of HTTP if there was an answer; without one if nobody knows what came
-        of the call.
+    :param url: the URL of the service. The message contains only scheme, host and port.
+    :returns: an error with the HTTP status of the response. Without a response it has no status,
+        and the effect of the call is unknown.
     """
     where = origin(url)
-    answer = getattr(exc, 'response', None)
-    if answer is not None and answer.status_code >= HTTPStatus.MULTIPLE_CHOICES:
-        return from_response(answer)
+    response = getattr(exc, 'response', None)
+    if response is not None and response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+        return from_response(response)
     causes = list(_causes(exc))
     if any(
         isinstance(cause, (requests.Timeout, keystone.ConnectTimeout, TimeoutError))
         for cause in causes
     ):
-        return ApiError(f'{where} gave no answer in time')
+        return ApiError(f'{where} did not respond in time')
     if any(isinstance(cause, keystone.SSLError) for cause in causes):
         return ApiError(f'{where}: {_first_line(exc)}; check cafile and insecure')
     if any(
         isinstance(cause, (keystone.ConnectionError, requests.ConnectionError)) for cause in causes
     ):
-        return ApiError(f'{where}: {_broken(causes)}')
+        return ApiError(f'{where}: {_connection_failure(causes)}')
     if isinstance(exc, keystone.ClientException) and not isinstance(exc, keystone.InvalidResponse):
         return ApiError(f'{where}: {_first_line(exc)}')
-    return ApiError(f'{where} answered what makes no sense: {_first_line(exc)}')
+    return ApiError(f'{where} sent an invalid response: {_first_line(exc)}')
 
 
-def from_response(answer: requests.Response) -> ApiError:
-    """The fault that an answer with a status of 300 and more tells of, in the service's own
-    words.
-    """
-    status = answer.status_code
-    phrase = answer.reason or (HTTPStatus(status).phrase if status in list(HTTPStatus) else '')
-    said = _said(answer)
+def from_response(response: requests.Response) -> ApiError:
+    """Return the error for a response with status 300 or above, with the service's message."""
+    status = response.status_code
+    phrase = response.reason or (HTTPStatus(status).phrase if status in list(HTTPStatus) else '')
+    text = _message(response)
     message = (
         f'HTTP {status} {phrase}'.rstrip()
-        + f' from {origin(answer.url)}'
-        + (f': {said}' if said else '')
+        + f' from {origin(response.url)}'
+        + (f': {text}' if text else '')
     )
-    return ApiError(message, status, _retry_after_s(answer))
+    return ApiError(message, status, _retry_after_s(response))
 
 
 def origin(url: str | None) -> str:
-    """Scheme, host and port of a URL: what helps, and holds no secret."""
+    """Return scheme, host and port of a URL; the other parts may contain secrets."""
     if not url:
         return 'the service'
     parts = urlsplit(url)
     return f'{parts.scheme}://{parts.netloc.rpartition("@")[2]}'
 
 
-def _retry_after_s(answer: requests.Response) -> float | None:
-    """How long the service asks to wait; it may say seconds or a date."""
-    value = answer.headers.get('Retry-After', '').strip()
+def _retry_after_s(response: requests.Response) -> float | None:
+    """Return the delay that the service requests, given as seconds or as a date."""
+    value = response.headers.get('Retry-After', '').strip()
     if value.isascii() and value.isdigit():
         return float(value)
     try:
-        moment, sent = (
-            parsedate_to_datetime(value),
-            parsedate_to_datetime(answer.headers.get('Date', '')),
-        )
+        moment = parsedate_to_datetime(value)
+        sent = parsedate_to_datetime(response.headers.get('Date', ''))
         return max(0.0, (moment - sent).total_seconds())
     except (TypeError, ValueError):
         return None
 
 
-def _said(answer: requests.Response) -> str:
-    """The message in an error's body; each service wraps it in another way."""
-    if 'json' not in answer.headers.get('Content-Type', ''):
+def _message(response: requests.Response) -> str:
+    """Return the message in the body of an error, or an empty string."""
+    if 'json' not in response.headers.get('Content-Type', ''):
         return ''
     try:
-        body = json.loads(answer.content)
+        body = json.loads(response.content)
     except ValueError:
         return ''
     return _shortened(next(_messages(body), ''))
 
 
 def _messages(body: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the messages in a body; each service nests them in a different way."""
     if isinstance(body, dict):
         for key in ('message', 'faultstring', 'detail'):
             if isinstance(body.get(key), str) and body[key]:
@@ -115,7 +112,7 @@ def _messages(body: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:
-    """The exception and whatever led to it, outermost first."""
+    """Yield the exception and all its causes, the outermost first."""
     waiting, seen = [exc], set()
     while waiting:
         cause = waiting.pop(0)
@@ -123,19 +120,19 @@ def _causes(exc: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(cause))
         yield cause
-        led = (cause.__cause__, cause.__context__, getattr(cause, 'reason', None), *cause.args)
-        waiting += [one for one in led if isinstance(one, BaseException)]
+        nested = (cause.__cause__, cause.__context__, getattr(cause, 'reason', None), *cause.args)
+        waiting += [one for one in nested if isinstance(one, BaseException)]
 
 
-def _broken(causes: list[BaseException]) -> str:
-    """In the words of the system, which name no Python object."""
+def _connection_failure(causes: list[BaseException]) -> str:
+    """Return the operating system's message; those of the libraries name Python objects."""
     return next(
         (
             cause.strerror
             for cause in causes
             if isinstance(cause, OSError) and isinstance(cause.strerror, str)
         ),
-        'the connection was closed without an answer',
+        'the connection was closed without a response',
     )
 
 
@@ -145,4 +142,4 @@ def _first_line(exc: BaseException) -> str:
 
 def _shortened(text: str) -> str:
     text = ' '.join(text.split()).rstrip('.')
-    return text if len(text) <= LONGEST else text[:LONGEST] + '...'
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + '...'

@@ -1,7 +1,8 @@
-"""HTTP that keeps to a deadline: a request ends by then, however slowly its answer trickles in.
+"""HTTP connections that enforce the deadline for each exchange.
 
-The time-outs of requests bound each read of a socket, not the whole answer: a byte a second would
-keep a thread for ever. Here whatever is still open at the deadline is shut down.
+The timeouts of requests apply to each read from the socket, not to the whole response. A service
+that sends one byte per second would block a thread forever. Therefore a timer shuts down the
+socket at the deadline.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ from typing import Any
 
 import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
+from typing_extensions import override
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
@@ -21,13 +23,14 @@ from placement_worker.cloud import deadline
 
 LOG = logging.getLogger(__name__)
 CONNECTIONS = 32
-"""Kept open to one host: at least as many as threads of a process ask at once."""
+"""Connections to keep open per host, at least as many as a process has handler threads."""
 _exchange: ContextVar['_Exchange | None'] = ContextVar('exchange', default=None)
 
 
 def session() -> requests.Session:
-    """Connections that keep to the deadline; several threads and owners may share them, as no
-    cookie is kept.
+    """Return connections that enforce the deadline.
+
+    Threads and cluster owners can share them because no cookie is stored.
     """
     shared = requests.Session()
     shared.cookies.set_policy(cookiejar.DefaultCookiePolicy(allowed_domains=[]))
@@ -37,28 +40,24 @@ def session() -> requests.Session:
     return shared
 
 
-def _log(answer: requests.Response, **_: object) -> None:
-    """The id under which the service has it in its log, beside ours, which the formatter of the log
-    adds.
-    """
+def _log(response: requests.Response, **_: object) -> None:
+    """Log the request id in the service's log; the formatter adds the id of the check."""
     LOG.debug(
         '%s %s: HTTP %d, request id %s',
-        answer.request.method,
-        (answer.url or '').partition('?')[0],
-        answer.status_code,
-        answer.headers.get('X-OpenStack-Request-ID'),
+        response.request.method,
+        (response.url or '').partition('?')[0],
+        response.status_code,
+        response.headers.get('X-OpenStack-Request-ID'),
     )
 
 
 class _Exchange:
-    """The socket that a request goes out and its answer comes in by; shut down when the time is
-    up.
-    """
+    """A request and its response; a timer shuts down their socket at the deadline."""
 
     def __init__(self, left_s: float) -> None:
         self._socket: socket.socket | None = None
         self.is_late = False
-        self._timer = threading.Timer(left_s, self._give_up)
+        self._timer = threading.Timer(left_s, self._shut_down)
         self._timer.daemon = True
 
     def __enter__(self) -> '_Exchange':
@@ -71,35 +70,37 @@ class _Exchange:
         _exchange.reset(self._token)
 
     def watch(self, connected: socket.socket) -> None:
-        """Before each step: have the socket shut down in time.
+        """Set the socket that the timer shuts down.
 
-        :raises TimeoutError: the time is up already; whoever gave up then had no socket, or another
-            one.
+        :raises TimeoutError: the timer has already expired, without a socket or with another one.
         """
         self._socket = connected
         if self.is_late:
             raise TimeoutError
 
-    def _give_up(self) -> None:
+    def _shut_down(self) -> None:
         self.is_late = True
         if self._socket is not None:
             with contextlib.suppress(OSError):
-                # Not SSLSocket.shutdown, which pulls TLS from under the thread that reads.
+                # SSLSocket.shutdown would drop the TLS object that the reading thread uses.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
 class _Adapter(TCPKeepAliveAdapter):
-    """Reads each answer to its end, by the deadline."""
+    """An adapter that reads each response to its end before the deadline."""
 
+    @override
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = {'http': _Pool, 'https': _TLSPool}
 
+    @override
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
         manager = super().proxy_manager_for(*args, **kwargs)
         manager.pool_classes_by_scheme = {'http': _Pool, 'https': _TLSPool}
         return manager
 
+    @override
     def send(
         self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
@@ -110,19 +111,19 @@ class _Adapter(TCPKeepAliveAdapter):
             raise requests.exceptions.ConnectTimeout(request=request)
         with _Exchange(budget_s) as exchange:
             try:
-                answer = super().send(request, stream, budget_s, *args, **kwargs)
-                _ = answer.content
+                response = super().send(request, stream, budget_s, *args, **kwargs)
+                _ = response.content
             except (requests.exceptions.RequestException, OSError, ValueError) as exc:
                 if exchange.is_late:
                     raise requests.exceptions.ReadTimeout(request=request) from exc
                 raise
-        if exchange.is_late:  # without a length an answer that was cut off looks complete
+        if exchange.is_late:  # a truncated response without Content-Length looks complete
             raise requests.exceptions.ReadTimeout(request=request)
-        return answer
+        return response
 
 
 class _Watched:
-    """A connection that says which socket it uses."""
+    """A mixin that registers the socket of a connection with the current exchange."""
 
     sock: Any
 

@@ -1,6 +1,4 @@
-"""Octavia's API through openstacksdk's load-balancer proxy: plain data in and out, one request a
-call, no retry.
-"""
+"""Octavia's API through the load-balancer proxy of openstacksdk."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,49 +8,46 @@ from openstack import exceptions
 from openstack.config import cloud_region
 from openstack.connection import Connection
 from openstack.load_balancer.v2._proxy import Proxy
+from typing_extensions import override
 
 from placement_worker.cloud.openstack import error_translation
 from placement_worker.cloud.openstack.sessions import Session
-from placement_worker.cloud.ports import ApiError, Kind, Resource
+from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource
 from placement_worker.errors import ServiceFailed, ServiceRefused
 
 UNAUTHORIZED = 401
 STATUS = 'provisioning_status'
-_IN_SDK: dict[Kind, str] = {'loadbalancer': 'load_balancer', 'healthmonitor': 'health_monitor'}
-"""Names of kinds in openstacksdk's methods, where they are not the API's own."""
-
-
+_SDK_NAMES: dict[Kind, str] = {'loadbalancer': 'load_balancer', 'healthmonitor': 'health_monitor'}
+"""Kinds whose name in the methods of openstacksdk differs from the name in the API."""
 _STATELESS = ('flavor', 'availability_zone')
 
 
-class OctaviaApi:
-    """As `Octavia`."""
+class OctaviaApi(Octavia):
+    """The load balancers of one region through one session."""
 
     def __init__(
         self, session: Session, region: str | None, interfaces: Sequence[str], url: str
     ) -> None:
-        """Call nobody yet.
+        """Store the parameters without a connection.
 
-        :param url: of Octavia in the catalog, for errors.
+        :param url: the URL of Octavia in the catalog, for error messages.
         """
         self._session = session
         self._region = region
         self._interfaces = list(interfaces)
         self._url = url
 
+    @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        """As `Octavia.find`.
-
-        Not by openstacksdk's own listings: they leave out a filter that they do not know, such as a
-        listener's loadbalancer_id, and would find what belongs to others.
-        """
+        # The listings of openstacksdk drop filters that they do not know, such as loadbalancer_id
+        # of a listener, and would return objects of other load balancers.
         path = f'{kind.replace("_", "")}s'
         key = f'{kind}s'
         found: list[Resource] = []
         params = filters
         with self._proxy() as proxy:
             while True:
-                page = _answered(proxy.get(f'/lbaas/{path}', params=params))
+                page = _decoded(proxy.get(f'/lbaas/{path}', params=params))
                 found += page[key]
                 if not page[key] or not any(
                     link['rel'] == 'next' for link in page.get(f'{key}_links', ())
@@ -60,59 +55,59 @@ class OctaviaApi:
                     return found
                 params = {**filters, 'marker': page[key][-1]['id']}
 
+    @override
     def show(self, kind: Kind, object_id: str) -> Resource:
-        """As `Octavia.show`."""
         with self._proxy() as proxy:
-            shown = getattr(proxy, f'get_{_IN_SDK.get(kind, kind)}')(object_id)
+            shown = getattr(proxy, f'get_{_SDK_NAMES.get(kind, kind)}')(object_id)
             return _plain(shown, 'name' if kind in _STATELESS else STATUS)
 
+    @override
     def create(self, kind: Kind, body: Resource) -> Resource:
-        """As `Octavia.create`."""
         with self._proxy() as proxy:
-            return _plain(getattr(proxy, f'create_{_IN_SDK.get(kind, kind)}')(**body))
+            return _plain(getattr(proxy, f'create_{_SDK_NAMES.get(kind, kind)}')(**body))
 
+    @override
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        """As `Octavia.delete`."""
         options = {'cascade': cascade} if kind == 'loadbalancer' else {}
         with self._proxy() as proxy:
-            getattr(proxy, f'delete_{_IN_SDK.get(kind, kind)}')(
+            getattr(proxy, f'delete_{_SDK_NAMES.get(kind, kind)}')(
                 object_id, ignore_missing=False, **options
             )
 
+    @override
     def members(self, pool_id: str) -> list[Resource]:
-        """As `Octavia.members`."""
         with self._proxy() as proxy:
             return [_plain(member) for member in proxy.members(pool_id)]
 
+    @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        """As `Octavia.create_member`."""
         with self._proxy() as proxy:
             return _plain(proxy.create_member(pool_id, **member))
 
+    @override
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        """As `Octavia.update_members`."""
         params = {'additive_only': 'true'} if additive_only else {}
         with self._proxy() as proxy:
-            answer = proxy.put(
+            response = proxy.put(
                 f'/lbaas/pools/{pool_id}/members', params=params, json={'members': list(members)}
             )
-            exceptions.raise_from_response(answer)
+            exceptions.raise_from_response(response)
 
+    @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        """As `Octavia.delete_member`."""
         with self._proxy() as proxy:
             proxy.delete_member(member_id, pool_id, ignore_missing=False)
 
     @contextmanager
     def _proxy(self) -> Iterator[Proxy]:
-        """The SDK's proxy; whatever goes wrong with it is an ApiError."""
+        """Provide the proxy of the SDK, and translate the errors of the block to ApiError."""
         try:
             yield self._connected()
         except ServiceFailed as exc:
-            # Without a token nothing was asked, so a status of Keystone's must not look like one of
-            # Octavia's.
+            # Keystone issued no token, so Octavia received no request. A status of Keystone must
+            # not look like a status of Octavia.
             raise ApiError(
                 str(exc), UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
             ) from exc
@@ -120,31 +115,31 @@ class OctaviaApi:
             raise error_translation.translate(exc, self._url) from exc
 
     def _connected(self) -> Proxy:
-        """The proxy; made once for a session and region."""
-        made = self._session.load_balancers.get(self._region)
-        if made is None:
+        """Return the proxy of this session and region, created at the first call."""
+        proxy = self._session.load_balancers.get(self._region)
+        if proxy is None:
             region = cloud_region.from_session(
                 self._session,
                 region_name=self._region,
                 interface=self._interfaces,
                 app_name='placement-worker',
             )
-            made = self._session.load_balancers[self._region] = Connection(
-                config=region
-            ).load_balancer
-        return made
+            proxy = Connection(config=region).load_balancer
+            self._session.load_balancers[self._region] = proxy
+        return proxy
 
 
-def _answered(answer: Any) -> Any:
-    exceptions.raise_from_response(answer)
-    return answer.json()
+def _decoded(response: Any) -> Any:
+    exceptions.raise_from_response(response)
+    return response.json()
 
 
 def _plain(resource: Any, key: str = STATUS) -> Resource:
-    """The object as the API shows it.
+    """Return the object as the API shows it.
 
-    :param key: what every object of its kind has.
-    :raises ValueError: openstacksdk takes an answer that is no JSON for one without a body.
+    :param key: a key that each object of its kind has.
+    :raises ValueError: the key is missing: openstacksdk treats a response that is not JSON as one
+        without a body.
     """
     shown: Resource = resource.to_dict(original_names=True, computed=False, headers=False)
     if not shown.get(key):

@@ -1,4 +1,4 @@
-"""The part that we need of what Nova, Keystone and Neutron answer."""
+"""Response types of Nova, Keystone and Neutron, limited to the fields in use."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -11,19 +11,19 @@ R_co = TypeVar('R_co', covariant=True)
 
 
 class Rows(Protocol[R_co]):
-    """A listing."""
+    """A listing of objects of one type."""
 
     @property
     def rows(self) -> Sequence[R_co]:
-        """What is listed."""
+        """The objects of the listing."""
 
 
 class PartialResponse(Struct, frozen=True, gc=False):
-    """What else an answer holds is passed over."""
+    """The base of responses: the decoder ignores all fields that a subclass does not declare."""
 
 
 class ZoneState(PartialResponse, frozen=True):
-    """Whether a host of the zone is up."""
+    """The state of a zone; it is available if one of its hosts is up."""
 
     available: bool
 
@@ -36,37 +36,37 @@ class Zone(PartialResponse, frozen=True, rename='camel'):
 
 
 class Zones(PartialResponse, frozen=True):
-    """GET /os-availability-zone of Nova."""
+    """The response of Nova to GET /os-availability-zone."""
 
     zones: list[Zone] = field(name='availabilityZoneInfo')
 
 
 class Server(ServerDetails, frozen=True, kw_only=True):
-    """A server, as /servers/detail shows it."""
+    """A server in the response to GET /servers/detail."""
 
     id: str
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has both zone and addresses; one that is being built has not yet."""
+        """Whether zone and addresses are known; a server that is being built lacks them."""
         return bool(self.availability_zone and self.addresses)
 
 
 class Link(PartialResponse, frozen=True):
-    """A link to the next page."""
+    """A link to another page."""
 
     rel: str
 
 
 class Servers(PartialResponse, frozen=True):
-    """GET /servers/detail of Nova: a page."""
+    """A page of the response of Nova to GET /servers/detail."""
 
     servers: list[Server]
     links: list[Link] = field(name='servers_links', default_factory=list)
 
     @property
     def has_more(self) -> bool:
-        """Whether a page follows."""
+        """Whether another page follows."""
         return bool(self.servers) and any(link.rel == 'next' for link in self.links)
 
 
@@ -77,7 +77,7 @@ class Region(PartialResponse, frozen=True):
 
 
 class Regions(PartialResponse, frozen=True):
-    """GET /v3/regions of Keystone."""
+    """The response of Keystone to GET /v3/regions."""
 
     regions: list[Region]
 
@@ -90,7 +90,7 @@ class NetworkRow(PartialResponse, frozen=True):
 
 
 class Networks(PartialResponse, frozen=True):
-    """GET /v2.0/networks of Neutron."""
+    """The response of Neutron to GET /v2.0/networks."""
 
     rows: list[NetworkRow] = field(name='networks')
 
@@ -105,6 +105,6 @@ class SubnetRow(PartialResponse, frozen=True):
 
 
 class Subnets(PartialResponse, frozen=True):
-    """GET /v2.0/subnets of Neutron."""
+    """The response of Neutron to GET /v2.0/subnets."""
 
     rows: list[SubnetRow] = field(name='subnets')

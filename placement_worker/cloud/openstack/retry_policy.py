@@ -1,6 +1,4 @@
-"""Ask a service again while that may help and there is time, then say which service failed and
-why.
-"""
+"""Retries of requests to Keystone, Nova and Neutron within a time budget."""
 
 import random
 import time
@@ -24,18 +22,18 @@ from placement_worker.cloud.retry import (
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 
 T = TypeVar('T')
-WAIT_S = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter that keeps workers apart
+WAIT_S = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter only
 
 
 class LookupBudget:
-    """Seconds that may be spent on look-ups, one after the other; used by one thread."""
+    """The seconds that one check may spend on lookups. It is not thread-safe."""
 
     def __init__(self, total_s: float) -> None:
         self._left_s = total_s
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """What is done here ends by when the budget is used up, and is taken off it."""
+        """Bound the block by the remaining budget, and subtract its duration afterwards."""
         started = time.monotonic()
         try:
             with deadline.until(started + self._left_s):
@@ -46,41 +44,34 @@ class LookupBudget:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long a service is asked.
+    """The limits for attempts and time.
 
-    :ivar max_attempts: of one request.
-    :ivar budget_s: for all attempts and waits; less where `deadline.until` says so.
+    :ivar max_attempts: the attempts per request.
+    :ivar budget_s: the seconds for all attempts and waits; less if `deadline` ends earlier.
     """
 
     max_attempts: int = 4
     budget_s: float = 30
     sleep: Callable[[float], None] = time.sleep
 
-    def call(self, service: Service, call: Callable[[], T]) -> T:
-        """What the call returns, at the latest by the deadline of `transport`.
+    def call(self, service: Service, request: Callable[[], T]) -> T:
+        """Send a request, retry it after transient errors, and return its result.
 
-        :param call: raises ApiError.
-        :raises ServiceRefused: naming service and cause; asking again would not help.
-        :raises OutOfTime: the same; whoever has more time may get an answer.
-        :raises ServiceFailed: the same; it stays away.
+        :param request: a function that raises ApiError.
+        :raises ServiceRefused: the service refused the request, so retries would not help.
+        :raises OutOfTime: the time was up; a caller with more time may succeed.
+        :raises ServiceFailed: all attempts failed.
         """
         started = time.monotonic()
         left_s = deadline.left_s(self.budget_s)
         if left_s <= 0:
             raise OutOfTime(
-                f'{service.name} service not asked: no time is left for look-ups{service.where}'
+                f'{service.name} service not called: no time left for lookups{service.where}'
             )
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(is_transient),
-            wait=WAIT_S,
-            stop=tenacity.stop_after_attempt(self.max_attempts)
-            | stop_before_budget_end(TimeBudget(left_s, time.monotonic)),
-            sleep=self.sleep,
-            reraise=True,
-        )
+        retrying = self._retrying(left_s)
         try:
             with deadline.until(started + left_s):
-                return retrying(call)
+                return retrying(request)
         except ApiError as exc:
             attempts = int(retrying.statistics['attempt_number'])
             elapsed_s = time.monotonic() - started
@@ -89,8 +80,18 @@ class RetryPolicy:
                 _reason(service, exc, attempts, elapsed_s)
             ) from exc
 
+    def _retrying(self, left_s: float) -> tenacity.Retrying:
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception(is_transient),
+            wait=WAIT_S,
+            stop=tenacity.stop_after_attempt(self.max_attempts)
+            | stop_before_budget_end(TimeBudget(left_s, time.monotonic)),
+            sleep=self.sleep,
+            reraise=True,
+        )
+
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
-        """What it is to others who want to know the same."""
+        """Return the exception type for threads that share the result of this call."""
         if not is_transient(exc):
             return ServiceRefused
         is_too_long_for_all = (exc.retry_after_s or 0) >= self.budget_s
@@ -104,7 +105,7 @@ def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) ->
         return f'{service.name} service refused the request: {exc}{service.where}{check}'
     took = f'{elapsed_s:.0f}' if elapsed_s >= 10 else f'{elapsed_s:.1f}'
     tries = f'{attempts} attempt{"" if attempts == 1 else "s"}'
-    wait = f'; it asks to wait {exc.retry_after_s:g} s' if exc.retry_after_s else ''
+    wait = f'; retry after {exc.retry_after_s:g} s' if exc.retry_after_s else ''
     return (
         f'{service.name} service unavailable after {tries} in {took} s: {exc}{wait}{service.where}'
     )

@@ -1,5 +1,6 @@
-"""Sessions that act for the owner of a trust, or for the service user; kept, so that a warm check
-needs no token.
+"""Keystone sessions with the rights of a trust's owner or of the service user.
+
+Sessions are cached, so that a check usually needs no new token.
 """
 
 import logging
@@ -13,6 +14,7 @@ from typing import Any
 from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import BaseIdentityPlugin
+from typing_extensions import override
 
 from placement_worker.cloud import deadline
 from placement_worker.cloud.openstack import error_translation, http
@@ -23,7 +25,7 @@ from placement_worker.cloud.request_id import current_request_id
 from placement_worker.cloud.single_flight import SingleFlight
 
 TRUST_LOGGER = 'keystoneauth.identity.v3.base'
-"""The logger that repeats whole tokens' bodies at DEBUG, with the ids of trusts."""
+"""A logger that writes complete token bodies, including trust ids, at level DEBUG."""
 
 
 def _is_no_debug(record: logging.LogRecord) -> bool:
@@ -32,14 +34,14 @@ def _is_no_debug(record: logging.LogRecord) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How the cloud is reached.
+    """The parameters of the connection to a cloud.
 
-    :ivar log_in: what authenticates the service user, scoped to the trust of that id, or to its own
-        project for None.
-    :ivar region: the one that is meant where none is named; None for the first one of the catalog.
-    :ivar interfaces: of the catalog, the most wanted first.
-    :ivar connection: further arguments of keystoneauth's Session: verify, cert, timeout (of one
-        request, in seconds).
+    :ivar log_in: a function that returns the authentication plugin of the service user, scoped to
+        the trust with this id, or to the user's own project for None.
+    :ivar region: the default region; None for the first region of the catalog.
+    :ivar interfaces: the interfaces of the catalog, in the order of preference.
+    :ivar connection: further arguments of keystoneauth's Session: verify, cert, timeout (seconds
+        per request).
     """
 
     log_in: Callable[[str | None], BaseIdentityPlugin]
@@ -49,10 +51,9 @@ class Access:
 
 
 class Session(keystone.Session):
-    """A session of one trust: it says who failed when it gets no token, and gets one once for all
-    threads.
+    """A session of one trust; all threads share its token.
 
-    :ivar load_balancers: region -> what `octavia_api` made for it.
+    :ivar load_balancers: region -> the proxy that `octavia_api` created for it.
     """
 
     def __init__(self, trust_id: str | None, access: Access, shared: 'Sessions') -> None:
@@ -73,43 +74,38 @@ class Session(keystone.Session):
 
     @property
     def project(self) -> str | None:
-        """The project that it acts in; asked once, as neither trusts nor the service user's project
-        change.
+        """The project of the session.
 
-        :raises ServiceFailed: Keystone gives no token.
+        It is cached, because the project of a trust or of the service user never changes.
+
+        :raises ServiceFailed: Keystone issues no token.
         """
         if self._project is None:
             self._project = self.log_in().project_id
         return self._project
 
     def log_in(self) -> AccessInfo:
-        """What the token that we have says, or a new one if it is about to expire.
+        """Return the content of the current token, or of a new one if it is about to expire.
 
-        :raises ServiceFailed: Keystone gives none.
+        :raises ServiceFailed: Keystone issues no token.
         """
         left_s = deadline.left_s(self._shared.retry_policy.budget_s)
-        ask = partial(self._shared.retry_policy.call, self._service, self._log_in)
-        return self._shared.single_flight.do(('token', self.trust_id), ask, wait_s=left_s)
+        call = partial(self._shared.retry_policy.call, self._service, self._log_in)
+        return self._shared.single_flight.do(('token', self.trust_id), call, wait_s=left_s)
 
+    @override
     def request(self, *args: Any, **kwargs: Any) -> Any:
-        """As in keystoneauth1; and the service is told the id of the request that it is asked
-        for.
-        """
         kwargs['global_request_id'] = kwargs.get('global_request_id') or current_request_id()
         return super().request(*args, **kwargs)
 
+    @override
     def get_auth_headers(self, auth: Any = None, **kwargs: Any) -> dict[str, str] | None:
-        """As in keystoneauth1.
-
-        :raises ServiceFailed: Keystone gives no token.
-        """
         self._sent.token = self.log_in().auth_token
         return {'X-Auth-Token': self._sent.token}
 
+    @override
     def invalidate(self, auth: Any = None) -> bool:
-        """As in keystoneauth1; but of many threads whose token was refused only the first one
-        throws it away.
-        """
+        # Several threads may see the same token refused; only the first one discards it.
         held = self.plugin.auth_ref
         if held is not None and held.auth_token == self._sent.token:
             self.plugin.invalidate()
@@ -118,30 +114,29 @@ class Session(keystone.Session):
     def _log_in(self) -> AccessInfo:
         try:
             found = self.plugin.get_access(self)
-            _ = (
-                found.auth_token,
-                found.project_id,
-                found.expires,
-            )  # or a later reader would stumble over their absence
+            _ = (found.auth_token, found.project_id, found.expires)  # raises if one is missing
         except error_translation.LIBRARY_ERRORS as exc:
-            fault = error_translation.translate(exc, self.plugin.auth_url)
-            raise ApiError(self._redacted(str(fault)), fault.status, fault.retry_after_s) from None
+            error = error_translation.translate(exc, self.plugin.auth_url)
+            raise ApiError(self._redacted(str(error)), error.status, error.retry_after_s) from None
         return found
 
     def _redacted(self, text: str) -> str:
-        """Keystone repeats the id of a trust that it does not find."""
+        """Mask the trust id, which Keystone repeats if it does not find the trust."""
         return text.replace(self.trust_id, '***') if self.trust_id else text
 
 
 class Sessions:
-    """A session a trust; those that were used last are kept. Threads share it; it opens nothing
-    before it is used.
+    """The sessions of recently used trusts and of the service user.
+
+    The class is thread-safe. It opens no connection before the first request, so a process may
+    fork after its creation.
     """
 
     def __init__(self, access: Access, retry_policy: RetryPolicy, max_sessions: int) -> None:
-        """Make room.
+        """Create an empty cache.
 
-        :param max_sessions: kept for trusts, at least 1; that of the service user is kept besides.
+        :param max_sessions: the number of cached sessions of trusts, at least 1. The session of
+            the service user is always cached.
         """
         logging.getLogger(TRUST_LOGGER).addFilter(_is_no_debug)
         self.retry_policy = retry_policy
@@ -151,19 +146,19 @@ class Sessions:
         self._access = access
         self._max = max_sessions
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str | None, Session] = OrderedDict()
+        self._cache: OrderedDict[str | None, Session] = OrderedDict()
 
     def of(self, trust_id: str | None) -> Session:
-        """The session of a trust, or of the service user for None."""
+        """Return the session of a trust, or of the service user for None."""
         with self._lock:
-            session = self._kept.get(trust_id)
+            session = self._cache.get(trust_id)
             if session is None:
-                session = self._kept[trust_id] = Session(trust_id, self._access, self)
+                session = self._cache[trust_id] = Session(trust_id, self._access, self)
                 self._drop_oldest()
-            self._kept.move_to_end(trust_id)
+            self._cache.move_to_end(trust_id)
             return session
 
     def _drop_oldest(self) -> None:
-        trusts = [trust_id for trust_id in self._kept if trust_id is not None]
+        trusts = [trust_id for trust_id in self._cache if trust_id is not None]
         if len(trusts) > self._max:
-            del self._kept[trusts[0]]
+            del self._cache[trusts[0]]

@@ -73,12 +73,12 @@ def test_an_answer_is_kept_as_long_as_it_is_good():
     assert single_flight.do('question', lambda: 2, wait_s=0, cache_s=10) == 2
 
 
-@pytest.mark.parametrize('keep_s', [0, 10])
-def test_whoever_asks_gets_its_own_failure_which_is_not_kept(keep_s):
+@pytest.mark.parametrize('cache_s', [0, 10])
+def test_whoever_asks_gets_its_own_failure_which_is_not_kept(cache_s):
     single_flight = SingleFlight()
 
     with pytest.raises(TimeoutError, match='too late'):
-        single_flight.do('question', fail, wait_s=0, cache_s=keep_s)
+        single_flight.do('question', fail, wait_s=0, cache_s=cache_s)
 
     assert single_flight.do('question', lambda: 1, wait_s=0) == 1
 
@@ -90,4 +90,4 @@ def test_what_is_kept_does_not_grow_without_end():
         clock.now += 1
         single_flight.do(number, lambda: 'x', wait_s=0, cache_s=5)
 
-    assert len(single_flight._kept) <= 6
+    assert len(single_flight._cache) <= 6

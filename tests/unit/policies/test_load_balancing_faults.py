@@ -72,7 +72,7 @@ ANSWERS = [
     Answer('an outage without end', 503, times=ALWAYS, to_all=True),
     Answer('a lost network', None, times=8, to_all=True),
     Answer('a network lost for ever', None, times=ALWAYS, to_all=True),
-    Answer('no answer for ever', None, 'gave no answer in time', times=ALWAYS),
+    Answer('no answer for ever', None, 'did not respond in time', times=ALWAYS),
     Answer('not supported', 501, 'The provider does not support the requested option'),
     Answer(
         'not supported at all',

@@ -175,7 +175,7 @@ def test_a_listing_that_repeats_itself_ends(cloud, services):
 def test_without_a_trust_nothing_is_asked(clouds, services):
     with pytest.raises(
         CredentialsRefused,
-        match=r'has no trust: `credentials\.trust_id` has to be a trust of the owner',
+        match=r'has no trust: set `credentials\.trust_id` to a trust from the owner',
     ):
         clouds.acting_for(Credentials(), 'project-a')
 
@@ -208,7 +208,7 @@ def test_a_trust_of_another_project_is_refused_naming_both_and_nothing_is_asked(
 ):
     with pytest.raises(
         CredentialsRefused,
-        match=f'trust is of project project-a, the cluster of project {project}:',
+        match=f'trust belongs to project project-a, but the cluster belongs to project {project}:',
     ):
         clouds.acting_for(TRUST, project)
 

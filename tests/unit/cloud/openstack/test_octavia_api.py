@@ -82,7 +82,7 @@ def test_a_refusal_is_told_with_its_status_and_words_after_one_request(
 def test_without_an_answer_nobody_knows_what_came_of_a_call(octavia, services, call, method, path):
     services.fail(LBAAS + path, reset)
 
-    with pytest.raises(ApiError, match='closed without an answer') as failed:
+    with pytest.raises(ApiError, match='closed without a response') as failed:
         call(octavia)
 
     assert failed.value.status is None
@@ -200,7 +200,7 @@ def test_a_call_has_a_time_out_of_its_own(make_clouds, services):
     octavia.find('pool')
     services.fail('/pools', hang)
 
-    with pytest.raises(ApiError, match='no answer in time') as failed:
+    with pytest.raises(ApiError, match='not respond in time') as failed:
         octavia.find('pool')
 
     assert failed.value.status is None
