@@ -83,7 +83,7 @@ class PlacementPolicy(app.App):
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Return whether to log a record: commands print the warnings of replies themselves."""
-    return (record.name, record.levelno) != ('placement_worker.handlers.endpoints', logging.WARNING)
+    return (record.name, record.levelno) != ('placement_worker.handlers.request_log', logging.WARNING)
 
 
 def main() -> int:

@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from placement_worker.cloud.intercepted.recording import Answer, RecordedClouds
+from placement_worker.cloud.intercepted import interceptor
+from placement_worker.cloud.intercepted.recording import Answer, Recording
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract.model import Wire
 from placement_worker.decisions.masking import masked
@@ -146,7 +147,7 @@ class _Line:
         return _noting(ask, self._left)
 
     def watch(self, clouds: Clouds) -> Clouds:
-        return RecordedClouds(clouds, self._answers)
+        return interceptor.Clouds(clouds, Recording(self._answers))
 
     def end(self, method: Method, request: Request, reply: Reply) -> None:
         try:

@@ -1,1 +1,1 @@
-"""Events that the parts of the worker report, and the protocol of their listeners."""
+"""Events of a worker, and the protocol of the listeners that receive them."""

@@ -10,7 +10,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from typing import Any, cast
 
@@ -48,10 +48,19 @@ from placement_worker.errors import (
     UnsupportedAction,
     error_object,
 )
-from placement_worker.events.listener import Nobody, Observer
+from placement_worker.events.listener import Listener, Listeners
+from placement_worker.events.types import (
+    BindingEnded,
+    BindingStarted,
+    CheckEnded,
+    CheckStarted,
+    PolicyConsulted,
+    RequestFailed,
+)
 from placement_worker.handlers import bindings, chain
 from placement_worker.handlers.destinations import Destinations
-from placement_worker.handlers.ports import Outbox, Silent
+from placement_worker.handlers.ports import Delivery
+from placement_worker.handlers.request_log import RequestLog
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
@@ -82,8 +91,8 @@ class Endpoints:
         self,
         clouds: Clouds,
         registry: Registry,
-        outbox: Outbox | None = None,
-        observer: Observer | None = None,
+        events: Listener | None = None,
+        delivery: Delivery | None = None,
         *,
         recorder: Recorder | None = None,
         destinations: Destinations | None = None,
@@ -94,8 +103,8 @@ class Endpoints:
     ) -> None:
         """Wire the worker.
 
-        :param outbox: what is sent besides the reply to a call; None for nothing.
-        :param observer: hears of what is decided; None for nobody.
+        :param events: the listener for the events of requests.
+        :param delivery: delivers replies to where `reply_to` says; None to deliver none.
         :param recorder: who keeps what is decided; None for nobody.
         :param destinations: what `reply_to` may name; None for all but the worker's own exchange
             and queues.
@@ -106,8 +115,8 @@ class Endpoints:
         """
         self._clouds = clouds
         self._registry = registry
-        self._outbox = outbox or Silent()
-        self._observer = observer or Nobody()
+        self._events = Listeners(RequestLog(), *([events] if events else []))
+        self._delivery = delivery
         self._recorder = recorder or Forgetful()
         self._destinations = destinations or Destinations()
         self._limits = limits
@@ -122,7 +131,7 @@ class Endpoints:
         :param request_id: of the caller's context, for notifications and for `reply_to`.
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        with self._outbox.errors_of('policy_check', request_id), self._errors_of('policy_check'):
+        with self._errors_of('policy_check', request_id):
             asked = self._decode(request, CheckRequest)
             if asked.reply_to:
                 self._destinations.check(asked.reply_to)
@@ -209,8 +218,8 @@ class Endpoints:
     def _cast_reply(
         self, request: CheckRequest | _Addressed, request_id: str | None, reply: Any
     ) -> None:
-        if request.reply_to:
-            self._outbox.reply(request.reply_to, request_id, reply, self._left_s(request))
+        if request.reply_to and self._delivery:
+            self._delivery.reply(request.reply_to, request_id, reply, self._left_s(request))
 
     def _check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
         _validate(request)
@@ -219,10 +228,8 @@ class Endpoints:
             for i, binding in enumerate(request.policies)
             if binding.enabled
         ]
-        self._outbox.started('policy_check', request, request_id)
-        reply = self._decide(request, bound, request_id)
-        self._outbox.ended('policy_check', request, reply, request_id)
-        return reply
+        self._events.handle(CheckStarted(request, request_id))
+        return self._decide(request, bound, request_id)
 
     def _decode(self, request: object, kind: type[codec.T]) -> codec.T:
         max_bytes = self._limits().request_bytes
@@ -248,13 +255,12 @@ class Endpoints:
                 request.action, chain.run(bound, request, state, self._clock)
             )
         record.end('policy_check', request, reply)
-        phase, action, status = request.target, request.action.action, reply.action.data['status']
-        elapsed_s = self._log(f'{phase} {action}', request.cluster, status, reply.warnings, started)
-        self._observer.check_ended(phase, action, status, elapsed_s, request_id)
+        elapsed_s = self._clock() - started
         for decision in reply.decisions:
-            self._observer.policy_consulted(
-                decision.policy_type, decision.outcome, decision.elapsed_ms / 1000
+            self._events.handle(
+                PolicyConsulted(decision.policy_type, decision.outcome, decision.elapsed_ms / 1000)
             )
+        self._events.handle(CheckEnded(request, reply, elapsed_s, request_id))
         return reply
 
     def _with_input_warning(self, action: Action, reply: CheckReply) -> CheckReply:
@@ -274,11 +280,11 @@ class Endpoints:
         request: object,
         request_id: str | None,
     ) -> Any:
-        with self._outbox.errors_of(method, request_id), self._errors_of(method):
+        with self._errors_of(method, request_id):
             asked = self._decode(request, BindRequest)
             _validate_nodes(asked.cluster)
             policy = find(asked.policy, '$.policy.spec')
-            self._outbox.started(method, asked, request_id)
+            self._events.handle(BindingStarted(method, asked, request_id))
             started = self._clock()
             record = self._begin(request_id)
             try:
@@ -286,14 +292,14 @@ class Endpoints:
             except Rejected as exc:
                 reply = bindings.failed(asked, exc)
             record.end(method, asked, reply)
-            what = f'{method} of {policy.name}'
-            elapsed_s = self._log(what, asked.cluster, reply.status, reply.warnings, started)
+            elapsed_s = self._clock() - started
             asked_for = asked.policy.spec.type_name
             type_name = (
                 asked_for if asked_for in self._registry.types else policy.name
             )  # a label of a metric
-            self._observer.binding_ended(method, type_name, reply.status, elapsed_s, request_id)
-            self._outbox.ended(method, asked, reply, request_id)
+            self._events.handle(
+                BindingEnded(method, asked, reply, policy.name, type_name, elapsed_s, request_id)
+            )
             return codec.encode(reply, like=request)
 
     def _attachable(self, bound: Binding, at: str) -> Policy[Any]:
@@ -352,28 +358,13 @@ class Endpoints:
             math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
         )
 
-    def _log(
-        self, what: str, cluster: Cluster, status: str, warnings: Sequence[str], started: float
-    ) -> float:
-        """Log the outcome and each warning; return how long it took, in seconds."""
-        elapsed_s = self._clock() - started
-        LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster.id[:80], status, elapsed_s * 1000)
-        for warning in warnings:
-            LOG.warning('%s of cluster %r: %s', what, cluster.id[:80], warning)
-        return elapsed_s
-
     @contextlib.contextmanager
-    def _errors_of(self, method: str) -> Iterator[None]:
-        """Tell of the error that ends the block, if one does; it goes on.
-
-        Whoever cast a request and wants no reply can only find out from the log.
-        """
+    def _errors_of(self, method: str, request_id: str | None) -> Iterator[None]:
+        """Report the error that ends the block."""
         try:
             yield
         except Exception as exc:
-            self._observer.request_failed(method, error_object(exc)['error']['type'])
-            if isinstance(exc, Refused):
-                LOG.info('%s refused: %s: %s', method, type(exc).__name__, exc)
+            self._events.handle(RequestFailed(method, exc, request_id))
             raise
 
 

@@ -36,7 +36,13 @@ from oslo_messaging._drivers import common as driver_common
 from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker.errors import RequestParked
-from placement_worker.events.listener import Traffic, Unheard
+from placement_worker.events.listener import Listener, Listeners
+from placement_worker.events.types import (
+    RequestBegun,
+    RequestEnded,
+    RequestMoved,
+    RequestRedelivered,
+)
 from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging.parking import RETRIED, Diversion
 from placement_worker.messaging.replies import Replies, ReplyPending, in_message
@@ -72,7 +78,7 @@ class LateAckServer(rpc_server.RPCServer):
         executor: str | None = None,
         diversion: Diversion | None = None,
         forward: Callable[[Any, str], None] | None = None,
-        traffic: Traffic | None = None,
+        events: Listener | None = None,
         putting_aside: AbstractContextManager[Any] | None = None,
         tell_parked: Callable[[dict[str, Any], dict[str, Any], RequestParked], None] | None = None,
         replies: Replies | None = None,
@@ -81,7 +87,7 @@ class LateAckServer(rpc_server.RPCServer):
 
         :param diversion: where requests go that come again and again; None: nowhere.
         :param forward: publishes a message to a queue, confirmed.
-        :param traffic: hears of the requests; None: nobody does.
+        :param events: the listener for the events of requests.
         :param putting_aside: shared by the servers of a process, and held until a request that was
             put aside is acknowledged: if the process met it again before that, and died of it, it
             would be put aside twice.
@@ -92,7 +98,7 @@ class LateAckServer(rpc_server.RPCServer):
         super().__init__(transport, target, dispatcher, executor)
         self._diversion = diversion
         self._forward = forward
-        self._traffic = traffic or Unheard()
+        self._events = events or Listeners()
         self._putting_aside = putting_aside or threading.Lock()
         self._tell_parked = tell_parked
         self._replies = replies
@@ -107,7 +113,13 @@ class LateAckServer(rpc_server.RPCServer):
             )
             return super()._create_listener()
         connection = ListenConnection(driver._get_connection(driver_common.PURPOSE_LISTEN))
-        listener = LateAckListener(driver, connection, traffic=self._traffic, replies=self._replies)
+        listener = LateAckListener(
+            driver,
+            connection,
+            events=self._events,
+            topic=self._target.topic,
+            replies=self._replies,
+        )
         for topic in (self._target.topic, f'{self._target.topic}.{self._target.server}'):
             connection.add_consumer(driver._get_exchange(self._target), topic, listener)
         return base.PollStyleListenerAdapter(listener, batch_size=1, batch_timeout=None)
@@ -198,7 +210,7 @@ class LateAckServer(rpc_server.RPCServer):
         :returns: the error that its caller got, or None if it is not parked.
         """
         forward(request.delivery._raw_message, diversion.queue)
-        self._traffic.put_aside(diversion.parks)
+        self._events.handle(RequestMoved(self._target.topic, diversion.parks))
         parked = None
         if diversion.parks:
             parked = RequestParked(
@@ -248,9 +260,10 @@ def heartbeat(server: Any) -> Heartbeat | None:
 class InWork:
     """Since when requests are in work: a thread has begun them, and their reply is not out."""
 
-    def __init__(self, monotonic: Callable[[], float], traffic: Traffic) -> None:
+    def __init__(self, monotonic: Callable[[], float], events: Listener, topic: str) -> None:
         self._monotonic = monotonic
-        self._traffic = traffic
+        self._events = events
+        self._topic = topic
         self._lock = threading.Lock()
         self._begun: dict[object, float] = {}
 
@@ -258,13 +271,13 @@ class InWork:
         """A thread begins."""
         with self._lock:
             self._begun[key] = self._monotonic()
-        self._traffic.begun()
+        self._events.handle(RequestBegun(self._topic))
 
     def remove(self, key: object) -> None:
         """The reply is out, or cannot be sent."""
         with self._lock:
             self._begun.pop(key, None)
-        self._traffic.ended()
+        self._events.handle(RequestEnded(self._topic))
 
     def oldest(self) -> float | None:
         """When the one that is in work for longest was begun; the clock is monotonic, so it is the
@@ -562,15 +575,17 @@ class LateAckListener(base.PollStyleListener):
         driver: Any,
         connection: ListenConnection,
         monotonic: Callable[[], float] = time.monotonic,
-        traffic: Traffic | None = None,
+        events: Listener | None = None,
+        topic: str = '',
         replies: Replies | None = None,
     ) -> None:
         super().__init__(driver.prefetch_size)
         self.driver = driver
         self.replies = replies
         self.obsolete_reply_queues = amqpdriver.ObsoleteReplyQueuesCache()
-        self._traffic = traffic or Unheard()
-        self.in_work = InWork(monotonic, self._traffic)
+        self._events = events or Listeners()
+        self._topic = topic
+        self.in_work = InWork(monotonic, self._events, topic)
         self.polled_at = monotonic()
         self.disconnected_at: float | None = None
         self._warned_at = 0.0
@@ -592,7 +607,7 @@ class LateAckListener(base.PollStyleListener):
             unique_id += delivery._raw_message.headers.get(RETRIED, '')
         if redelivered:
             LOG.info('Request %s is delivered again', unique_id)
-            self._traffic.redelivered()
+            self._events.handle(RequestRedelivered(self._topic))
         if unique_id is not None and self._is_known(unique_id, delivery):
             return
         key = object() if unique_id is None else unique_id

@@ -1,93 +1,97 @@
-"""The worker's outbox on the broker: notifications for auditing, and the replies to casts."""
+"""Notifications for auditing: the start and the end of each decision, and each error."""
 
-import contextlib
-from collections.abc import Iterator
 from importlib import metadata
 from typing import Any
 
+import msgspec
 import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker import errors
 from placement_worker.client.connection import driver_errors, load_transport_url, transport_url
-from placement_worker.contract.model import ReplyTo
-from placement_worker.handlers.ports import Reply, Request, ended_payload, started_payload
+from placement_worker.contract.model import BindRequest, CheckRequest
+from placement_worker.events.types import (
+    BindingEnded,
+    BindingStarted,
+    CheckEnded,
+    CheckStarted,
+    Event,
+    RequestFailed,
+)
+from placement_worker.handlers.ports import Reply, Request
 from placement_worker.messaging.notifications import Notifications
-from placement_worker.messaging.replies import Replies, cast_of
 
 DRIVERS = 'oslo.messaging.notify.drivers'
-"""Entry points that can be named as `driver`."""
+"""The entry points that `driver` can name."""
 SECTION = '[oslo_messaging_notifications]'
 
 
 class Publisher:
-    """As `Outbox`. Without a driver in `[oslo_messaging_notifications]` no notification is made or
-    sent.
-    """
+    """Listener that sends notifications."""
 
-    def __init__(self, conf: cfg.ConfigOpts, replies: Replies) -> None:
-        """Prepare.
+    def __init__(self, notifications: Notifications) -> None:
+        """Choose the sender."""
+        self._notifications = notifications
 
-        :param replies: sends the replies to casts.
-        """
-        self._replies = replies
-        notifier = oslo_messaging.Notifier(
-            _notification_transport(conf), publisher_id=f'placement-worker.{conf.worker.host}'
-        )
-        self._notifies = not set(conf.oslo_messaging_notifications.driver) <= {'noop'}
-        self._notifications = Notifications(notifier)
-
-    @contextlib.contextmanager
-    def errors_of(self, method: str, request_id: str | None) -> Iterator[None]:
-        """As `Outbox.errors_of`: class and message of the exception; of a fault of ours only that
-        it was one.
-        """
-        try:
-            yield
-        except Exception as exc:
-            if self._notifies:
-                told = errors.error_object(exc)['error']
-                payload = {
-                    'request_id': request_id,
-                    'class': told['type'],
-                    'message': told['message'],
-                }
-                self._notifications.send('error', f'{method}.error', payload)
-            raise
-
-    def started(self, method: str, request: Request, request_id: str | None) -> None:
-        """As `Outbox.started`."""
-        if self._notifies:
-            self._notifications.send(
-                'info', f'{method}.start', started_payload(request, request_id)
-            )
-
-    def ended(self, method: str, request: Request, reply: Reply, request_id: str | None) -> None:
-        """As `Outbox.ended`."""
-        if self._notifies:
-            self._notifications.send(
-                'info', f'{method}.end', ended_payload(request, reply, request_id)
-            )
-
-    def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
-        """Cast the reply to `to` until the broker confirms it; the log names a reply that is given
-        up.
-
-        :raises ReplyPending: the reply did not go out, but may later.
-        """
-        what = f'the reply to request {request_id} (exchange {to.exchange}, topic {to.topic})'
-        self._replies.send(
-            what,
-            cast_of(to.method, request_id=request_id, reply=reply),
-            to.exchange,
-            to.topic,
-            left_s,
-        )
+    def handle(self, event: Event) -> None:
+        """Send the notification of an event, if it has one."""
+        match event:
+            case CheckStarted(request, request_id):
+                self._send('info', 'policy_check.start', started(request, request_id))
+            case CheckEnded(request, reply, _, request_id):
+                self._send('info', 'policy_check.end', ended(request, reply, request_id))
+            case BindingStarted(method, binding, request_id):
+                self._send('info', f'{method}.start', started(binding, request_id))
+            case BindingEnded(method, binding, bound, request_id=request_id):
+                self._send('info', f'{method}.end', ended(binding, bound, request_id))
+            case RequestFailed(method, error, request_id):
+                self._send('error', f'{method}.error', failed(error, request_id))
 
     def close(self) -> None:
-        """Close the connections for replies, and report the notifications that are lost."""
-        self._replies.close()
+        """Report the notifications that are lost."""
         self._notifications.close()
+
+    def _send(self, priority: str, event_type: str, payload: dict[str, Any]) -> None:
+        self._notifications.send(priority, event_type, payload)
+
+
+def started(request: Request, request_id: str | None) -> dict[str, Any]:
+    """Return the payload of `.start`: the ids of request and cluster, and the action or policy."""
+    about = {'request_id': request_id, 'cluster': {'id': request.cluster.id}}
+    if isinstance(request, BindRequest):
+        policy = request.policy
+        return {
+            **about,
+            'policy': {'id': policy.id, 'name': policy.name, 'type': policy.spec.type_name},
+        }
+    action = {'id': request.action.id, 'action': request.action.action}
+    return {**about, 'target': request.target, 'action': action}
+
+
+def ended(request: Request, reply: Reply, request_id: str | None) -> dict[str, Any]:
+    """Return the payload of `.end`: the reply with the ids of request and cluster, and the phase
+    of a check.
+    """
+    answer = msgspec.to_builtins(reply)
+    phase = {'target': request.target} if isinstance(request, CheckRequest) else {}
+    cluster = {'id': request.cluster.id, **(answer['cluster'] or {})}
+    return {**answer, 'request_id': request_id, **phase, 'cluster': cluster}
+
+
+def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
+    """Return the payload of `.error`: the class and text that a caller sees."""
+    shown = errors.error_object(error)['error']
+    return {'request_id': request_id, 'class': shown['type'], 'message': shown['message']}
+
+
+def create(conf: cfg.ConfigOpts) -> Publisher | None:
+    """Return the publisher, or None without a driver in `[oslo_messaging_notifications]`."""
+    if set(conf.oslo_messaging_notifications.driver) <= {'noop'}:
+        return None
+    notifier = oslo_messaging.Notifier(
+        _notification_transport(conf), publisher_id=f'placement-worker.{conf.worker.host}'
+    )
+    return Publisher(Notifications(notifier))
 
 
 def check(conf: cfg.ConfigOpts) -> None:

@@ -1,161 +1,157 @@
-"""What is counted, under which names; doc/source/monitoring.rst has the same as a table."""
+"""The metrics and their names; doc/source/monitoring.rst has them as a table."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from placement_worker.errors import WorkerFailed
-from placement_worker.events.listener import Traffic
+from placement_worker.errors import WorkerFailed, error_object
+from placement_worker.events import types
+from placement_worker.events.types import Event
 
-DECIDING_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 600)
-"""Bounds of what decides: a millisecond without a cloud, minutes behind a load balancer."""
-CALLING_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-WAITING_S = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-EXEMPLAR_MOST = 128
-"""What names and values of an exemplar may add up to, in characters, says OpenMetrics."""
-REQUEST_ID = 'request_id'
+DECISION_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 600)
+"""Buckets from a millisecond without a cloud to minutes of waiting for a load balancer."""
+CALL_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+CONFLICT_S = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 METHODS = ('policy_check', 'policy_attach', 'policy_detach')
+ISOLATED, PARKED = 'suspects', 'parked'
 
 
 class Metrics:
-    """As `Observer`: counts, and measures.
+    """Listener that counts and measures.
 
-    In a process of several, what is counted goes to the folder that they share, and `registry`
-    stays None.
+    With several processes each writes its metrics into the folder that they share, and `registry`
+    is None.
     """
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        def histogram(
-            name: str, told: str, labels: tuple[str, ...], bounds: tuple[float, ...]
-        ) -> Histogram:
-            return Histogram(
-                f'placement_worker_{name}_seconds', told, labels, registry=registry, buckets=bounds
-            )
+    def __init__(
+        self, topics: Sequence[str] = (), registry: CollectorRegistry | None = None
+    ) -> None:
+        """Create the metrics.
 
-        def counter(name: str, told: str, labels: tuple[str, ...]) -> Counter:
-            return Counter(f'placement_worker_{name}_total', told, labels, registry=registry)
+        :param topics: the topics whose metrics start at 0.
+        """
+        self._registry = registry
+        self._create_request_metrics()
+        self._create_cloud_metrics()
+        self._create_delivery_metrics()
+        self._start_at_zero(topics)
+        self._handlers: dict[type[Any], Callable[[Any], None]] = {
+            types.CheckEnded: self._check_ended,
+            types.PolicyConsulted: self._policy_consulted,
+            types.BindingEnded: self._binding_ended,
+            types.RequestFailed: self._request_failed,
+            types.CloudCalled: self._cloud_called,
+            types.LoadBalancerUpdated: lambda _: self._updates.inc(),
+            types.LoadBalancerRetried: lambda _: self._retries.inc(),
+            types.LoadBalancerConflicted: lambda event: self._conflicts.observe(event.waited_s),
+            types.RequestBegun: lambda event: self._in_progress.labels(event.topic).inc(),
+            types.RequestEnded: lambda event: self._in_progress.labels(event.topic).dec(),
+            types.RequestRedelivered: lambda event: self._redelivered.labels(event.topic).inc(),
+            types.RequestMoved: self._request_moved,
+        }
 
-        self._checks = histogram(
-            'check_duration', 'Time to decide a check.', ('phase', 'action', 'outcome'), DECIDING_S
+    def handle(self, event: Event) -> None:
+        """Count or measure an event, if a metric exists for it."""
+        handler = self._handlers.get(type(event))
+        if handler:
+            handler(event)
+
+    def _create_request_metrics(self) -> None:
+        self._checks = self._histogram(
+            'check_duration',
+            'Time to decide a check.',
+            ('phase', 'action', 'outcome'),
+            DECISION_S,
         )
-        self._policies = histogram(
+        self._policies = self._histogram(
             'policy_duration',
             'Time that a policy took within a check.',
             ('policy', 'outcome'),
-            DECIDING_S,
+            DECISION_S,
         )
-        self._bindings = histogram(
+        self._bindings = self._histogram(
             'binding_duration',
             'Time to attach or detach a policy.',
             ('method', 'policy', 'outcome'),
-            DECIDING_S,
+            DECISION_S,
         )
-        self._failures = counter(
+        self._failures = self._counter(
             'request_errors', 'Requests answered with an error.', ('method', 'error')
         )
-        for method in METHODS:
-            self._failures.labels(
-                method, WorkerFailed.__name__
-            )  # with 0: an alert sees the first step only so
-        self._calls = histogram(
+
+    def _create_cloud_metrics(self) -> None:
+        self._calls = self._histogram(
             'cloud_call_duration',
             'Time of a call to the cloud.',
             ('service', 'operation', 'outcome'),
-            CALLING_S,
+            CALL_S,
         )
-        self._updates = counter('load_balancer_updates', 'Changes made to load balancers.', ())
-        self._retries = counter(
-            'load_balancer_retries', 'What was tried with load balancers once more.', ()
+        self._updates = self._counter('load_balancer_updates', 'Changes of load balancers.', ())
+        self._retries = self._counter(
+            'load_balancer_retries', 'Retried load balancer operations.', ()
         )
-        self._conflicts = histogram(
+        self._conflicts = self._histogram(
             'load_balancer_conflict_wait',
             'Time waited for load balancers with another change pending.',
             (),
-            WAITING_S,
+            CONFLICT_S,
         )
-        self._in_work = Gauge(
+
+    def _create_delivery_metrics(self) -> None:
+        self._in_progress = Gauge(
             'placement_worker_requests_in_work',
-            'Requests that a thread works on.',
+            'Requests in progress.',
             ('topic',),
-            registry=registry,
+            registry=self._registry,
             multiprocess_mode='livesum',
         )
-        self._redelivered = counter('requests_redelivered', 'Requests that came again.', ('topic',))
-        self._put_aside = counter(
-            'requests_put_aside', 'Requests that came too often, by where they went.', ('to',)
+        self._redelivered = self._counter(
+            'requests_redelivered', 'Requests delivered again.', ('topic',)
+        )
+        self._moved = self._counter(
+            'requests_put_aside',
+            'Requests moved to another queue after too many deliveries.',
+            ('to',),
         )
 
-    def traffic(self, topic: str) -> Traffic:
-        """As `Observer.traffic`; from here on its metrics are there, with 0."""
-        return TopicMetrics(self._in_work, self._redelivered, self._put_aside, topic)
+    def _start_at_zero(self, topics: Sequence[str]) -> None:
+        """Create the series that alerts observe: `increase` misses the step that creates one."""
+        for method in METHODS:
+            self._failures.labels(method, WorkerFailed.__name__)
+        for topic in topics:
+            self._in_progress.labels(topic)
+            self._redelivered.labels(topic)
+        for queue in (ISOLATED, PARKED):
+            self._moved.labels(queue)
 
-    def check_ended(
-        self, phase: str, action: str, outcome: str, elapsed_s: float, request_id: str | None
-    ) -> None:
-        """As `Observer.check_ended`."""
-        self._checks.labels(phase, action, outcome).observe(elapsed_s, _exemplar(request_id))
+    def _histogram(
+        self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]
+    ) -> Histogram:
+        full_name = f'placement_worker_{name}_seconds'
+        return Histogram(full_name, text, labels, registry=self._registry, buckets=buckets)
 
-    def policy_consulted(self, policy_type: str, outcome: str, elapsed_s: float) -> None:
-        """As `Observer.policy_consulted`."""
-        self._policies.labels(policy_type, outcome).observe(elapsed_s)
+    def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
+        return Counter(f'placement_worker_{name}_total', text, labels, registry=self._registry)
 
-    def binding_ended(
-        self, method: str, policy_type: str, outcome: str, elapsed_s: float, request_id: str | None
-    ) -> None:
-        """As `Observer.binding_ended`."""
-        self._bindings.labels(method, policy_type, outcome).observe(
-            elapsed_s, _exemplar(request_id)
-        )
+    def _check_ended(self, event: types.CheckEnded) -> None:
+        request, status = event.request, event.reply.action.data['status']
+        self._checks.labels(request.target, request.action.action, status).observe(event.elapsed_s)
 
-    def request_failed(self, method: str, error: str) -> None:
-        """As `Observer.request_failed`."""
-        self._failures.labels(method, error).inc()
+    def _policy_consulted(self, event: types.PolicyConsulted) -> None:
+        self._policies.labels(event.policy_type, event.outcome).observe(event.elapsed_s)
 
-    def cloud_called(self, service: str, operation: str, outcome: str, elapsed_s: float) -> None:
-        """As `Observer.cloud_called`."""
-        self._calls.labels(service, operation, outcome).observe(elapsed_s)
+    def _binding_ended(self, event: types.BindingEnded) -> None:
+        labels = event.method, event.policy_type, event.reply.status
+        self._bindings.labels(*labels).observe(event.elapsed_s)
 
-    def load_balancer_updated(self) -> None:
-        """As `Observer.load_balancer_updated`."""
-        self._updates.inc()
+    def _request_failed(self, event: types.RequestFailed) -> None:
+        error = error_object(event.error)['error']['type']
+        self._failures.labels(event.method, error).inc()
 
-    def load_balancer_retried(self) -> None:
-        """As `Observer.load_balancer_retried`."""
-        self._retries.inc()
+    def _cloud_called(self, event: types.CloudCalled) -> None:
+        labels = event.service, event.operation, event.outcome
+        self._calls.labels(*labels).observe(event.elapsed_s)
 
-    def load_balancer_conflicted(self, waited_s: float) -> None:
-        """As `Observer.load_balancer_conflicted`."""
-        self._conflicts.observe(waited_s)
-
-
-class TopicMetrics:
-    """As `Traffic`: counts the requests of one topic."""
-
-    def __init__(
-        self, in_work: Gauge, redelivered: Counter, put_aside: Counter, topic: str
-    ) -> None:
-        self._in_work, self._redelivered = in_work.labels(topic), redelivered.labels(topic)
-        self._suspected, self._parked = put_aside.labels('suspects'), put_aside.labels('parked')
-
-    def begun(self) -> None:
-        """As `Traffic.begun`."""
-        self._in_work.inc()
-
-    def ended(self) -> None:
-        """As `Traffic.ended`."""
-        self._in_work.dec()
-
-    def redelivered(self) -> None:
-        """As `Traffic.redelivered`."""
-        self._redelivered.inc()
-
-    def put_aside(self, parked: bool) -> None:
-        """As `Traffic.put_aside`."""
-        (self._parked if parked else self._suspected).inc()
-
-
-def _exemplar(request_id: str | None) -> dict[str, str] | None:
-    """What joins a measurement with the log; an id that is too long to be told whole is left
-    out.
-    """
-    if request_id is None or len(REQUEST_ID) + len(request_id) > EXEMPLAR_MOST:
-        return None
-    return {REQUEST_ID: request_id}
+    def _request_moved(self, event: types.RequestMoved) -> None:
+        self._moved.labels(PARKED if event.parked else ISOLATED).inc()

@@ -27,7 +27,12 @@ from placement_worker.cloud.retry import (
     wait_retry_after,
 )
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
-from placement_worker.events.listener import Nobody, Observer
+from placement_worker.events.listener import Listener, Listeners
+from placement_worker.events.types import (
+    LoadBalancerConflicted,
+    LoadBalancerRetried,
+    LoadBalancerUpdated,
+)
 
 T = TypeVar('T')
 LAST_LOOK_S = 5.0
@@ -40,7 +45,7 @@ class Driving:
 
     `batch_members`: whether members are changed together; `poll_initial_s`, `poll_max_s`: the waits
     between looks at a load balancer; `max_attempts`: of one call that Octavia does not answer as it
-    should; `observer`: hears of changes, of what is tried again, and of waits for others.
+    should; `events`: the listener for changes, retries and conflicts.
     """
 
     batch_members: bool = True
@@ -49,7 +54,7 @@ class Driving:
     max_attempts: int = 10
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    observer: Observer = field(default_factory=Nobody)
+    events: Listener = field(default_factory=Listeners)
 
 
 @dataclass(slots=True)
@@ -243,7 +248,7 @@ class Driver:
 
     def _updated(self) -> None:
         self.tally.updates += 1
-        self.driving.observer.load_balancer_updated()
+        self.driving.events.handle(LoadBalancerUpdated())
 
     @contextmanager
     def _conflict(self) -> Iterator[None]:
@@ -252,7 +257,7 @@ class Driver:
         try:
             yield
         finally:
-            self.driving.observer.load_balancer_conflicted(self.tally.waited_s - before)
+            self.driving.events.handle(LoadBalancerConflicted(self.tally.waited_s - before))
 
     def _retrying(
         self,
@@ -265,7 +270,7 @@ class Driver:
             wait=self._waiting,
             stop=tenacity.stop_after_attempt(self.driving.max_attempts) | stop_before_budget_end(self._budget),
             sleep=self._wait,
-            before_sleep=lambda _: self.driving.observer.load_balancer_retried(),
+            before_sleep=lambda _: self.driving.events.handle(LoadBalancerRetried()),
             retry_error_callback=_last,
         )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cotyledon
 import tenacity
@@ -32,12 +32,13 @@ from placement_worker.client.connection import (
 )
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
+from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds
 from placement_worker.config import unknown_options
 from placement_worker.contract.limits import Limits
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.records import DecisionLog, Forgetful, Recorder
-from placement_worker.events.listener import Observer
+from placement_worker.events.listener import Listener, Listeners
 from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
@@ -55,14 +56,17 @@ from placement_worker.messaging import (
     topology,
     tracing,
 )
+from placement_worker.messaging.delivery import CastDelivery
 from placement_worker.messaging.late_ack import LateAckServer
-from placement_worker.messaging.publisher import Publisher
 from placement_worker.messaging.replies import Replies
 from placement_worker.messaging.sender import Sender
 from placement_worker.metrics import setup
 from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import garbage_collection, guru_meditation, log_lines
+
+if TYPE_CHECKING:
+    from placement_worker.metrics.multiprocess import Exporter
 
 PROGRAM = 'placement-worker'
 BROKER_WAIT_MAX_S = 10
@@ -87,28 +91,29 @@ class Worker(cotyledon.Service):
         registry: Registry,
         recorder: Recorder,
         heartbeat_table: HeartbeatTable,
-        sharing: setup.Sharing,
+        exporter: 'Exporter | None',
     ) -> None:
         """Connect after the fork: connections cannot be shared between processes."""
         super().__init__(worker_id)
         self._conf = conf
         self._heartbeats = heartbeat_table
         heartbeat_table.start_process(worker_id, os.getpid())
-        observer = sharing.begin(worker_id)
         queues = server.queues(conf)
+        metrics = exporter and exporter.begin(worker_id, [queue.topic for queue in queues])
+        self._publisher = publisher.create(conf)
+        events = Listeners(*[one for one in (metrics, self._publisher) if one])
         self._transports = [_connect(conf, queue.threads) for queue in queues]
         self._stopping = threading.Event()
-        replies = _replies(conf, self._stopping)
-        self._publisher = Publisher(conf, replies)
+        self._replies = replies = _replies(conf, self._stopping)
         endpoints = Endpoints(
-            interceptor.Clouds(clouds, observer),
+            interceptor.Clouds(clouds, Timing(events)) if events else clouds,
             registry,
-            self._publisher,
-            observer,
+            events,
+            CastDelivery(replies),
             recorder=recorder,
             destinations=_destinations(conf),
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
-            driving=lambda: _driving(conf.load_balancer, observer),
+            driving=lambda: _driving(conf.load_balancer, events),
         )
         aside = threading.Lock()
         self._servers = [
@@ -118,7 +123,7 @@ class Worker(cotyledon.Service):
                     connection,
                     queue.topic,
                     endpoints,
-                    _server_class(conf, queue, observer, aside, endpoints, replies),
+                    _server_class(conf, queue, events, aside, endpoints, replies),
                 ),
                 queue.threads,
             )
@@ -146,7 +151,9 @@ class Worker(cotyledon.Service):
         self._stopping.set()
         with ThreadPoolExecutor(len(self._servers)) as stopping:
             list(stopping.map(_stop, [one for one, _ in self._servers]))
-        self._publisher.close()
+        self._replies.close()
+        if self._publisher:
+            self._publisher.close()
         _close(self._transports)
         # or what was in work at the last turn would grow old in a process that has ended
         self._publish()
@@ -191,13 +198,13 @@ class _Reloading:
         read_again(self._conf)
 
 
-def _driving(options: Any, observer: Observer) -> Driving:
+def _driving(options: Any, events: Listener) -> Driving:
     return Driving(
         options.batch_members,
         options.poll_initial_s,
         options.poll_max_s,
         options.max_attempts,
-        observer=observer,
+        events=events,
     )
 
 
@@ -240,7 +247,7 @@ def _destinations(conf: cfg.ConfigOpts) -> Destinations:
 def _server_class(
     conf: cfg.ConfigOpts,
     queue: server.Queue,
-    observer: Observer,
+    events: Listener,
     putting_aside: AbstractContextManager[Any],
     endpoints: Endpoints,
     replies: Replies,
@@ -259,7 +266,7 @@ def _server_class(
         LateAckServer,
         diversion=queue.diversion,
         forward=forward,
-        traffic=observer.traffic(queue.topic),
+        events=events,
         putting_aside=putting_aside,
         tell_parked=functools.partial(server.tell_parked, endpoints),
         replies=replies,
@@ -300,7 +307,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         over, recorder = clouds(conf), _recorder(conf)
         publisher.check(conf)
         _declare(conf)
-        sharing = setup.share(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
+        exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     except FAULTS as exc:
         where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
         return _complain(told(exc) + where)
@@ -326,11 +333,11 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     manager.add(
         Worker,
         conf.worker.workers,
-        args=(conf, over, Registry.installed(), recorder, heartbeat_table, sharing),
+        args=(conf, over, Registry.installed(), recorder, heartbeat_table, exporter),
     )
     oslo_config_glue.setup(manager, _Reloading(conf), reload_method='mutate')
     manager.register_hooks(
-        on_terminate=watch.begin_stop, on_dead_worker=lambda _, number, __: sharing.forget(number)
+        on_terminate=watch.begin_stop, on_dead_worker=exporter.process_died if exporter else None
     )
     garbage_collection.settle()
     watch.start()
@@ -339,7 +346,8 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     finally:
         watch.close()
         shutil.rmtree(scratch, ignore_errors=True)
-        sharing.close()
+        if exporter:
+            exporter.close()
     return 0
 
 

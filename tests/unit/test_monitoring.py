@@ -13,7 +13,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
 from placement_worker.metrics.prometheus import Metrics
-from tests.unit.metrics.test_prometheus import TOLD
+from tests.unit.metrics.test_prometheus import EVENTS
 
 CONF = Path(__file__).parents[2] / 'conf'
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'monitoring.rst'
@@ -52,7 +52,6 @@ class Target(Exact):
     legend_format: str
     range: bool
     instant: bool
-    exemplar: bool = False
 
 
 class Step(Exact):
@@ -160,9 +159,9 @@ EXPRESSIONS = [*QUERIES, *((rule.alert, rule.expr) for rule in RULES)]
 def exposed():
     """Everything that a worker shows when all has happened once: name -> labels."""
     registry = CollectorRegistry()
-    metrics = Metrics(registry)
-    for tell, _ in TOLD:
-        tell(metrics)
+    metrics = Metrics(['t'], registry)
+    for event, *_ in EVENTS:
+        metrics.handle(event)
     samples = [sample for family in registry.collect() for sample in family.samples]
     return {
         sample.name: set(sample.labels)

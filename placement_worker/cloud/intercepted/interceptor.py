@@ -1,155 +1,213 @@
-"""A cloud whose calls are timed."""
+"""A cloud whose calls pass through a hook, which can measure or record them."""
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from typing_extensions import override
 
 from placement_worker.cloud import ports
-from placement_worker.cloud.ports import ApiError, Kind, Network, Resource, Subnet
+from placement_worker.cloud.ports import Kind, Network, Resource, Subnet
 from placement_worker.contract.model import Credentials, ServerDetails
-from placement_worker.events.listener import Observer
 
 T = TypeVar('T')
+LOAD_BALANCER = 'load-balancer'
 
 
-class Clouds:
-    """As `cloud.Clouds`, and the observer hears of each call."""
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call to a cloud.
 
-    def __init__(
-        self,
-        clouds: ports.Clouds,
-        observer: Observer,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        """Wrap them.
+    `service`: the type of the service that answers, for example compute; None if the answer needs
+    no request. `operation`: the name of the call for operators. `method`: the method of
+    `ports.Clouds`, `ports.Cloud` or, with the prefix `octavia.`, of `ports.Octavia`. `arguments`:
+    the arguments without credentials; Octavia's begin with the region.
+    """
 
-        :param clock: seconds.
+    service: str | None
+    operation: str
+    method: str
+    arguments: Sequence[Any]
+
+
+class Hook(Protocol):
+    """A function around each call."""
+
+    def __call__(self, call: Call, make: Callable[[], T], /) -> T:
+        """Make the call and return its answer.
+
+        :param make: makes the call.
         """
-        self._clouds, self._observer, self._clock = clouds, observer, clock
 
+
+class Clouds(ports.Clouds):
+    """Clouds whose calls pass through a hook."""
+
+    def __init__(self, clouds: ports.Clouds, hook: Hook) -> None:
+        """Wrap clouds."""
+        self._clouds = clouds
+        self._hook = hook
+
+    @override
     def acting_for(self, credentials: Credentials, project: str | None) -> ports.Cloud:
-        """As `cloud.Clouds.acting_for`; Keystone may be asked for a token."""
-        timed = Stopwatch(self._observer, self._clock)
-        return Cloud(
-            timed('identity', 'acting_for', lambda: self._clouds.acting_for(credentials, project)),
-            timed,
+        call = Call('identity', 'acting_for', 'acting_for', [project])
+        cloud = _opened(self._hook, call, lambda: self._clouds.acting_for(credentials, project))
+        return Cloud(cloud, self._hook)
+
+    @override
+    def acting_as_service(self) -> ports.Cloud:
+        return Cloud(self._clouds.acting_as_service(), self._hook)
+
+
+class Cloud(ports.Cloud):
+    """A cloud whose calls pass through a hook."""
+
+    def __init__(self, cloud: ports.Cloud, hook: Hook) -> None:
+        """Wrap a cloud."""
+        self._cloud = cloud
+        self._hook = hook
+
+    @property
+    @override
+    def home_region(self) -> str | None:
+        return self._call(None, 'home_region', [], lambda: self._cloud.home_region)
+
+    @property
+    @override
+    def load_balancer_region(self) -> str | None:
+        return self._call(
+            None, 'load_balancer_region', [], lambda: self._cloud.load_balancer_region
         )
 
-    def acting_as_service(self) -> ports.Cloud:
-        """As `cloud.Clouds.acting_as_service`."""
-        return Cloud(self._clouds.acting_as_service(), Stopwatch(self._observer, self._clock))
-
-
-class Stopwatch:
-    """Times calls and tells of them."""
-
-    def __init__(self, observer: Observer, clock: Callable[[], float]) -> None:
-        self._observer, self._clock = observer, clock
-
-    def __call__(self, service: str, operation: str, call: Callable[[], T]) -> T:
-        """What the call returns."""
-        started, outcome = self._clock(), 'OK'
-        try:
-            return call()
-        except Exception as exc:
-            outcome = _outcome(exc)
-            raise
-        finally:
-            self._observer.cloud_called(service, operation, outcome, self._clock() - started)
-
-
-def _outcome(exc: Exception) -> str:
-    """Octavia's status of HTTP, `none` without an answer; else which error it is."""
-    return str(exc.status or 'none') if isinstance(exc, ApiError) else type(exc).__name__
-
-
-class Cloud:
-    """As `cloud.Cloud`, and the observer hears of each call."""
-
-    def __init__(self, wrapped: ports.Cloud, timed: Stopwatch) -> None:
-        self._wrapped, self._timed = wrapped, timed
-
-    @property
-    def home_region(self) -> str | None:
-        """As `cloud.Cloud.home_region`."""
-        return self._wrapped.home_region
-
-    @property
-    def load_balancer_region(self) -> str | None:
-        """The region for load balancers that name none."""
-        return self._wrapped.load_balancer_region
-
+    @override
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """As `cloud.Cloud.zones`."""
-        return self._timed('compute', 'zones', lambda: self._wrapped.zones(region))
+        return self._call('compute', 'zones', [region], lambda: self._cloud.zones(region))
 
+    @override
     def regions(self) -> Collection[str]:
-        """As `cloud.Cloud.regions`."""
-        return self._timed('identity', 'regions', self._wrapped.regions)
+        return self._call('identity', 'regions', [], self._cloud.regions)
 
+    @override
     def servers(
         self, region: str | None, server_ids: Collection[str]
     ) -> Mapping[str, ServerDetails]:
-        """As `cloud.Cloud.servers`."""
-        return self._timed('compute', 'servers', lambda: self._wrapped.servers(region, server_ids))
-
-    def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        """As `cloud.Cloud.subnet`."""
-        return self._timed('network', 'subnet', lambda: self._wrapped.subnet(region, name_or_id))
-
-    def network(self, region: str | None, name_or_id: str) -> Network | None:
-        """As `cloud.Cloud.network`."""
-        return self._timed('network', 'network', lambda: self._wrapped.network(region, name_or_id))
-
-    def octavia(self, region: str | None) -> ports.Octavia:
-        """As `cloud.Cloud.octavia`."""
-        return Octavia(self._wrapped.octavia(region), self._timed)
-
-
-class Octavia:
-    """As `ports.Octavia`, and the observer hears of each call."""
-
-    def __init__(self, wrapped: ports.Octavia, timed: Stopwatch) -> None:
-        self._wrapped, self._stopwatch = wrapped, timed
-
-    def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        """As `ports.Octavia.find`."""
-        return self._timed(f'find_{kind}', lambda: self._wrapped.find(kind, **filters))
-
-    def show(self, kind: Kind, object_id: str) -> Resource:
-        """As `ports.Octavia.show`."""
-        return self._timed(f'show_{kind}', lambda: self._wrapped.show(kind, object_id))
-
-    def create(self, kind: Kind, body: Resource) -> Resource:
-        """As `ports.Octavia.create`."""
-        return self._timed(f'create_{kind}', lambda: self._wrapped.create(kind, body))
-
-    def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        """As `ports.Octavia.delete`."""
-        self._timed(
-            f'delete_{kind}', lambda: self._wrapped.delete(kind, object_id, cascade=cascade)
+        ids = list(server_ids)
+        return self._call(
+            'compute', 'servers', [region, ids], lambda: self._cloud.servers(region, ids)
         )
 
+    @override
+    def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
+        arguments = [region, name_or_id]
+        return self._call(
+            'network', 'subnet', arguments, lambda: self._cloud.subnet(region, name_or_id)
+        )
+
+    @override
+    def network(self, region: str | None, name_or_id: str) -> Network | None:
+        arguments = [region, name_or_id]
+        return self._call(
+            'network', 'network', arguments, lambda: self._cloud.network(region, name_or_id)
+        )
+
+    @override
+    def octavia(self, region: str | None) -> ports.Octavia:
+        call = Call(None, 'octavia', 'octavia', [region])
+        octavia = _opened(self._hook, call, lambda: self._cloud.octavia(region))
+        return Octavia(octavia, region, self._hook)
+
+    def _call(
+        self, service: str | None, method: str, arguments: Sequence[Any], make: Callable[[], T]
+    ) -> T:
+        return self._hook(Call(service, method, method, arguments), make)
+
+
+class Octavia(ports.Octavia):
+    """Octavia in one region, with calls that pass through a hook."""
+
+    def __init__(self, octavia: ports.Octavia, region: str | None, hook: Hook) -> None:
+        """Wrap the API of a region."""
+        self._octavia = octavia
+        self._region = region
+        self._hook = hook
+
+    @override
+    def find(self, kind: Kind, **filters: Any) -> list[Resource]:
+        return self._call_kind('find', kind, [filters], lambda: self._octavia.find(kind, **filters))
+
+    @override
+    def show(self, kind: Kind, object_id: str) -> Resource:
+        return self._call_kind(
+            'show', kind, [object_id], lambda: self._octavia.show(kind, object_id)
+        )
+
+    @override
+    def create(self, kind: Kind, body: Resource) -> Resource:
+        return self._call_kind('create', kind, [body], lambda: self._octavia.create(kind, body))
+
+    @override
+    def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
+        self._call_kind(
+            'delete',
+            kind,
+            [object_id, cascade],
+            lambda: self._octavia.delete(kind, object_id, cascade=cascade),
+        )
+
+    @override
     def members(self, pool_id: str) -> list[Resource]:
-        """As `ports.Octavia.members`."""
-        return self._timed('members', lambda: self._wrapped.members(pool_id))
+        return self._call('members', [pool_id], lambda: self._octavia.members(pool_id))
 
+    @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        """As `ports.Octavia.create_member`."""
-        return self._timed('create_member', lambda: self._wrapped.create_member(pool_id, member))
+        return self._call(
+            'create_member',
+            [pool_id, member],
+            lambda: self._octavia.create_member(pool_id, member),
+        )
 
+    @override
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        """As `ports.Octavia.update_members`."""
-        self._timed(
+        self._call(
             'update_members',
-            lambda: self._wrapped.update_members(pool_id, members, additive_only=additive_only),
+            [pool_id, list(members), additive_only],
+            lambda: self._octavia.update_members(pool_id, members, additive_only=additive_only),
         )
 
+    @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        """As `ports.Octavia.delete_member`."""
-        self._timed('delete_member', lambda: self._wrapped.delete_member(pool_id, member_id))
+        self._call(
+            'delete_member',
+            [pool_id, member_id],
+            lambda: self._octavia.delete_member(pool_id, member_id),
+        )
 
-    def _timed(self, operation: str, call: Callable[[], T]) -> T:
-        return self._stopwatch('load-balancer', operation, call)
+    def _call_kind(
+        self, method: str, kind: Kind, arguments: Sequence[Any], make: Callable[[], T]
+    ) -> T:
+        """Call a method that serves several kinds; operators see a call per kind."""
+        return self._call(method, [kind, *arguments], make, operation=f'{method}_{kind}')
+
+    def _call(
+        self,
+        method: str,
+        arguments: Sequence[Any],
+        make: Callable[[], T],
+        operation: str | None = None,
+    ) -> T:
+        call = Call(
+            LOAD_BALANCER,
+            operation or method,
+            f'octavia.{method}',
+            [self._region, *arguments],
+        )
+        return self._hook(call, make)
+
+
+def _opened(hook: Hook, call: Call, open_: Callable[[], T]) -> T:
+    """Return what a call opens; it is no data, so the hook sees None for the answer."""
+    opened: list[T] = []
+    hook(call, lambda: opened.append(open_()))
+    return opened[0]

@@ -12,7 +12,8 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.intercepted.recording import Answer, Failure, RecordedClouds
+from placement_worker.cloud.intercepted import interceptor
+from placement_worker.cloud.intercepted.recording import Answer, Failure, Recording
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.limits import Limits
@@ -213,7 +214,7 @@ def test_decision_by_zone_alone_asks_for_no_home_region(decide):
 
 def test_every_question_to_a_cloud_is_recorded_and_answered_the_same():
     answers = []
-    cloud = RecordedClouds(Inventory.parse(CLOUD, 'test'), answers).acting_for(
+    cloud = interceptor.Clouds(Inventory.parse(CLOUD, 'test'), Recording(answers)).acting_for(
         Credentials('trust-9'), 'p1'
     )
 

@@ -573,22 +573,17 @@ class Heard:
     def __init__(self):
         self.words = []
 
-    def begun(self):
-        self.words.append('begun')
-
-    def ended(self):
-        self.words.append('ended')
-
-    def redelivered(self):
-        self.words.append('redelivered')
+    def handle(self, event):
+        assert event.topic == 't'
+        self.words.append(type(event).__name__)
 
 
-def test_an_observer_hears_of_work_and_of_what_comes_again_and_not_of_what_only_waits(connection):
+def test_events_of_requests_report_begin_end_and_redelivery_but_no_wait(connection):
     heard = Heard()
-    listener = LateAckListener(Driver(), connection, traffic=heard)
+    listener = LateAckListener(Driver(), connection, events=heard, topic='t')
     deliver(listener, Delivery('u1', redelivered=True), Delivery('u2'), Delivery('u3'))
     (first,), (second,), (third,) = listener.poll(), listener.poll(), listener.poll()
-    assert heard.words == ['redelivered']
+    assert heard.words == ['RequestRedelivered']
 
     first.begin()
     second.begin()
@@ -596,7 +591,13 @@ def test_an_observer_hears_of_work_and_of_what_comes_again_and_not_of_what_only_
     second.leave()
     assert third.give_back()
 
-    assert heard.words == ['redelivered', 'begun', 'begun', 'ended', 'ended']
+    assert heard.words == [
+        'RequestRedelivered',
+        'RequestBegun',
+        'RequestBegun',
+        'RequestEnded',
+        'RequestEnded',
+    ]
 
 
 def test_the_time_of_the_last_poll_is_known(connection):

@@ -1,0 +1,156 @@
+"""The events of a worker. Durations are in seconds."""
+
+from dataclasses import dataclass
+
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStarted:
+    """A valid check begins."""
+
+    request: CheckRequest
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyConsulted:
+    """A check consulted a policy.
+
+    `policy_type`: name and version. `outcome`: APPLIED, SKIPPED or FAILED.
+    """
+
+    policy_type: str
+    outcome: str
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEnded:
+    """A check has a reply."""
+
+    request: CheckRequest
+    reply: CheckReply
+    elapsed_s: float
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BindingStarted:
+    """A policy is about to be attached or detached.
+
+    `method`: policy_attach or policy_detach.
+    """
+
+    method: str
+    request: BindRequest
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BindingEnded:
+    """The request to attach or detach a policy has a reply.
+
+    `policy_name`: the name of the policy type. `policy_type`: its name and version, if the request
+    names an installed version, else its name.
+    """
+
+    method: str
+    request: BindRequest
+    reply: BindReply
+    policy_name: str
+    policy_type: str
+    elapsed_s: float
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    """A check, an attachment or a detachment ends with an error instead of a reply."""
+
+    method: str
+    error: Exception
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CloudCalled:
+    """A call to the cloud returned.
+
+    `service`: for example compute. `outcome`: OK, the HTTP status, or the class of the error.
+    """
+
+    service: str
+    operation: str
+    outcome: str
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancerUpdated:
+    """Octavia accepted a change of a load balancer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancerRetried:
+    """An operation on a load balancer is about to be retried."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancerConflicted:
+    """A load balancer refused a change because another one was pending (HTTP status 409).
+
+    `waited_s`: the wait for the other change.
+    """
+
+    waited_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBegun:
+    """A thread begins to handle a request of a topic."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestEnded:
+    """A request is out of the worker's hands: its reply is sent, or it returns to the queue."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRedelivered:
+    """The broker delivered a request that it had delivered before."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMoved:
+    """A request that exceeded its delivery limit is in another queue.
+
+    `parked`: true for the queue of parked requests, false for the isolation queue.
+    """
+
+    topic: str
+    parked: bool
+
+
+Event = (
+    CheckStarted
+    | PolicyConsulted
+    | CheckEnded
+    | BindingStarted
+    | BindingEnded
+    | RequestFailed
+    | CloudCalled
+    | LoadBalancerUpdated
+    | LoadBalancerRetried
+    | LoadBalancerConflicted
+    | RequestBegun
+    | RequestEnded
+    | RequestRedelivered
+    | RequestMoved
+)

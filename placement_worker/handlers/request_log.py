@@ -1,0 +1,41 @@
+"""The lines of the log about each request."""
+
+import logging
+from collections.abc import Sequence
+
+from placement_worker.contract.model import Cluster
+from placement_worker.errors import Refused
+from placement_worker.events.types import BindingEnded, CheckEnded, Event, RequestFailed
+
+LOG = logging.getLogger(__name__)
+CLUSTER_ID_MAX = 80
+"""The number of characters of a cluster's id that the log shows."""
+
+
+class RequestLog:
+    """Listener that logs a line per reply, one per warning in it, and one per refused request.
+
+    An engine that casts a request and names no `reply_to` learns of a refusal only from the log.
+    """
+
+    def handle(self, event: Event) -> None:
+        """Log replies and refusals."""
+        match event:
+            case CheckEnded(request, reply, elapsed_s):
+                what = f'{request.target} {request.action.action}'
+                status = reply.action.data['status']
+                _log(what, request.cluster, status, reply.warnings, elapsed_s)
+            case BindingEnded(method, binding, bound, policy_name, _, elapsed_s):
+                what = f'{method} of {policy_name}'
+                _log(what, binding.cluster, bound.status, bound.warnings, elapsed_s)
+            case RequestFailed(method, Refused() as error):
+                LOG.info('%s refused: %s: %s', method, type(error).__name__, error)
+
+
+def _log(
+    what: str, cluster: Cluster, status: str, warnings: Sequence[str], elapsed_s: float
+) -> None:
+    cluster_id = cluster.id[:CLUSTER_ID_MAX]
+    LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster_id, status, elapsed_s * 1000)
+    for warning in warnings:
+        LOG.warning('%s of cluster %r: %s', what, cluster_id, warning)

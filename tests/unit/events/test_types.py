@@ -1,0 +1,197 @@
+"""The events that requests and load balancer operations report."""
+
+import math
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.errors import InvalidRequest
+from placement_worker.events.types import (
+    BindingEnded,
+    BindingStarted,
+    CheckEnded,
+    CheckStarted,
+    LoadBalancerConflicted,
+    LoadBalancerRetried,
+    LoadBalancerUpdated,
+    PolicyConsulted,
+    RequestFailed,
+)
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.octavia.updater import Driver, Driving
+from tests.events import Events, SteppingClock
+from tests.factories import deletion_policy, node, request, zone_policy
+
+CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
+ZONES, DELETION = 'senlin.policy.zone_placement-1.0', 'senlin.policy.deletion-1.1'
+MEMBER = {'address': '10.0.0.5', 'protocol_port': 80, 'subnet_id': None}
+
+
+@pytest.fixture
+def events():
+    return Events()
+
+
+@pytest.fixture
+def endpoints(registry, events):
+    return Endpoints(CLOUD, registry, events, clock=SteppingClock())
+
+
+def outcome(ended):
+    """Return phase, action, status, duration and request id of a check."""
+    request, reply = ended.request, ended.reply
+    status = reply.action.data['status']
+    return request.target, request.action.action, status, ended.elapsed_s, ended.request_id
+
+
+def test_check_reports_start_policies_and_end_in_order(endpoints, events):
+    """A check reports its start, each policy with its outcome and duration, and its end."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a'), deletion_policy()], inputs={'count': 1})
+
+    endpoints.policy_check(asked, 'req-1')
+
+    started, *policies, ended = events.received
+    assert isinstance(started, CheckStarted)
+    assert (started.request, started.request_id) == (ended.request, 'req-1')
+    assert policies == [
+        PolicyConsulted(ZONES, 'APPLIED', 1.0),
+        PolicyConsulted(DELETION, 'SKIPPED', 1.0),
+    ]
+    assert outcome(ended) == ('BEFORE', 'CLUSTER_SCALE_OUT', 'OK', 5.0, 'req-1')
+
+
+def test_check_with_a_failing_policy_reports_the_policy_as_failed(endpoints, events):
+    """A check that ends in ERROR reports the policy that failed."""
+    endpoints.policy_check(
+        request('CLUSTER_SCALE_OUT', [zone_policy('nowhere')], inputs={'count': 1})
+    )
+
+    assert events.of(PolicyConsulted) == [PolicyConsulted(ZONES, 'FAILED', 1.0)]
+    (ended,) = events.of(CheckEnded)
+    assert outcome(ended) == ('BEFORE', 'CLUSTER_SCALE_OUT', 'ERROR', 3.0, None)
+
+
+def test_check_after_its_expiry_reports_an_end_without_policies(endpoints, events):
+    """An expired check ends in ERROR and consults no policy."""
+    endpoints.policy_check(
+        request('NODE_CREATE', [], node=node(1), expires_at='2020-01-01T00:00:00Z')
+    )
+
+    started, ended = events.received
+    assert isinstance(started, CheckStarted)
+    assert outcome(ended) == ('BEFORE', 'NODE_CREATE', 'ERROR', 1.0, None)
+
+
+def test_bindings_report_start_and_end(endpoints, events):
+    """Attaching and detaching a policy each report a start, and an end with the outcome."""
+    cluster = request('NODE_CREATE', [])['cluster']
+    other = {**cluster, 'profile': {'id': 'pr1', 'type': 'container.dockerinc.docker-1.0'}}
+
+    endpoints.policy_attach({'cluster': cluster, 'policy': zone_policy('a')}, 'req-1')
+    endpoints.policy_attach({'cluster': other, 'policy': zone_policy('a')}, 'req-2')
+    endpoints.policy_detach({'cluster': cluster, 'policy': zone_policy('a')}, 'req-3')
+
+    assert [type(event) for event in events.received] == [BindingStarted, BindingEnded] * 3
+    assert [(event.method, event.request_id) for event in events.of(BindingStarted)] == [
+        ('policy_attach', 'req-1'),
+        ('policy_attach', 'req-2'),
+        ('policy_detach', 'req-3'),
+    ]
+    assert [
+        (event.method, event.policy_type, event.reply.status, event.elapsed_s, event.request_id)
+        for event in events.of(BindingEnded)
+    ] == [
+        ('policy_attach', ZONES, 'OK', 1.0, 'req-1'),
+        ('policy_attach', ZONES, 'ERROR', 1.0, 'req-2'),
+        ('policy_detach', ZONES, 'OK', 1.0, 'req-3'),
+    ]
+
+
+def test_requests_that_end_with_an_error_report_the_error(registry, events):
+    """Refused requests and internal errors are reported with method, error and request id."""
+
+    class Broken:
+        def acting_for(self, credentials, project):
+            raise RuntimeError('fault')
+
+    endpoints = Endpoints(Broken(), registry, events)
+
+    with pytest.raises(InvalidRequest):
+        endpoints.policy_check({}, 'req-1')
+    with pytest.raises(RuntimeError):
+        endpoints.policy_check(request('NODE_CREATE', [zone_policy('a')], node=node(1)), 'req-2')
+    with pytest.raises(InvalidRequest):
+        endpoints.policy_detach({})
+
+    assert [
+        (event.method, type(event.error), event.request_id) for event in events.of(RequestFailed)
+    ] == [
+        ('policy_check', InvalidRequest, 'req-1'),
+        ('policy_check', RuntimeError, 'req-2'),
+        ('policy_detach', InvalidRequest, None),
+    ]
+
+
+def test_check_with_a_failing_listener_has_the_same_reply(registry):
+    """A listener that fails at every event changes no reply."""
+
+    class Broken:
+        def handle(self, event):
+            raise ValueError('no listener')
+
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 1})
+    replies = [
+        Endpoints(CLOUD, registry, *listeners, clock=lambda: 0.0).policy_check(asked)
+        for listeners in ((), (Broken(),))
+    ]
+
+    assert replies[0] == replies[1]
+
+
+def octavia(**settings):
+    """Return an embedded Octavia, the id of its load balancer, and the id of that one's pool."""
+    api = Inventory.parse({'load_balancer': settings}, 'test').octavia(None)
+    lb = api.create('loadbalancer', {'name': 'lb'})
+    pool = api.create(
+        'pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}
+    )
+    return api, lb['id'], pool['id']
+
+
+def driver(events, api):
+    driving = Driving(sleep=lambda seconds: None, events=events)
+    return Driver(api, driving, 60, lambda: math.inf, 'seed')
+
+
+def test_load_balancer_operations_report_updates_and_retries(events):
+    """Each change is reported once, each retry before it."""
+    api, lb_id, pool_id = octavia(fail=[{'call': 'create_member', 'status': 503, 'times': 2}])
+    driven = driver(events, api)
+
+    driven.write(lb_id, lambda: api.create_member(pool_id, MEMBER), lambda: False)
+    driven.delete_load_balancer(lb_id)
+
+    assert events.received == [
+        LoadBalancerRetried(),
+        LoadBalancerRetried(),
+        LoadBalancerUpdated(),
+        LoadBalancerUpdated(),
+    ]
+
+
+def test_load_balancer_conflict_reports_the_wait_for_the_other_change(events):
+    """A refused change (409) is reported with the time waited for the pending one."""
+    api, lb_id, pool_id = octavia(
+        fail=[{'call': 'create_member', 'status': 409}, {'call': 'delete', 'status': 409}]
+    )
+    driven = driver(events, api)
+
+    driven.write(lb_id, lambda: api.create_member(pool_id, MEMBER), lambda: False)
+    assert events.received == [LoadBalancerConflicted(0.5), LoadBalancerUpdated()]
+
+    driven.delete_load_balancer(lb_id)
+    assert events.received[2:] == [
+        LoadBalancerConflicted(0.0),  # nothing was pending any more
+        LoadBalancerRetried(),
+        LoadBalancerUpdated(),
+    ]
