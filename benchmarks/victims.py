@@ -49,11 +49,14 @@ def run(effort: Effort) -> Result:
 def _timed(nodes: list[Node], share: int, criteria: victims.Criteria) -> Took:
     wanted = len(nodes) * share // 100
     places = sorted({_place(node) for node in nodes[:6]})
-    quotas = dict.fromkeys(places, wanted // len(places))
+    removal_counts = dict.fromkeys(places, wanted // len(places))
 
     def choose() -> object:
         return victims.choose(
-            victims.order(nodes, criteria, 'seed'), sum(quotas.values()), quotas, _place
+            victims.order(nodes, criteria, 'seed'),
+            sum(removal_counts.values()),
+            removal_counts,
+            _place,
         )
 
     return timed(choose, SLICE_S)

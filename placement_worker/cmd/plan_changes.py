@@ -94,7 +94,7 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
         cluster=request.cluster.name or request.cluster.id,
         status=data['status'],
         reason=data['reason'],
-        size=len(sizing.members(request.action, request.cluster)),
+        size=len(sizing.current_nodes(request.action, request.cluster)),
         warnings=reply.warnings,
     )
     if about.status != 'OK':

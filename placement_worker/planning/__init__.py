@@ -1,1 +1,1 @@
-"""The planners: pure functions that know no I/O, clock, configuration or log."""
+"""The planners: pure functions without I/O, clock, configuration or log."""

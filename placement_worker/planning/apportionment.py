@@ -1,33 +1,42 @@
-"""Webster's apportionment with bounds: integers as close to weighted shares as integers can be.
+"""Webster's apportionment with bounds: divide nodes over places in proportion to weights.
 
-The result minimises ``sum((x - T*w/W)**2 / w)``, the chi-square distance of the counts x to the
-ideal shares of the total T. That objective is separable and convex, so the best counts consist of
-the T cheapest units, where the k-th unit of a place with weight w costs ``(2k-1)/w``.
+The counts x minimize ``sum((x - T*w/W)**2 / w)``, the chi-square distance to the ideal shares of
+the total T, where W is the sum of the weights w. This objective is separable and convex. The best
+counts therefore consist of the T cheapest units, where the k-th unit of a place of weight w costs
+``(2k-1)/w``.
 
 :source: Balinski and Young, Fair Representation, Brookings Institution Press, 2001 (Webster's
-    method); https://en.wikipedia.org/wiki/Sainte-Lagu%C3%AB_method; that the cheapest units are
-    best: Ibaraki and Katoh, Resource Allocation Problems, MIT Press, 1988, chapter 4 (separable
-    convex objectives).
+    method); https://en.wikipedia.org/wiki/Sainte-Lagu%C3%AB_method; Ibaraki and Katoh, Resource
+    Allocation Problems, MIT Press, 1988, chapter 4 (why the cheapest units are the best ones).
 """
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
+
+
+class _Part(NamedTuple):
+    """A place: its reduced weight and the bounds of its count."""
+
+    weight: int
+    floor: int
+    ceiling: int
 
 
 def apportion(
     total: int, weights: Sequence[int], floors: Sequence[int], ceilings: Sequence[int]
 ) -> list[int]:
-    """Deal `total` units so that the chi-square distance to the weights is least.
+    """Divide `total` units over places so that the counts are closest to the weights.
 
-    A binary search finds the highest price at which the affordable units do not exceed the total;
-    what is left then is less than one unit a place and goes to the cheapest. So the cost is that of
-    some dozens of passes over the places, whatever the total. Of equally cheap units the one with
-    the higher weight comes first, then the one that stands earlier.
+    A binary search finds the highest price at which the affordable units do not exceed the total.
+    At most one more unit per place is then left to assign; these go to the places where they are
+    cheapest. The cost is some dozens of passes over the places, whatever the total. Among units of
+    equal cost, the higher weight wins, then the earlier place.
 
-    :param weights: positive integers, one a place.
-    :param floors: the least each place holds; ``sum(floors) <= total``.
-    :param ceilings: the most each place holds; ``total <= sum(ceilings)``.
+    :param weights: positive integers, one per place.
+    :param floors: the minimum count of each place; ``sum(floors) <= total``.
+    :param ceilings: the maximum count of each place; ``total <= sum(ceilings)``.
     :returns: the count of each place.
     """
     if total == sum(floors):
@@ -35,33 +44,35 @@ def apportion(
     if total == sum(ceilings):
         return list(ceilings)
     common = math.gcd(*weights)
-    parts = [
-        (weight // common, low, high)
-        for weight, low, high in zip(weights, floors, ceilings, strict=True)
-    ]
-    step = max(weight for weight, _, _ in parts)
-
-    def affordable(price: int) -> list[int]:
-        """The counts at price/step a unit; raising the price by one adds at most one unit a
-        place.
-        """
-        return [
-            min(max((weight * price + step) // (2 * step), low), high)
-            for weight, low, high in parts
-        ]
-
-    cheap, dear = 0, 2 * step * (max(ceilings) + 1) // min(weight for weight, _, _ in parts) + 1
-    while dear - cheap > 1:
-        price = (cheap + dear) // 2
-        cheap, dear = (price, dear) if sum(affordable(price)) <= total else (cheap, price)
-    counts = affordable(cheap)
+    reduced = (weight // common for weight in weights)
+    parts = [_Part(*part) for part in zip(reduced, floors, ceilings, strict=True)]
+    counts, more = _around(total, parts)
     next_units = sorted(
-        (Fraction(2 * count + 1, weight), -weight, i)
-        for i, (count, more, (weight, _, _)) in enumerate(
-            zip(counts, affordable(dear), parts, strict=True)
-        )
-        if more > count
+        (Fraction(2 * count + 1, part.weight), -part.weight, i)
+        for i, (count, next_count, part) in enumerate(zip(counts, more, parts, strict=True))
+        if next_count > count
     )
     for _, _, i in next_units[: total - sum(counts)]:
         counts[i] += 1
     return counts
+
+
+def _around(total: int, parts: Sequence[_Part]) -> tuple[list[int], list[int]]:
+    """Return the counts at two adjacent prices: up to the total, and beyond it."""
+    step = max(part.weight for part in parts)
+    highest = max(part.ceiling for part in parts)
+    low, high = 0, 2 * step * (highest + 1) // min(part.weight for part in parts) + 1
+    while high - low > 1:
+        price = (low + high) // 2
+        low, high = (price, high) if sum(_counts(parts, price, step)) <= total else (low, price)
+    return _counts(parts, low, step), _counts(parts, high, step)
+
+
+def _counts(parts: Sequence[_Part], price: int, step: int) -> list[int]:
+    """Return the affordable counts if a unit may cost ``price / step``.
+
+    Raising the price by one adds at most one unit per place.
+    """
+    return [
+        min(max((weight * price + step) // (2 * step), low), high) for weight, low, high in parts
+    ]

@@ -1,7 +1,10 @@
-"""In which order the planned nodes are created.
+"""The order in which planned nodes are created, interleaved over the places.
 
-:source: spec.md 3; the engine creates nodes in list order, and may stop half way. Steiner and
-    Yeomans, Level schedules for mixed-model, just-in-time processes (1993).
+The engine creates nodes in the order of the list and may stop halfway. Every prefix is therefore
+spread as evenly as possible.
+
+:source: Steiner and Yeomans, Level schedules for mixed-model, just-in-time processes, Management
+    Science 39 (6), 1993.
 """
 
 import heapq
@@ -12,36 +15,39 @@ G = TypeVar('G', bound=Hashable)
 T = TypeVar('T', bound=Hashable)
 
 
-def deal(counts: Mapping[T, int]) -> list[T]:
-    """Order places so that every prefix is spread as evenly as possible; see `deal_in_groups`.
+def interleave(counts: Mapping[T, int]) -> list[T]:
+    """Order places so that every prefix is spread as evenly as possible.
 
-    :param counts: place -> nodes planned there, >= 0.
-    :returns: one place a node; each place as often as planned.
+    :param counts: place -> number of nodes planned there, >= 0.
+    :returns: one place per node.
     """
-    everywhere = sum(counts.values()) * [None]
-    return [place for _, place in _deal({None: counts}, everywhere)]
+    slots = sum(counts.values()) * [None]
+    return [place for _, place in _fill({None: counts}, slots)]
 
 
-def deal_in_groups(groups: Mapping[G, Mapping[T, int]]) -> list[tuple[G, T]]:
-    """The same for places in regions: spread over the regions, and over the places of all of them.
+def interleave_groups(groups: Mapping[G, Mapping[T, int]]) -> list[tuple[G, T]]:
+    """Order places of several regions, spread over the regions and over all places.
 
-    In no prefix of k entries is a place or a region a whole node or more ahead of its share, ``k *
-    count / total``.
+    In a prefix of k entries, no place and no region exceeds its share, ``k * count / total``, by a
+    whole node or more.
 
-    :param groups: region -> place -> nodes planned there, >= 0.
+    :param groups: region -> place -> number of nodes planned there, >= 0.
+    :returns: one region and place per node.
     """
-    return _deal(groups, deal({group: sum(counts.values()) for group, counts in groups.items()}))
+    totals = {group: sum(counts.values()) for group, counts in groups.items()}
+    return _fill(groups, interleave(totals))
 
 
-def _deal(groups: Mapping[G, Mapping[T, int]], turns: list[G]) -> list[tuple[G, T]]:
-    """Give each turn to a place of its group.
+def _fill(groups: Mapping[G, Mapping[T, int]], slots: list[G]) -> list[tuple[G, T]]:
+    """Assign each slot to a place of its group.
 
-    A place's j-th entry (from 0) is released when its share allows it. At each turn its group has
-    one: the shares of its places add up to its own, which it is not ahead of. Of these the one goes
-    that would first fall behind its share (earliest deadline; ties in the order of `groups`).
+    The j-th entry of a place (from 0) is released when the share of the place allows it. At each
+    slot the group has a released entry: the shares of its places add up to that of the group, which
+    does not exceed its own share. Among the released entries the one that would first fall behind
+    its share is next (earliest deadline). Ties follow the order of `groups`.
     """
-    total = len(turns)
-    released: list[list[tuple[G, int, int, T]]] = [[] for _ in turns]
+    total = len(slots)
+    released: list[list[tuple[G, int, int, T]]] = [[] for _ in slots]
     places = [
         (group, place, count) for group, counts in groups.items() for place, count in counts.items()
     ]
@@ -50,9 +56,9 @@ def _deal(groups: Mapping[G, Mapping[T, int]], turns: list[G]) -> list[tuple[G, 
             deadline = -(-(j + 1) * total // count)
             released[j * total // count].append((group, deadline, order, place))
     waiting: dict[G, list[Any]] = {group: [] for group in groups}
-    dealt = []
-    for turn, newly in zip(turns, released, strict=True):
-        for group, deadline, order, place in newly:
+    filled = []
+    for slot, entries in zip(slots, released, strict=True):
+        for group, deadline, order, place in entries:
             heapq.heappush(waiting[group], (deadline, order, place))
-        dealt.append((turn, heapq.heappop(waiting[turn])[-1]))
-    return dealt
+        filled.append((slot, heapq.heappop(waiting[slot])[-1]))
+    return filled

@@ -1,9 +1,8 @@
-"""How many nodes each place gains or loses; zones and regions share these rules.
+"""The number of nodes that each place gains or loses; a place is a zone or a region.
 
-Growing and shrinking ask the same question of `apportion`, with different bounds: a place keeps at
-least what it has, or at most. That makes plans monotone: one node more never moves another one.
-
-:source: seeds 000, 001 and 004; spec.md 3.
+Growing and shrinking both call `apportion`, with different bounds: a place keeps at least, or at
+most, the nodes that it has. Plans are therefore monotone: a plan for one node more includes every
+change of the plan for one node less.
 """
 
 from collections import Counter
@@ -18,17 +17,17 @@ from placement_worker.planning.apportionment import apportion
 NO_CAP = -1
 INFEASIBLE = 'There is no feasible plan to handle all nodes.'
 Located = Mapping[str | None, int]
-"""Place -> number of nodes there; None stands for nodes whose place is unknown."""
+"""Place -> number of nodes there; None stands for an unknown place."""
 Counts = Counter[str | None]
-"""The same while it changes; a place that does not occur has none."""
+"""A mutable `Located`; a missing place has no nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A zone or region that a policy lists.
 
-    `known`: the cloud has it. `available`: nodes can be created there now; it implies `known`.
-    `note`: why they cannot, for the row of the plan.
+    `known`: the cloud has it. `available`: nodes can be created there now; this implies `known`.
+    `note`: why nodes cannot be created there, for the row of the plan.
     """
 
     name: str
@@ -41,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a plan says about one place; `ideal` is its share of the size afterwards."""
+    """One place of a plan; `ideal` is the share of the place in the size afterwards."""
 
     name: str
     weight: int
@@ -56,8 +55,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Rows in the order of the spec, strays last by name, and how many nodes of unknown place
-    go.
+    """The places in the order of the spec, then unlisted places by name.
+
+    `unplaced`: the number of nodes of unknown place to delete.
     """
 
     rows: tuple[Row, ...]
@@ -74,62 +74,72 @@ class Plan:
 
 
 def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
-    """Say where `count` new nodes go.
+    """Plan where to create `count` nodes.
 
-    Nodes in other places than the available ones do not count towards the size that is shared out.
+    Nodes outside the available places do not count towards the size that is divided.
 
     :param places: in the order of the spec, which breaks ties.
-    :param current: place -> number of nodes there; places that are not listed may occur.
+    :param current: place -> number of nodes there; may contain unlisted places.
     :raises NoFeasiblePlan: no place is available, or the caps leave too little room.
     """
     known = [place for place in places if place.known]
     held = [current.get(place.name, 0) for place in known]
-    room = [
-        now
-        if not place.available
-        else now + count
-        if place.cap < 0
-        else max(now, min(place.cap, now + count))
-        for place, now in zip(known, held, strict=True)
-    ]
-    if sum(room) < sum(held) + count:
-        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': sum(room) - sum(held)})
-    final = apportion(sum(held) + count, [place.weight for place in known], held, room)
+    ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
+    if sum(ceilings) < sum(held) + count:
+        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': sum(ceilings) - sum(held)})
+    final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
     rows = _rows(known, held, final, usable=[place.available for place in known])
-    strays = _strays(places, current)
-    return Plan(rows + _stray_rows(places, strays, strays))
+    unlisted = _unlisted(places, current)
+    return Plan(rows + _unlisted_rows(places, unlisted, unlisted))
 
 
 def shrink(places: Sequence[Place], groups: Sequence[Located], count: int) -> Plan:
-    """Say from where `count` nodes leave; a group leaves only when the one before it is used up.
+    """Plan from where to delete `count` nodes; a group follows when the ones before it are empty.
 
-    Within a group, nodes of unknown place leave first, then those of unlisted places, then what
-    exceeds a cap, then the others. In the last two stages the next node leaves the place where its
-    unit costs most: (2x-1)/w for the last of x nodes, of whatever group. A unit costs more than the
-    units below it, so taking n units one by one leaves the cheapest ones that may be left. These
-    are what `apportion` finds, with the nodes that must stay as floors, whatever n is. Only the
-    stage in which the count runs out leaves a choice, so one apportionment makes a plan. It also
-    follows that a plan for one node more takes every node that this one takes.
+    Each group leaves in stages: nodes of unknown place, nodes of unlisted places, nodes above a
+    cap, all others. In the last two stages the next node leaves the place where its unit costs
+    most: (2x-1)/w for the last of the x nodes there, of any group. A unit costs more than the units
+    below it, so removing n units one by one leaves the cheapest units that may stay. `apportion`
+    finds these for any n, with the nodes that must stay as floors. Only the stage in which the
+    count runs out leaves a choice, so one apportionment is enough for a plan.
 
     :param places: in the order of the spec, which breaks ties.
-    :param groups: the nodes of each group by place; places that are not listed may occur.
-    :raises NoFeasiblePlan: there are fewer nodes than are to leave.
+    :param groups: place -> number of nodes there, for each group; may contain unlisted places.
+    :raises NoFeasiblePlan: there are fewer than `count` nodes.
     """
     known = [place for place in places if place.known]
     before = total(groups)
     if count > before.total():
         raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': before.total()})
-    left = before.copy()
+    after = before.copy()
     for group in groups:
         movable = Counter(group)
-        for units in _stages(known, movable, left):
-            count -= _take(units, count, movable, left)
+        for units in _stages(known, movable, after):
+            count -= _remove(units, count, movable, after)
 
-    held, final = ([counts[place.name] for place in known] for counts in (before, left))
+    held, final = ([counts[place.name] for place in known] for counts in (before, after))
     rows = _rows(known, held, final, usable=[True] * len(known))
-    strays = _strays(places, before)
-    gone = before[None] - left[None]
-    return Plan(rows + _stray_rows(places, strays, {name: left[name] for name in strays}), gone)
+    unlisted = _unlisted(places, before)
+    unlisted_after = {name: after[name] for name in unlisted}
+    unplaced = before[None] - after[None]
+    return Plan(rows + _unlisted_rows(places, unlisted, unlisted_after), unplaced)
+
+
+def total(groups: Sequence[Located]) -> Counts:
+    """Return the number of nodes of all groups by place."""
+    found: Counts = Counter()
+    for group in groups:
+        found.update(group)
+    return found
+
+
+def _ceiling(place: Place, held: int, count: int) -> int:
+    """Return the maximum number of nodes in a place after `count` nodes are created."""
+    if not place.available:
+        return held
+    if place.cap < 0:
+        return held + count
+    return max(held, min(place.cap, held + count))
 
 
 class _Units(NamedTuple):
@@ -140,11 +150,10 @@ class _Units(NamedTuple):
     number: int
 
 
-def _stages(known: Sequence[Place], group: Counts, left: Counts) -> Iterator[list[_Units]]:
+def _stages(known: Sequence[Place], group: Counts, after: Counts) -> Iterator[list[_Units]]:
     """Yield the units of a group that may leave, stage by stage.
 
-    :param group: the remaining part of the group; each stage sees the effects of the stages before
-        it.
+    :param group: the remaining nodes of the group; each stage sees the effects of earlier stages.
     """
     yield [_Units(None, 1, group[None])]
     listed = {place.name for place in known}
@@ -152,40 +161,32 @@ def _stages(known: Sequence[Place], group: Counts, left: Counts) -> Iterator[lis
     # The fullest place gives first. Of equally full ones the last by name keeps its nodes longest.
     yield [_Units(name, 1, group[name]) for name in sorted(unlisted, reverse=True)]
     yield [
-        _Units(place.name, place.weight, min(group[place.name], left[place.name] - place.cap))
+        _Units(place.name, place.weight, min(group[place.name], after[place.name] - place.cap))
         for place in known
-        if 0 <= place.cap < left[place.name]
+        if 0 <= place.cap < after[place.name]
     ]
     yield [_Units(place.name, place.weight, group[place.name]) for place in known]
 
 
-def _take(units: Sequence[_Units], count: int, group: Counts, left: Counts) -> int:
-    """Remove up to `count` units from `group` and `left`, and return their number.
+def _remove(units: Sequence[_Units], count: int, group: Counts, after: Counts) -> int:
+    """Remove up to `count` units from `group` and `after`, and return their number.
 
-    Of equally dear units, the one of the lower weight goes first, then the one that stands later.
+    Of units of equal cost, the one of the lower weight leaves first, then the later one.
     """
-    taken = min(count, sum(one.number for one in units))
-    if not taken:
+    removed = min(count, sum(unit.number for unit in units))
+    if not removed:
         return 0
-    held = [left[one.place] for one in units]
-    floors = [now - one.number for now, one in zip(held, units, strict=True)]
-    final = apportion(sum(held) - taken, [one.weight for one in units], floors, held)
-    for one, before, now in zip(units, held, final, strict=True):
-        group[one.place] -= before - now
-        left[one.place] = now
-    return taken
+    held = [after[unit.place] for unit in units]
+    floors = [now - unit.number for now, unit in zip(held, units, strict=True)]
+    final = apportion(sum(held) - removed, [unit.weight for unit in units], floors, held)
+    for unit, before, now in zip(units, held, final, strict=True):
+        group[unit.place] -= before - now
+        after[unit.place] = now
+    return removed
 
 
-def total(groups: Sequence[Located]) -> Counts:
-    """The nodes of all groups by place."""
-    found: Counts = Counter()
-    for group in groups:
-        found.update(group)
-    return found
-
-
-def _strays(places: Sequence[Place], current: Located) -> dict[str, int]:
-    """Nodes in places that are not listed, or that the cloud does not know, by name."""
+def _unlisted(places: Sequence[Place], current: Located) -> dict[str, int]:
+    """Return the nodes in places that are unlisted or unknown to the cloud, by name."""
     known = {place.name for place in places if place.known}
     names = {name for name in current if name is not None} | {place.name for place in places}
     return {name: current.get(name, 0) for name in sorted(names - known)}
@@ -220,7 +221,7 @@ def _note(place: Place, final: int) -> str:
     return 'at its cap' if final == place.cap else 'over its cap'
 
 
-def _stray_rows(
+def _unlisted_rows(
     places: Sequence[Place], before: Mapping[str, int], after: Mapping[str, int]
 ) -> tuple[Row, ...]:
     listed = {place.name: place for place in places}

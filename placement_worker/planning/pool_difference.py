@@ -1,6 +1,6 @@
-"""Which address a node has in a pool, and what a pool holds of a cluster.
+"""Pool members of nodes: the address of a node in a pool, and the identity of a member.
 
-:source: spec.md 5; Senlin's drivers/os/lbaas.py for the address.
+:source: senlin/drivers/os/lbaas.py of Senlin 16, for the address.
 """
 
 import ipaddress
@@ -11,12 +11,12 @@ from typing import Any
 from placement_worker.contract.model import Address, Node, ServerDetails
 
 Key = tuple[str, int]
-"""What Octavia tells the members of a pool apart by: address and protocol port."""
+"""The address and protocol port of a member, which Octavia keeps unique within a pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node as a member of a pool, as it is or as it should be."""
+    """A node as a member of a pool, present or wanted."""
 
     node_id: str
     name: str
@@ -25,12 +25,12 @@ class Member:
 
     @property
     def key(self) -> Key:
-        """See `key`."""
+        """The identity of the member within its pool."""
         return key(self.address, self.port)
 
 
 def key(address: str, port: int) -> Key:
-    """The same for every way to write an address."""
+    """Return the identity of a member, the same for all notations of its address."""
     try:
         return str(ipaddress.ip_address(address)), port
     except ValueError:
@@ -40,9 +40,9 @@ def key(address: str, port: int) -> Key:
 def address_of(
     node: Node, server: ServerDetails | None, network: str, ip_version: int
 ) -> str | None:
-    """The node's first address of this version on the network of this name; None if it has none.
+    """Return the node's first address of this version on the named network, or None.
 
-    :param server: what Nova says, if it was asked; what the request says comes first.
+    :param server: Nova's view of the server, if it was looked up; the request takes precedence.
     """
     for details in (node.details, server):
         if details is not None and details.addresses:
@@ -51,14 +51,12 @@ def address_of(
 
 
 def by_key(members: Iterable[Mapping[str, Any]]) -> dict[Key, Mapping[str, Any]]:
-    """The members that Octavia shows, by address and port."""
+    """Return members as Octavia shows them, by address and port."""
     return {key(member['address'], member['protocol_port']): member for member in members}
 
 
-def doubled(members: Sequence[Member]) -> dict[str, str]:
-    """The nodes that cannot be members because an earlier one has their address: node id -> that
-    one's id.
-    """
+def duplicates(members: Sequence[Member]) -> dict[str, str]:
+    """Return the nodes whose address an earlier node has: node id -> id of the earlier node."""
     first: dict[Key, str] = {}
     return {
         member.node_id: first[member.key]

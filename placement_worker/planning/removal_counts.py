@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from placement_worker.contract.action_data import Deletion, PlaceCount
-from placement_worker.planning.victims import NOWHERE, Location
+from placement_worker.planning.victims import UNKNOWN, Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +74,15 @@ class RemovalCounts:
     def unknown(self) -> frozenset[Location]:
         """The locations of nodes whose region, or whose zone within a region, is unknown."""
         if not (self.by_region and self.by_zone):
-            return frozenset({NOWHERE})
+            return frozenset({UNKNOWN})
         regions = (place for place in self.by_location or () if len(place) == 1)
-        return frozenset({NOWHERE, *(place for place in regions if place[0] not in self.undivided)})
+        return frozenset({UNKNOWN, *(place for place in regions if place[0] not in self.undivided)})
 
     def location(self, region: str | None, zone: str | None) -> Location:
         """Return the location that a node in this region and zone belongs to."""
         if self.by_region and self.by_zone:
             if region is None:
-                return NOWHERE
+                return UNKNOWN
             return (region,) if zone is None or region in self.undivided else (region, zone)
         known = region if self.by_region else zone
-        return NOWHERE if known is None else (known,)
+        return UNKNOWN if known is None else (known,)

@@ -1,6 +1,6 @@
 """The size that a CLUSTER_RESIZE leads to.
 
-:source: spec.md 2; senlin/common/scaleutils.py of release 16 (the texts of the errors are its own).
+:source: senlin/common/scaleutils.py of release 16; the texts of the errors are Senlin's.
 """
 
 import math
@@ -28,24 +28,26 @@ def desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int:
 
 
 def _within_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster) -> int:
-    """Return the allowed size next to the desired one; a maximum below zero is no limit."""
+    """Return the allowed size closest to the desired one.
+
+    A maximum below zero is unlimited. Where minimum and maximum contradict each other, the maximum
+    wins.
+    """
     floor = cluster.min_size if inputs.min_size is None else inputs.min_size
     ceiling = cluster.max_size if inputs.max_size is None else inputs.max_size
     desired = max(desired, floor)
     return min(desired, ceiling) if ceiling >= 0 else desired
 
 
-def limit(inputs: ResizeInputs, cluster: Cluster, desired: int) -> str:
-    """Which bound changed the size that a CLUSTER_RESIZE asks for, in words; empty if none did.
+def limit_of(inputs: ResizeInputs, cluster: Cluster, desired: int) -> str:
+    """Return in words which bound changed the size asked for; empty if none did.
 
-    :param desired: what `desired_size` says.
+    :param desired: the result of `desired_size`.
     """
     asked = asked_size(inputs, len(cluster.nodes))
-    return (
-        ''
-        if desired == asked
-        else f'limited to {desired} in all by {bound_of(inputs, asked, desired)}'
-    )
+    if desired == asked:
+        return ''
+    return f'limited to {desired} in all by {bound_of(inputs, asked, desired)}'
 
 
 def bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
@@ -70,7 +72,7 @@ def asked_size(inputs: ResizeInputs, current: int) -> int:
 def _percentage(number: float, current: int, min_step: int) -> int:
     """Return `number` percent of the current size as whole nodes.
 
-    A part of a node counts as one node if the change is smaller than that; else it is dropped.
+    A change of less than one node counts as one node; a larger one drops its fraction.
     """
     delta = Fraction(str(number)) * current / 100
     size = abs(delta)
@@ -81,14 +83,14 @@ def _percentage(number: float, current: int, min_step: int) -> int:
 
 
 def check_total(desired: int, max_nodes: int) -> None:
-    """Refuse a size above what the service allows.
+    """Refuse a size above the maximum of the service.
 
-    :raises SizeOutOfBounds: as Senlin puts it.
+    :raises SizeOutOfBounds: in Senlin's words.
     """
     if desired > max_nodes:
         raise SizeOutOfBounds(
-            f'The target capacity ({desired}) is greater than the maximum number of nodes allowed per '
-            f'cluster ({max_nodes}).'
+            f'The target capacity ({desired}) is greater than the maximum number of nodes '
+            f'allowed per cluster ({max_nodes}).'
         )
 
 
@@ -144,5 +146,5 @@ def _bounds(
 
 
 def _exceeds(size: int | None, limit: int | None) -> bool:
-    """Return whether a size exceeds a limit; a limit of None or below zero is none."""
+    """Return whether a size exceeds a limit; None or a limit below zero is unlimited."""
     return size is not None and limit is not None and 0 <= limit < size

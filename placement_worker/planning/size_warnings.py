@@ -4,7 +4,6 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.errors import Rejected
-from placement_worker.formats import plurals
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size
 from placement_worker.planning.sizing import Size, size_of
 
@@ -17,55 +16,60 @@ def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list
     action, cluster = request.action, request.cluster
     try:
         found = [_limited(action, cluster, max_nodes), _emptied(action, cluster, data, max_nodes)]
-    except Rejected:  # no policy read the value that is wrong
+    except Rejected:  # the invalid value did not matter to any policy
         return []
     return [warning for warning in found if warning]
 
 
-def trimmed(size: Size, cluster: Cluster) -> tuple[str, ...]:
+def excess_removal(size: Size, cluster: Cluster) -> tuple[str, ...]:
     """Return a sentence if more nodes are to be removed than the cluster has."""
     held = len(cluster.nodes)
     if size.kind == CREATION or size.count <= held:
         return ()
-    return (f'The action asks to remove {plurals.nodes(size.count)}, but the cluster has {held}',)
+    return (f'The action asks to remove {_nodes(size.count)}, but the cluster has {held}',)
 
 
 def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
-    if (
-        action.action != actions.CLUSTER_RESIZE
-        or CREATION in action.data
-        or DELETION in action.data
-    ):
+    is_decided = CREATION in action.data or DELETION in action.data
+    if action.action != actions.CLUSTER_RESIZE or is_decided:
         return None
-    current = len(cluster.nodes)
-    asked, desired = (
-        asked_size(action.resize_inputs, current),
-        desired_size(action.resize_inputs, cluster, max_nodes),
-    )
+    current, inputs = len(cluster.nodes), action.resize_inputs
+    asked, desired = asked_size(inputs, current), desired_size(inputs, cluster, max_nodes)
     if asked == desired:
         return None
-    verb = 'reverses it to' if (asked - current) * (desired - current) < 0 else 'limits it to'
-    bound = bound_of(action.resize_inputs, asked, desired)
-    return f'The resize asks to {_change(asked - current)}; {bound} ({desired}) {verb} {_change(desired - current)}'
+    is_reversed = (asked - current) * (desired - current) < 0
+    return (
+        f'The resize asks to {_change(asked - current)}; '
+        f'{bound_of(inputs, asked, desired)} ({desired}) '
+        f'{"reverses" if is_reversed else "limits"} it to {_change(desired - current)}'
+    )
 
 
 def _change(difference: int) -> str:
     """Return a change of the size as a command, e.g. "add 1 node"."""
     if not difference:
         return 'change nothing'
-    return f'{"add" if difference > 0 else "remove"} {plurals.nodes(abs(difference))}'
+    return f'{"add" if difference > 0 else "remove"} {_nodes(abs(difference))}'
+
+
+def _nodes(count: int) -> str:
+    return '1 node' if count == 1 else f'{count} nodes'
 
 
 def _emptied(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> str | None:
     held = len(cluster.nodes)
     if not held or action.action == actions.CLUSTER_REPLACE_NODES:
         return None
-    removed = data.deletion.candidate_count
-    if removed is None:
-        size = size_of(action, data, cluster, max_nodes)
-        removed = size.count if size.kind == DELETION else 0
-    if removed < held:
+    if _removed(action, cluster, data, max_nodes) < held:
         return None
-    return (
-        f'The action removes {"the only node" if held == 1 else f"all {held} nodes"} of the cluster'
-    )
+    which = 'the only node' if held == 1 else f'all {held} nodes'
+    return f'The action removes {which} of the cluster'
+
+
+def _removed(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> int:
+    """Return how many nodes the action removes."""
+    candidates = data.deletion.candidate_count
+    if candidates is not None:
+        return candidates
+    size = size_of(action, data, cluster, max_nodes)
+    return size.count if size.kind == DELETION else 0

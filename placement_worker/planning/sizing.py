@@ -1,7 +1,6 @@
-"""How many nodes an action creates or deletes: one answer for all policies.
+"""The number of nodes that an action creates or deletes, the same for all policies.
 
-:source: spec.md 2; seed 000, S1 to S3; senlin/common/scaleutils.py of release 16 (the texts are its
-    own).
+:source: senlin/common/scaleutils.py of release 16.
 """
 
 from collections.abc import Mapping
@@ -10,25 +9,23 @@ from dataclasses import dataclass, field
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
 from placement_worker.contract.model import Action, Cluster, Node
-from placement_worker.planning.resizing import check_total, desired_size, limit
+from placement_worker.planning.resizing import check_total, desired_size, limit_of
 
 _OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
 _OF_CANDIDATES = (actions.CLUSTER_DEL_NODES, actions.CLUSTER_REPLACE_NODES)
-_READS: Mapping[str, tuple[Kind, ...]] = {
+_CHANGES: Mapping[str, tuple[Kind, ...]] = {
     actions.CLUSTER_SCALE_OUT: (CREATION,),
     actions.CLUSTER_SCALE_IN: (DELETION,),
     actions.CLUSTER_RESIZE: (CREATION, DELETION),
 }
-"""Which decisions of other policies an action's size is read from; the first of more than no nodes
-counts.
-"""
+"""Action -> the changes that another policy may have decided; the first of any nodes counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """`count` nodes, >= 0, to create (`creation`) or to delete (`deletion`).
 
-    `limit`: which bound of the cluster's size made it another number than was asked for, in words.
+    `limit`: the bound of the cluster's size that changed the number asked for, in words.
     """
 
     kind: Kind
@@ -36,28 +33,26 @@ class Size:
     limit: str = field(default='', compare=False)
 
     def explained(self, reason: str) -> str:
-        """A reason, with the bound that has a share in it."""
+        """Return the reason with the bound that contributed to it."""
         return f'{reason.rstrip(".")}; {self.limit}' if self.limit else reason
 
 
 def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) -> Size:
-    """Say how many nodes the action creates or deletes.
+    """Return how many nodes the action creates or deletes.
 
-    :param data: the action's data as the policies before left it.
-    :param max_nodes: what a creation may lead to at most, in nodes a cluster.
-    :raises InvalidInput: a value in `inputs` or `data` is not what it has to be; the text names it.
-    :raises SizeOutOfBounds: the size afterwards is not allowed; the texts are Senlin's.
+    :param data: the action's data after the policies that ran before.
+    :param max_nodes: the maximum size of a cluster after a creation.
+    :raises InvalidInput: a value in `inputs` or `data` is malformed.
+    :raises SizeOutOfBounds: the size afterwards is not allowed, in Senlin's words.
     """
     size = _size_of(action, data, cluster, max_nodes)
     if size.kind == CREATION and size.count:
-        check_total(len(members(action, cluster)) + size.count, max_nodes)
+        check_total(len(current_nodes(action, cluster)) + size.count, max_nodes)
     return size
 
 
-def members(action: Action, cluster: Cluster) -> list[Node]:
-    """The nodes that are there now; one that is yet to be created is not, though it may be
-    listed.
-    """
+def current_nodes(action: Action, cluster: Cluster) -> list[Node]:
+    """Return the nodes that exist; the cluster may already list the one of a NODE_CREATE."""
     if action.action != actions.NODE_CREATE or action.node is None:
         return cluster.nodes
     return [node for node in cluster.nodes if node.id != action.node.id]
@@ -70,18 +65,23 @@ def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int)
     if decided is not None:
         return decided
     if action.action == actions.CLUSTER_RESIZE:
-        desired = desired_size(action.resize_inputs, cluster, max_nodes)
-        change, bound = desired - len(cluster.nodes), limit(action.resize_inputs, cluster, desired)
-        return Size(CREATION, change, bound) if change >= 0 else Size(DELETION, -change, bound)
-    if action.action in _READS:
-        return Size(_READS[action.action][0], action.scale_inputs.count)
+        return _size_of_resize(action, cluster, max_nodes)
+    if action.action in _CHANGES:
+        return Size(_CHANGES[action.action][0], action.scale_inputs.count)
     if action.action in _OF_CANDIDATES:
         return Size(DELETION, len(action.candidate_inputs.candidates or ()))
     return Size(CREATION, 0)
 
 
 def _decided(action: Action, data: ActionData) -> Size | None:
-    """What another policy decided, if it did; it may have left out the count."""
-    kinds = [kind for kind in _READS.get(action.action, ()) if kind in data]
+    """Return the size that another policy decided, or None."""
+    kinds = [kind for kind in _CHANGES.get(action.action, ()) if kind in data]
     sizes = [Size(kind, data.change(kind).count) for kind in kinds]
     return next((size for size in sizes if size.count), sizes[0] if sizes else None)
+
+
+def _size_of_resize(action: Action, cluster: Cluster, max_nodes: int) -> Size:
+    desired = desired_size(action.resize_inputs, cluster, max_nodes)
+    limit = limit_of(action.resize_inputs, cluster, desired)
+    change = desired - len(cluster.nodes)
+    return Size(CREATION, change, limit) if change >= 0 else Size(DELETION, -change, limit)

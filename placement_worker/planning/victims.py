@@ -1,7 +1,4 @@
-"""Which nodes die: an order of all nodes, and the first of it that the quotas of places allow.
-
-:source: seed 002; spec.md 4.
-"""
+"""The victims of a deletion: order all nodes, then take as many per place as planned."""
 
 import datetime
 import hashlib
@@ -17,12 +14,13 @@ from placement_worker.errors import NoFeasiblePlan
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
 Location = tuple[str, ...]
-"""A zone, a region, or both: (region, zone); () is no known place."""
-NOWHERE: Location = ()
+"""A zone, a region, or both as (region, zone)."""
+UNKNOWN: Location = ()
+"""The location of nodes whose place is unknown."""
 PLACE_UNKNOWN = 'place unknown'
-"""Why a sound node leaves first of its group where a placement policy planned."""
+"""The reason of a healthy victim that a placement policy planned to delete from no known place."""
 
-_UNHEALTHY, _NEVER_CREATED, _SOUND = range(3)
+_UNHEALTHY, _NEVER_CREATED, _HEALTHY = range(3)
 _FAILING = frozenset({'ERROR', 'WARNING'})
 _OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _CRITERION = {
@@ -35,10 +33,9 @@ _CRITERION = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The victims in the order of the reply, the nodes that are spared in the order they would have
-    followed.
+    """The victims in the order of the reply, and the other nodes in the order of preference.
 
-    `unplaced`: the ids of victims that a plan takes because their place is unknown.
+    `unplaced`: the ids of the victims that were chosen because their place is unknown.
     """
 
     victims: Sequence[Node]
@@ -47,12 +44,12 @@ class Choice:
 
 
 def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
-    """All nodes, the first to die first, whatever their order in the request.
+    """Return all nodes, the preferred victims first, independent of the order of the request.
 
-    Unhealthy ones, then those that were never created, then the sound ones by criteria; equals by
-    index, then id.
+    Unhealthy nodes come first, then nodes that were never created, then healthy nodes by criteria.
+    Ties are broken by index, then id.
 
-    :param seed: of the random order: the same seed and node ids give the same order.
+    :param seed: of the random order; the same seed and node ids give the same order.
     """
     groups: tuple[list[Node], ...] = ([], [], [])
     for node in _by_index(nodes):
@@ -60,14 +57,12 @@ def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
     return [
         *groups[_UNHEALTHY],
         *groups[_NEVER_CREATED],
-        *_by_criteria(groups[_SOUND], criteria, seed),
+        *_by_criteria(groups[_HEALTHY], criteria, seed),
     ]
 
 
-def early(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
-    """Return the nodes that leave before the sound ones: the unhealthy ones, then those never
-    created.
-    """
+def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
+    """Return the nodes that leave before healthy ones: unhealthy ones, and ones never created."""
     groups: tuple[list[Node], list[Node]] = ([], [])
     for node in nodes:
         if node.created_at is None or node.tainted or node.status in _FAILING:
@@ -78,103 +73,102 @@ def early(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
 def choose(
     ordered: Sequence[Node],
     count: int,
-    quotas: Mapping[Location, int] | None,
-    place_of: Callable[[Node], Location],
-    unknown: Collection[Location] = (NOWHERE,),
+    removal_counts: Mapping[Location, int] | None,
+    location_of: Callable[[Node], Location],
+    unknown: Collection[Location] = (UNKNOWN,),
 ) -> Choice:
-    """Take the first `count` nodes, so many from each place as its quota says.
+    """Choose the first `count` nodes, from each location as many as its removal count says.
 
-    What the quotas leave of `count` comes from nodes in no known place, which stand first; the
-    others follow place by place, in the order of names. If nobody planned, places do not matter,
-    and more than there are means all.
+    If the removal counts add up to less than `count`, the rest comes from nodes of unknown place,
+    which stand first in the result. The other victims follow location by location, in the order of
+    names. Without removal counts, the place does not matter and `count` may exceed the number of
+    nodes.
 
-    :param ordered: as `order` gives it.
-    :param quotas: None if nobody planned; an empty plan takes all from no known place.
+    :param ordered: the result of `order`.
+    :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
+        unknown place.
     :param unknown: the locations of nodes whose place is unknown.
-    :raises NoFeasiblePlan: a place holds fewer nodes than its quota; the text names place, quota
-        and holding.
+    :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
     """
-    if quotas is None:
+    if removal_counts is None:
         return Choice(ordered[:count], ordered[count:])
-    asked = {NOWHERE: max(0, count - sum(quotas.values())), **quotas}
-    leaving: dict[Location, list[Node]] = {place: [] for place in sorted(asked)}
+    asked = {UNKNOWN: max(0, count - sum(removal_counts.values())), **removal_counts}
+    leaving: dict[Location, list[Node]] = {location: [] for location in sorted(asked)}
     spared: list[Node] = []
     rest = iter(ordered)
     for _ in range(sum(asked.values())):
         for node in rest:
-            place = place_of(node)
-            if len(leaving.get(place, ())) < asked.get(place, 0):
-                leaving[place].append(node)
+            location = location_of(node)
+            if len(leaving.get(location, ())) < asked.get(location, 0):
+                leaving[location].append(node)
                 break
             spared.append(node)
         else:
             raise _too_few(asked, leaving)
-    unplaced = frozenset(node.id for place in unknown for node in leaving.get(place, ()))
+    unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
     return Choice([*chain(*leaving.values())], [*spared, *rest], unplaced)
 
 
-def _too_few(
-    asked: Mapping[Location, int], held: Mapping[Location, Sequence[Node]]
-) -> NoFeasiblePlan:
-    """Name the first place that holds fewer nodes than are to leave it."""
-    place = next(place for place, nodes in held.items() if asked[place] > len(nodes))
-    return NoFeasiblePlan(
-        f'{asked[place]} nodes are to leave {_named(place)}, which holds {len(held[place])}.'
-    )
-
-
-def _by_index(nodes: Sequence[Node]) -> list[Node]:
-    """By index, then id. Where no index repeats, which is usual, nodes need no tuples to be
-    compared by.
-    """
-    repeats = len({node.index for node in nodes}) < len(nodes)
-    return sorted(nodes, key=attrgetter('index', 'id') if repeats else attrgetter('index'))
-
-
 def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = ()) -> str:
-    """Why the node stands where it stands: one of few words, to be counted.
+    """Return why a node has its rank, as one of a few phrases that can be counted.
 
     :param unplaced: as in `Choice`.
     """
-    sound = PLACE_UNKNOWN if node.id in unplaced else _CRITERION[criteria]
-    return ('unhealthy', 'never created', sound)[_group(node)]
+    of_healthy = PLACE_UNKNOWN if node.id in unplaced else _CRITERION[criteria]
+    return ('unhealthy', 'never created', of_healthy)[_group(node)]
 
 
-def reasons(choice: Choice, criteria: Criteria) -> dict[str, int]:
-    """How many victims have each reason."""
-    return dict(
-        sorted(Counter(reason(node, criteria, choice.unplaced) for node in choice.victims).items())
+def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
+    """Return how many victims have each reason."""
+    found = Counter(reason(node, criteria, choice.unplaced) for node in choice.victims)
+    return dict(sorted(found.items()))
+
+
+def _too_few(
+    asked: Mapping[Location, int], found: Mapping[Location, Sequence[Node]]
+) -> NoFeasiblePlan:
+    """Return an error that names the first location with fewer nodes than are to leave it."""
+    location = next(location for location, nodes in found.items() if asked[location] > len(nodes))
+    return NoFeasiblePlan(
+        f'{asked[location]} nodes are to leave {_name(location)}, '
+        f'which holds {len(found[location])}.'
     )
 
 
-def _named(place: Location) -> str:
-    return ' / '.join(place) if place else 'no known place'
+def _name(location: Location) -> str:
+    return ' / '.join(location) if location else 'no known place'
 
 
 def _group(node: Node) -> int:
     if node.tainted or node.status in _FAILING:
         return _UNHEALTHY
-    return _NEVER_CREATED if node.created_at is None else _SOUND
+    return _NEVER_CREATED if node.created_at is None else _HEALTHY
 
 
-def _in_order(moment: datetime.datetime | None) -> datetime.datetime:
-    """A time that compares with others; a missing one is the oldest."""
-    return _OLDEST if moment is None else in_utc(moment)
+def _by_index(nodes: Sequence[Node]) -> list[Node]:
+    """Sort by index, then id; the id is left out, which is faster, where no index repeats."""
+    repeats = len({node.index for node in nodes}) < len(nodes)
+    return sorted(nodes, key=attrgetter('index', 'id') if repeats else attrgetter('index'))
 
 
 def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
-    """Sound nodes in the order of a criterion; equals stay as they are."""
+    """Sort healthy nodes by a criterion; ties keep their order."""
     if criteria == 'RANDOM':
-        return sorted(nodes, key=_lots(seed))
+        return sorted(nodes, key=_random_key(seed))
     of_profile, youngest_first = criteria == 'OLDEST_PROFILE_FIRST', criteria == 'YOUNGEST_FIRST'
     try:
-        # Ages, for new objects lie side by side in memory: 100,000 of them take two thirds of the
-        # time of their dates.
+        # Newly made ages lie side by side in memory: sorting 100,000 of them takes two thirds of
+        # the time of sorting the dates of the nodes.
         age: Callable[[Node], Any] = _age_of_profile if of_profile else _age
         return sorted(nodes, key=age, reverse=youngest_first)
-    except TypeError:  # some have no time, or one without a time zone
+    except TypeError:  # a time is missing, or has no time zone
         time_of = attrgetter('profile_created_at' if of_profile else 'created_at')
-        return sorted(nodes, key=lambda node: _in_order(time_of(node)), reverse=youngest_first)
+        return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
+
+
+def _comparable(moment: datetime.datetime | None) -> datetime.datetime:
+    """Return a time with a time zone; a missing time is the oldest."""
+    return _OLDEST if moment is None else in_utc(moment)
 
 
 def _age(node: Node) -> datetime.timedelta:
@@ -185,15 +179,13 @@ def _age_of_profile(node: Node) -> datetime.timedelta:
     return node.profile_created_at - _OLDEST  # type: ignore[operator]
 
 
-def _lots(seed: str) -> Callable[[Node], bytes]:
-    """A lot for each node that depends on nothing but the seed and its id, on every machine and
-    release.
-    """
+def _random_key(seed: str) -> Callable[[Node], bytes]:
+    """Return a sort key that depends on the seed and the node's id alone, on every machine."""
     start = hashlib.blake2b(seed.encode() + b'\0', digest_size=8)
 
-    def lot(node: Node) -> bytes:
+    def key(node: Node) -> bytes:
         hashed = start.copy()
         hashed.update(node.id.encode())
         return hashed.digest()
 
-    return lot
+    return key

@@ -14,7 +14,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import CheckRequest, Node, SupportStatus
 from placement_worker.planning import victims
-from placement_worker.planning.size_warnings import trimmed
+from placement_worker.planning.size_warnings import excess_removal
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
@@ -114,7 +114,7 @@ class Deletion(Policy[DeletionProperties]):
         )
         chosen = [node.id for node in (*kept, *choice.victims)]
         outcome = self._applied(state, chosen, self._details(request, kept, choice, place_of))
-        warnings = trimmed(size, request.cluster)
+        warnings = excess_removal(size, request.cluster)
         outcome = replace(outcome, reason=size.explained(outcome.reason), warnings=warnings)
         return outcome if user_named else self._with_hooks(outcome)
 
@@ -152,7 +152,9 @@ class Deletion(Policy[DeletionProperties]):
         """
         criteria = self.properties.criteria
         of_kept = {KEPT: len(kept)} if kept else {}
-        details: dict[str, Any] = {'reasons': {**of_kept, **victims.reasons(choice, criteria)}}
+        details: dict[str, Any] = {
+            'reasons': {**of_kept, **victims.reason_counts(choice, criteria)}
+        }
         if request.explain == 'full':
 
             def reason(node: Node) -> str:

@@ -14,7 +14,7 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
 from placement_worker.planning import sizing
-from placement_worker.planning.interleaving import deal
+from placement_worker.planning.interleaving import interleave
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement, zone_placement
@@ -75,7 +75,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             return self._followed(request, state, profile.region)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
-        nodes = sizing.members(request.action, request.cluster)
+        nodes = sizing.current_nodes(request.action, request.cluster)
         groups = shared_placement.in_groups(size, nodes, state.cloud.regions_of)
         plan = self.planner(size, self._places(request, size, state), groups)
         change = state.action_data.change(size.kind)
@@ -94,7 +94,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if size.kind != CREATION:
             return Outcome('APPLIED', reason, data=data, details=details, warnings=warnings)
         entries = [
-            {'region_name': name} for name in deal({row.name: row.planned for row in plan.rows})
+            {'region_name': name}
+            for name in interleave({row.name: row.planned for row in plan.rows})
         ]
         return Outcome(
             'APPLIED',
@@ -127,7 +128,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         :raises NoFeasiblePlan: the region is full; one that is not listed never is.
         """
         cap = next((one.cap for one in self.properties.regions if one.name == name), NO_CAP)
-        nodes = sizing.members(request.action, request.cluster)
+        nodes = sizing.current_nodes(request.action, request.cluster)
         if cap != NO_CAP and state.cloud.regions_of(nodes)[name] >= cap:
             raise NoFeasiblePlan(INFEASIBLE, {'asked': 1, 'possible': 0})
         reason = f'The profile asks for region {name}.'

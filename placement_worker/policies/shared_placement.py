@@ -80,7 +80,7 @@ def in_groups(
     everywhere = count(nodes)
     if size.kind == CREATION:
         return [everywhere]
-    first = [count(group) for group in victims.early(nodes)]
+    first = [count(group) for group in victims.before_healthy(nodes)]
     return [*first, everywhere - first[0] - first[1]]
 
 

@@ -20,7 +20,7 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
-from placement_worker.planning.interleaving import deal_in_groups
+from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement
@@ -99,7 +99,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return Outcome('SKIPPED', reason, nodes=patch)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
-        nodes = sizing.members(request.action, request.cluster)
+        nodes = sizing.current_nodes(request.action, request.cluster)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is not None:
             shares = self._plan_in_regions(regions, size, nodes, state)
@@ -301,5 +301,5 @@ def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
     }
     return [
         {key: name for key, name in (('region_name', region), ('zone', zone)) if name is not None}
-        for region, zone in deal_in_groups(counts)
+        for region, zone in interleave_groups(counts)
     ]

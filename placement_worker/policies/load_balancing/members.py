@@ -11,7 +11,7 @@ from placement_worker.cloud.ports import ApiError, Resource, Subnet
 from placement_worker.contract.model import Cluster, Node, NodePatch
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.octavia.pools import Added, Pool, reason
-from placement_worker.planning.pool_difference import Member, address_of, doubled, key
+from placement_worker.planning.pool_difference import Member, address_of, duplicates, key
 from placement_worker.policies.base import Outcome, State
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
@@ -138,7 +138,7 @@ class Sought:
                 )
             else:
                 found.append(Member(node.id, node.name or node.id, address, self.port))
-        twice = doubled(found)
+        twice = duplicates(found)
         failed.update(
             {node_id: f'Node {first} has the same address' for node_id, first in twice.items()}
         )

@@ -36,7 +36,7 @@ from placement_worker.errors import (
 from placement_worker.octavia import load_balancers
 from placement_worker.octavia.pools import reason
 from placement_worker.octavia.updater import Driver, Driving, told
-from placement_worker.planning.size_warnings import trimmed
+from placement_worker.planning.size_warnings import excess_removal
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
 from placement_worker.policies.load_balancing import members
@@ -125,7 +125,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         data = None
         warnings: tuple[str, ...] = ()
         if named is None:
-            warnings = trimmed(state.size(request), request.cluster)
+            warnings = excess_removal(state.size(request), request.cluster)
             named = [
                 node.id
                 for node in victim_selection.choose(request, state, count, 'RANDOM')[0].victims

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.planning.interleaving import deal, deal_in_groups
+from placement_worker.planning.interleaving import interleave, interleave_groups
 
 
 @given(st.dictionaries(st.text('abcdefgh', min_size=1, max_size=2), st.integers(0, 30), max_size=8))
 def test_in_no_prefix_is_a_place_a_whole_node_ahead_of_its_share(counts):
-    dealt = deal(counts)
+    dealt = interleave(counts)
 
     total = sum(counts.values())
     assert {place: dealt.count(place) for place in counts} == counts
@@ -18,7 +18,7 @@ def test_in_no_prefix_is_a_place_a_whole_node_ahead_of_its_share(counts):
 
 
 def test_a_large_place_does_not_run_ahead_of_many_small_ones():
-    assert deal({'big': 3, 'x': 1, 'y': 1, 'z': 1}) == ['big', 'x', 'big', 'y', 'big', 'z']
+    assert interleave({'big': 3, 'x': 1, 'y': 1, 'z': 1}) == ['big', 'x', 'big', 'y', 'big', 'z']
 
 
 @given(
@@ -29,7 +29,7 @@ def test_a_large_place_does_not_run_ahead_of_many_small_ones():
     )
 )
 def test_regions_and_the_places_in_them_are_both_spread(groups):
-    dealt = deal_in_groups(groups)
+    dealt = interleave_groups(groups)
 
     total = len(dealt)
     assert total == sum(sum(counts.values()) for counts in groups.values())
@@ -45,6 +45,6 @@ def test_regions_and_the_places_in_them_are_both_spread(groups):
 
 
 def test_equal_regions_take_turns_whatever_their_zones():
-    dealt = deal_in_groups({'R1': {'a': 1, 'b': 1}, 'R2': {'c': 1, 'd': 1}})
+    dealt = interleave_groups({'R1': {'a': 1, 'b': 1}, 'R2': {'c': 1, 'd': 1}})
 
     assert [region for region, _ in dealt] == ['R1', 'R2', 'R1', 'R2']

@@ -103,7 +103,7 @@ def test_a_random_order_is_the_same_on_every_machine_and_release():
 
 
 def test_without_quotas_more_than_there_are_means_all():
-    choice = victims.choose(AGED, 9, None, lambda _: victims.NOWHERE)
+    choice = victims.choose(AGED, 9, None, lambda _: victims.UNKNOWN)
 
     assert ids(choice.victims) == ids(AGED)
     assert not choice.spared
