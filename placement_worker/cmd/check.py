@@ -8,16 +8,17 @@ from typing import Any
 import msgspec
 
 from placement_worker import errors
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import hints, output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import request_of
-from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import known_inputs, strict_json, unknown_keys
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.formats import documents
 from placement_worker.formats.escaping import escaped
+from placement_worker.handlers.in_process import InProcessCaller
 
 SHOWN = 80  # characters of an unknown key
 
@@ -109,11 +110,12 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
     if unknown:
         listed = ', '.join(f'`{key[:SHOWN]}`' for key in unknown[: unknown_keys.LISTED])
         raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {listed}')
-    if not isinstance(caller, Embedded):
+    if not isinstance(caller, InProcessCaller):
         raise errors.InvalidRequest(
             'Expected a CheckRequest alone: running workers have a cloud of their own'
         )
-    return caller.with_cloud(document.get('cloud', {})), document['request']
+    cloud = Inventory.parse(document.get('cloud', {}), 'cloud')
+    return caller.over(cloud), document['request']
 
 
 def decoded(caller: Caller, document: object, explain: str | None) -> CheckRequest:

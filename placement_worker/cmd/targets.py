@@ -4,50 +4,17 @@ workers.
 
 import argparse
 import contextlib
-import logging
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any, Self
-
-import msgspec
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.caller import Caller, Context
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.contract.caller import Caller
+from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
 
 MAX_TIMEOUT_S = 24 * 3600
-LOG = logging.getLogger(__name__)
-
-
-class Embedded(Caller):
-    """The worker's endpoints, called directly: no broker, nothing of oslo.messaging."""
-
-    def __init__(self, cloud: Inventory, registry: Registry) -> None:
-        self._registry = registry
-        self._endpoints = Endpoints(cloud, registry)
-
-    def with_cloud(self, cloud: object) -> Self:
-        """The same over another cloud, given as plain data.
-
-        :raises InvalidInventory: the data does not describe a cloud.
-        """
-        return type(self)(Inventory.parse(cloud, 'cloud'), self._registry)
-
-    def _send(self, method: str, request: object, context: Context) -> str:
-        called: Any = getattr(self._endpoints, method)
-        try:
-            answer: str = called(msgspec.json.encode(request).decode())
-        except errors.PlacementWorkerError:
-            raise
-        except Exception as exc:
-            LOG.debug('%s failed', method, exc_info=True)
-            raise errors.WorkerFailed(
-                f'{method} failed: {errors.with_notes(exc)} (-vv shows where)'
-            ) from exc
-        return answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +75,7 @@ def by(args: argparse.Namespace) -> Iterator[Caller]:
         with resources.as_file(
             resources.files('placement_worker') / 'examples' / 'cloud.yaml'
         ) as shipped:
-            yield Embedded(Inventory.load(args.cloud or str(shipped)), Registry.installed())
+            yield InProcessCaller(Inventory.load(args.cloud or str(shipped)), Registry.installed())
         return
     if args.cloud:
         raise errors.ConfigurationError(

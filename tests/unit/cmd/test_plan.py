@@ -15,9 +15,9 @@ from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.plan import Plan
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange
 from placement_worker.cmd.plan_diff import shown
-from placement_worker.cmd.targets import Embedded
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.handlers.in_process import InProcessCaller
 from tests.factories import (
     changed,
     connected,
@@ -206,7 +206,7 @@ def test_the_worker_is_asked_to_write_nothing_and_to_explain_all_whatever_the_re
 ):
     asked = []
 
-    class Listening(Embedded):
+    class Listening(InProcessCaller):
         def policy_check(self, request, context=None):
             asked.append(request)
             return super().policy_check(request, context)

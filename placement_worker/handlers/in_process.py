@@ -1,0 +1,39 @@
+"""Call the methods of the worker in this process, without a broker."""
+
+import logging
+from typing import Any, Self
+
+import msgspec
+from typing_extensions import override
+
+from placement_worker.cloud.ports import Clouds
+from placement_worker.contract.caller import Caller, Context
+from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.registry import Registry
+
+LOG = logging.getLogger(__name__)
+
+
+class InProcessCaller(Caller):
+    """A caller with a worker of its own, for commands and tests."""
+
+    def __init__(self, clouds: Clouds, registry: Registry) -> None:
+        self._registry = registry
+        self._endpoints = Endpoints(clouds, registry)
+
+    def over(self, clouds: Clouds) -> Self:
+        """Return a caller with the same policy types over another cloud."""
+        return type(self)(clouds, self._registry)
+
+    @override
+    def _send(self, method: str, request: object, context: Context) -> str:
+        call: Any = getattr(self._endpoints, method)
+        try:
+            reply: str = call(msgspec.json.encode(request).decode())
+        except PlacementWorkerError:
+            raise
+        except Exception as exc:
+            LOG.debug('%s failed', method, exc_info=True)
+            raise WorkerFailed(f'{method} failed: {with_notes(exc)} (-vv shows where)') from exc
+        return reply

@@ -1,0 +1,58 @@
+"""The worker of a command."""
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.errors import InvalidRequest, WorkerFailed
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.registry import Registry
+from tests.factories import deletion_policy, nodes, request, zone_policy
+
+
+@pytest.fixture
+def caller(registry):
+    return InProcessCaller(Inventory.parse({'zones': {'a': True}}, 'test'), registry)
+
+
+def _zones(reply):
+    return reply.action.data['creation']['zones']
+
+
+def test_call_without_a_broker_returns_the_reply(caller):
+    """A check is decided in this process, over the given cloud."""
+    reply = caller.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')]))
+
+    assert _zones(reply) == {'a': 1}
+
+
+def test_over_another_cloud_leaves_the_caller_unchanged(caller):
+    """A caller over another cloud has the same policy types; the first keeps its cloud."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
+
+    other = caller.over(Inventory.parse({'zones': {'b': True}}, 'test'))
+
+    assert _zones(other.policy_check(asked)) == {'b': 1}
+    assert _zones(caller.policy_check(asked)) == {'a': 1}
+    assert other.policy_type_list() == caller.policy_type_list()
+
+
+def test_call_with_a_malformed_request_is_refused(caller):
+    """The caller gets the same exception as on the bus."""
+    with pytest.raises(InvalidRequest):
+        caller.policy_check({})
+
+
+def test_call_that_fails_in_a_policy_raises_worker_failed():
+    """An internal error is raised as `WorkerFailed`, with the policy and a hint for more."""
+
+    class Broken(Deletion):
+        def check(self, request, state):
+            raise ZeroDivisionError('oops')
+
+    caller = InProcessCaller(Inventory(), Registry([('senlin.policy.deletion-1.1', Broken)]))
+
+    with pytest.raises(
+        WorkerFailed, match=r'policy_check failed: ZeroDivisionError: oops \(in .*\) \(-vv'
+    ):
+        caller.policy_check(request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=1)))
