@@ -12,6 +12,7 @@ release = version = metadata.version('placement-worker')
 
 extensions = [
     'openstackdocstheme',
+    'sphinx.ext.graphviz',
     'oslo_config.sphinxext',
     'cliff.sphinxext',
     'command_examples',
@@ -25,6 +26,7 @@ highlight_language = (
     'none'  # a literal block is a command, a configuration or a reply; those that matter say which
 )
 nitpicky = True
+graphviz_output_format = 'svg'
 smartquotes_action = 'qe'  # two hyphens are an option's, and no dash
 
 html_theme = 'openstackdocs'
