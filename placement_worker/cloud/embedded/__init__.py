@@ -1,1 +1,1 @@
-"""The cloud that a file describes, with an Octavia simulator."""
+"""A cloud described by a file, with an Octavia simulator."""

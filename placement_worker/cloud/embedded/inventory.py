@@ -1,14 +1,17 @@
-"""The embedded cloud: a description of zones, regions and servers in place of the real thing.
+"""The embedded cloud: zones, regions and servers from a description instead of a real cloud.
 
 The file is YAML or JSON::
 
-    zones: {az1: true, az2: false}           # name -> available; where regions have none of their own
+    zones: {az1: true, az2: false}           # name -> available; of regions without own zones
     regions: [RegionOne, RegionTwo]          # or {RegionOne: {zones: {az1: true}}, ...}
-    home_region: RegionOne                   # of nodes for which nothing else names one
-    servers: {server-uuid: {availability_zone: az1, addresses: {private: [{addr: 10.0.0.5, version: 4}]}}}
+    home_region: RegionOne                   # of nodes that name no region
+    servers:
+      server-uuid:
+        availability_zone: az1
+        addresses: {private: [{addr: 10.0.0.5, version: 4}]}
     networks: {private: {id: net1}}
     subnets: {private-subnet: {id: sub1, network: private, ip_version: 4, cidr: 10.0.0.0/24}}
-    load_balancer: {pending_s: 0, fail: []}  # see `simulator`
+    load_balancer: {pending_s: 0, fail: []}  # see `octavia_simulator`
 """
 
 from collections.abc import Collection, Mapping
@@ -27,13 +30,13 @@ from placement_worker.formats import documents
 
 
 class Region(Struct, frozen=True, forbid_unknown_fields=True):
-    """A region, with zones of its own or those of the whole cloud."""
+    """A region; without own zones it has the zones of the whole cloud."""
 
     zones: dict[str, bool] | None = None
 
 
 class Server(Struct, frozen=True, forbid_unknown_fields=True):
-    """A server as Nova would show it."""
+    """A server; its key is its id."""
 
     availability_zone: str | None = None
     addresses: dict[str, list[Address]] = field(default_factory=dict)
@@ -46,7 +49,7 @@ class NetworkEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SubnetEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A subnet of the network of that name; its key is its name."""
+    """A subnet of the network with that name; its key is its own name."""
 
     id: str
     network: str
@@ -55,7 +58,7 @@ class SubnetEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """A cloud that answers from its description, to whoever asks."""
+    """A cloud that returns what its description contains. All users see the same cloud."""
 
     zone_list: dict[str, bool] = field(name='zones', default_factory=dict)
     region_map: list[str] | dict[str, Region] = field(name='regions', default_factory=list)
@@ -71,14 +74,15 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         for name, entry in self.subnets.items():
             if entry.network not in self.networks:
                 raise ValueError(
-                    f'Expected a key of `networks`, got `{entry.network}` in `subnets.{name}.network`'
+                    f'Expected a key of `networks`, got `{entry.network}` '
+                    f'in `subnets.{name}.network`'
                 )
 
     @classmethod
     def parse(cls, raw: object, source: str) -> 'Inventory':
-        """Build it from plain data.
+        """Create the cloud from plain data.
 
-        :param source: where the data comes from, for errors.
+        :param source: the origin of the data, for error messages.
         :raises InvalidInventory: the data does not describe a cloud.
         """
         try:
@@ -88,7 +92,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @classmethod
     def load(cls, path: str) -> 'Inventory':
-        """Read it from a file.
+        """Read the cloud from a file.
 
         :raises InvalidInventory: the file cannot be read, or does not describe a cloud.
         """
@@ -101,20 +105,21 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         except documents.Malformed as exc:
             raise errors.InvalidInventory(f'The cloud cannot be read: {exc}') from exc
         if len(raw) > 1:
-            raise errors.InvalidInventory(f'{path} holds {len(raw)} documents, expected one')
+            raise errors.InvalidInventory(f'{path} contains {len(raw)} documents, expected one')
         return cls.parse(raw[0], path)
 
     def acting_for(self, credentials: Credentials, project: str | None) -> 'Inventory':
-        """As `Clouds.acting_for`; everybody sees the same."""
+        """Return this cloud; see `Clouds.acting_for`."""
         return self
 
     def acting_as_service(self) -> 'Inventory':
-        """As `Clouds.acting_as_service`."""
+        """Return this cloud; see `Clouds.acting_as_service`."""
         return self
 
     def with_state_in(self, path: str) -> 'Inventory':
-        """The same, with load balancers that all processes share, unless the description says where
-        they are kept.
+        """Return the cloud with load balancers in a file that all processes share.
+
+        A path in the description takes precedence.
         """
         if self.load_balancer.state is not None:
             return self
@@ -124,11 +129,11 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @property
     def load_balancer_region(self) -> str | None:
-        """The region for load balancers: the home region, else the first one of the file."""
+        """The home region, or else the first region of the description."""
         return self.home_region or next(iter(self.region_map), None)
 
     def octavia(self, region: str | None) -> Octavia:
-        """As `Cloud.octavia`: load balancers that are not real, see `simulator`."""
+        """Return a simulator of a region's load balancers."""
         name = region or self.load_balancer_region
         subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
         return octavia_simulator.OctaviaSimulator(
@@ -136,8 +141,10 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         )
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """Return the zones of a region; without one, of the home region, the cloud, or its first
-        region.
+        """Return the zones of a region; see `Cloud.zones`.
+
+        None stands for the home region, or else for the zones of the whole cloud, or else for the
+        first region.
         """
         region = region or self.home_region
         if not isinstance(self.region_map, dict):
@@ -156,13 +163,13 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self.zone_list if known.zones is None else known.zones
 
     def regions(self) -> Collection[str]:
-        """As `Cloud.regions`."""
+        """Return the names of all regions."""
         return frozenset(self.region_map)
 
     def servers(
         self, region: str | None, server_ids: Collection[str]
     ) -> Mapping[str, ServerDetails]:
-        """As `Cloud.servers`; servers belong to no region here."""
+        """Return servers by id; all regions contain the same servers."""
         found = ((server_id, self.server_map.get(server_id)) for server_id in server_ids)
         return {
             server_id: ServerDetails(server.availability_zone, server.addresses)
@@ -171,7 +178,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         }
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        """As `Cloud.subnet`; every region has all of them."""
+        """Return a subnet by name or id; all regions contain the same subnets."""
         for name, entry in self.subnets.items():
             if name_or_id in (name, entry.id):
                 network = Network(self.networks[entry.network].id, entry.network)
@@ -179,7 +186,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return None
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        """As `Cloud.network`; every region has all of them."""
+        """Return a network by name or id; all regions contain the same networks."""
         for name, entry in self.networks.items():
             if name_or_id in (name, entry.id):
                 return Network(entry.id, name)

@@ -1,19 +1,17 @@
-"""Octavia's state machine without Octavia: the load balancers of the embedded cloud.
+"""A simulator of Octavia: the load balancers of the embedded cloud.
 
-Every change makes a load balancer PENDING for a while and is refused meanwhile; faults are injected
-as the description of the cloud says::
+Each change makes a load balancer PENDING for a while; further changes are refused meanwhile. The
+description of the cloud can inject faults::
 
     load_balancer:
       pending_s: 0.5                        # how long a change stays pending
-      state: load-balancers.json            # where they are kept; else in memory
+      state: load-balancers.json            # default: in memory
       flavors: [small]
       availability_zones: [lb-az1]
       fail:
-        - {call: create, kind: loadbalancer, status: 501, times: -1}    # always
-        - {call: update_members, status: 0, done: true}                 # the answer is lost, once
-        - {call: delete_member, becomes: ERROR, skip: 1}                # the second one breaks the load balancer
-
-:source: Octavia 19, api/v2/controllers, for what is refused when and with which status.
+        - {call: create, kind: loadbalancer, status: 501, times: -1}    # each time
+        - {call: update_members, status: 0, done: true}                 # once, the response is lost
+        - {call: delete_member, becomes: ERROR, skip: 1}                # the second call fails
 """
 
 import time
@@ -21,10 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
+from typing_extensions import override
 
 from placement_worker.cloud.embedded.state_machine import StateMachine
 from placement_worker.cloud.embedded.stores import MemoryStore, Store
-from placement_worker.cloud.ports import ApiError, Kind, Resource
+from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource
 
 T = TypeVar('T')
 Call = Literal[
@@ -49,12 +48,14 @@ MESSAGES = {
 
 
 class Fault(Struct, frozen=True, forbid_unknown_fields=True):
-    """What goes wrong with which calls.
+    """A failure to inject, and the calls to which it applies.
 
-    `status`: of the answer; 0: none comes. `done`: whether the call has its effect nevertheless.
-    `becomes`: the call is answered as it should be, but its load balancer ends in ERROR. `skip`:
-    how many calls go well before; `times`: how many fail then; -1: all. `message`: the text of the
-    answer.
+    :ivar status: the HTTP status of the response; 0 stands for no response.
+    :ivar done: whether the call takes effect nevertheless.
+    :ivar becomes: if set, the call succeeds but its load balancer ends in ERROR.
+    :ivar skip: the number of calls that succeed before the first failure.
+    :ivar times: the number of calls that fail then; -1 stands for all.
+    :ivar message: the text of the response.
     """
 
     call: Call = 'any'
@@ -69,7 +70,7 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The `load_balancer` part of an embedded cloud's description."""
+    """The `load_balancer` section in the description of an embedded cloud."""
 
     pending_s: Annotated[float, Meta(ge=0)] = 0
     fail: list[Fault] = []
@@ -78,13 +79,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     availability_zones: list[str] = []
 
 
-class OctaviaSimulator:
-    """As `Octavia`.
-
-    :param subnets: id -> CIDR, of the subnets that there are; None: any.
-    :param region: the part of the store that is this one's.
-    :param now: seconds since 1970.
-    """
+class OctaviaSimulator(Octavia):
+    """The load balancers of one region in a store."""
 
     def __init__(
         self,
@@ -94,20 +90,26 @@ class OctaviaSimulator:
         region: str | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
+        """Set the region and its state.
+
+        :param subnets: id -> CIDR of the existing subnets; None accepts any subnet.
+        :param region: the section of the store for this region.
+        :param now: a clock that returns seconds since 1970.
+        """
         self._settings = settings
         self._store = store or MemoryStore()
         self._subnets = subnets
         self._region = region or ''
         self._now = now
 
+    @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        """As `Octavia.find`."""
         return self._call(
             'find', kind, lambda state: [one for one in state.all(kind) if _fits(one, filters)]
         )
 
+    @override
     def show(self, kind: Kind, object_id: str) -> Resource:
-        """As `Octavia.show`."""
         offered = {
             'flavor': self._settings.flavors,
             'availability_zone': self._settings.availability_zones,
@@ -116,53 +118,53 @@ class OctaviaSimulator:
             return self._call('show', kind, lambda state: state.get(kind, object_id))
         return self._call('show', kind, lambda _: _offered(kind, object_id, offered))
 
+    @override
     def create(self, kind: Kind, body: Resource) -> Resource:
-        """As `Octavia.create`."""
         return self._call('create', kind, lambda state: state.create(kind, body, self._subnets))
 
+    @override
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        """As `Octavia.delete`."""
         self._call('delete', kind, lambda state: state.delete(kind, object_id, cascade=cascade))
 
+    @override
     def members(self, pool_id: str) -> list[Resource]:
-        """As `Octavia.members`."""
         return self._call('members', None, lambda state: state.members(pool_id))
 
+    @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        """As `Octavia.create_member`."""
         return self._call('create_member', None, lambda state: state.create_member(pool_id, member))
 
+    @override
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        """As `Octavia.update_members`."""
         self._call(
             'update_members',
             None,
             lambda state: state.update_members(pool_id, members, additive_only=additive_only),
         )
 
+    @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        """As `Octavia.delete_member`."""
         self._call('delete_member', None, lambda state: state.delete_member(pool_id, member_id))
 
     def _call(self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T]) -> T:
-        """Have one call done, or fail as the next fault says."""
+        """Make a call, or fail if a fault applies to it."""
         with self._store.changing() as state:
             machine = StateMachine(
                 state.setdefault(self._region, {}), self._now(), self._settings.pending_s
             )
             fault = self._fault(machine.data.setdefault('faults', {}), call, kind)
             try:
-                answer = _faulty(fault, machine, act)
+                result = _faulty(fault, machine, act)
             except ApiError as exc:
-                refusal = exc
+                error = exc
             else:
-                return answer
-        raise refusal
+                return result
+        raise error
 
     def _fault(self, seen: dict[str, int], call: Call, kind: Kind | None) -> Fault | None:
-        """The first fault whose turn it is; every one counts the calls that it is about."""
+        """Return the first fault that applies, and count the call for each matching fault."""
         chosen = None
         for number, fault in enumerate(self._settings.fail):
             if fault.call not in (call, 'any') or (fault.kind is not None and fault.kind != kind):
@@ -182,9 +184,9 @@ def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMach
     if fault is None:
         return act(machine)
     if fault.becomes is not None:
-        answer = act(machine)
+        result = act(machine)
         machine.fail_pending_changes()
-        return answer
+        return result
     if fault.done:
         act(machine)
     message = fault.message or MESSAGES.get(fault.status, f'Fault {fault.status}')
@@ -192,7 +194,7 @@ def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMach
 
 
 def _offered(kind: Kind, name: str, offered: Sequence[str]) -> Resource:
-    """What operators offer by this name."""
+    """Return a flavor or an availability zone that the settings list."""
     if name not in offered:
         raise ApiError(f'{kind} {name} not found.', 404)
     return {'id': name, 'name': name}

@@ -1,131 +1,131 @@
-"""What Octavia does to load balancers and their parts, on plain data: who is changed, pending,
-refused.
+"""The state machine of Octavia: which calls change an object, and which ones are refused.
+
+:source: api/v2/controllers of Octavia 19 for the conditions and their status codes.
 """
 
 import datetime
-import ipaddress
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from placement_worker.cloud.embedded.octavia_objects import (
+    KINDS,
+    OctaviaObjects,
+    member_key,
+    vip_address,
+    with_defaults,
+)
 from placement_worker.cloud.ports import ApiError, Kind, Resource
-
-IDS = uuid.UUID('b0a5f5bc-6a33-4f63-9c4b-6a8e2f6d0c11')
-"""Ids are made of this and a serial number, so that the same calls give the same ids."""
-NAMES = {
-    'loadbalancer': 'Load Balancer',
-    'listener': 'Listener',
-    'pool': 'Pool',
-    'healthmonitor': 'Health Monitor',
-}
-KINDS: tuple[Kind, ...] = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
-NO_SUBNET_VIP = '198.51.100.1'
 
 
 class StateMachine:
-    """The load balancers of one region at one moment.
+    """The load balancers of one region at one point in time.
 
-    :ivar data: {kind: {id: object}, 'members': {pool id: {member id: member}}, 'pending': {load
-        balancer id: {until, then}}, 'serial': so many ids were given}; changed in place.
+    :ivar data: the objects (see `OctaviaObjects`), and the pending changes as {'pending': {load
+        balancer id: {'until': seconds, 'then': status}}}. The methods change it in place.
     """
 
     def __init__(self, data: dict[str, Any], now: float, pending_s: float) -> None:
+        """Finish the changes that are no longer pending.
+
+        :param now: seconds since 1970.
+        :param pending_s: how long a change stays pending.
+        """
         self.data = data
+        self._objects = OctaviaObjects(data)
         self._now = now
         self._pending_s = pending_s
-        for part in (*KINDS, 'members', 'pending'):
-            data.setdefault(part, {})
-        for lb_id, pending in list(data['pending'].items()):
+        for lb_id, pending in list(data.setdefault('pending', {}).items()):
             if pending['until'] <= now:
                 del data['pending'][lb_id]
                 self._finish(lb_id, pending['then'])
 
     def all(self, kind: Kind) -> list[Resource]:
-        """Every object of a kind."""
-        return [self._shown(kind, one) for one in self.data.get(kind, {}).values()]
+        """Return all objects of a kind."""
+        return [self._objects.shown(kind, one) for one in self._objects.all(kind)]
 
     def get(self, kind: Kind, object_id: str) -> Resource:
-        """One object."""
-        return self._shown(kind, self._stored(kind, object_id))
+        """Return one object."""
+        return self._objects.shown(kind, self._objects.get(kind, object_id))
 
     def create(
         self, kind: Kind, body: Resource, subnets: Mapping[str, str | None] | None
     ) -> Resource:
-        """Make an object: a load balancer with the children that it names, or a child of one that
-        is there.
+        """Create a load balancer with its children, or a child of an existing load balancer.
+
+        :param subnets: id -> CIDR of the existing subnets; None accepts any subnet.
         """
         if kind == 'loadbalancer':
             return self._create_load_balancer(body, subnets)
-        lb_id = self._parent(kind, body)
+        lb_id = self._objects.load_balancer_id(kind, body)
         self._refuse_pending(lb_id)
-        made = self._add(kind, lb_id, body)
+        created = self._add(kind, lb_id, body)
         self._change(lb_id)
-        return self._shown(kind, made)
+        return self._objects.shown(kind, created)
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool) -> None:
-        """Delete an object; a load balancer that has children only with `cascade`."""
-        stored = self._stored(kind, object_id)
+        """Delete an object; a load balancer with children requires `cascade`."""
+        stored = self._objects.get(kind, object_id)
         if kind != 'loadbalancer':
             self._change(stored['lb'])
             stored['provisioning_status'] = 'PENDING_DELETE'
             return
-        if (
-            any(one['lb'] == object_id for part in KINDS[1:] for one in self.data[part].values())
-            and not cascade
-        ):
+        if not cascade and any(self._objects.children(part, object_id) for part in KINDS[1:]):
             raise ApiError(f'Cannot delete Load Balancer {object_id} - it has children', 400)
-        if stored['provisioning_status'].startswith('PENDING'):
-            state = stored['provisioning_status']
+        state = stored['provisioning_status']
+        if state.startswith('PENDING'):
             raise ApiError(f'Invalid state {state} of loadbalancer resource {object_id}', 409)
         stored['provisioning_status'] = 'PENDING_DELETE'
         self._pend(object_id, 'DELETED')
 
     def members(self, pool_id: str) -> list[Resource]:
-        """The members of a pool."""
-        self._stored('pool', pool_id)
-        return [dict(member) for member in self.data['members'].get(pool_id, {}).values()]
+        """Return the members of a pool."""
+        _, members = self._pool(pool_id)
+        return [dict(member) for member in members.values()]
 
     def create_member(self, pool_id: str, body: Resource) -> Resource:
         """Add a member."""
-        pool, members = self._stored('pool', pool_id), self.data['members'].setdefault(pool_id, {})
-        if any(_key(member) == _key(body) for member in members.values()):
+        pool, members = self._pool(pool_id)
+        if any(member_key(member) == member_key(body) for member in members.values()):
             raise ApiError(
                 f'Another member on this pool is already using ip {body["address"]}', 409
             )
         self._change(pool['lb'])
-        return dict(self._put_member(members, body))
+        return dict(self._objects.put_member(members, body))
 
     def update_members(
         self, pool_id: str, bodies: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        """Add or change members; without `additive_only` delete those that are not listed."""
-        pool, members = self._stored('pool', pool_id), self.data['members'].setdefault(pool_id, {})
-        keys = [_key(body) for body in bodies]
-        if len(set(keys)) < len(keys):
+        """Add or change members; without `additive_only`, delete all other members."""
+        pool, members = self._pool(pool_id)
+        if len({member_key(body) for body in bodies}) < len(bodies):
             raise ApiError('Duplicate members in the request', 400)
         self._change(pool['lb'])
-        there = {_key(member): member for member in members.values()}
+        unlisted = {member_key(member): member for member in members.values()}
         for body in bodies:
-            known = there.pop(_key(body), None)
+            known = unlisted.pop(member_key(body), None)
             if known is None:
-                self._put_member(members, body)
+                self._objects.put_member(members, body)
             else:
-                known.update(_member(body), id=known['id'], provisioning_status='PENDING_UPDATE')
-        for member in () if additive_only else there.values():
+                status = {'id': known['id'], 'provisioning_status': 'PENDING_UPDATE'}
+                known.update({**with_defaults(body), **status})
+        for member in () if additive_only else unlisted.values():
             member['provisioning_status'] = 'PENDING_DELETE'
 
     def delete_member(self, pool_id: str, member_id: str) -> None:
         """Remove a member."""
-        pool, members = self._stored('pool', pool_id), self.data['members'].get(pool_id, {})
+        pool, members = self._pool(pool_id)
         if member_id not in members:
             raise ApiError(f'member {member_id} not found.', 404)
         self._change(pool['lb'])
         members[member_id]['provisioning_status'] = 'PENDING_DELETE'
 
     def fail_pending_changes(self) -> None:
-        """Let every change that is pending end in ERROR."""
+        """Let all pending changes end in ERROR."""
         for pending in self.data['pending'].values():
             pending['then'] = 'ERROR'
+
+    def _pool(self, pool_id: str) -> tuple[Resource, dict[str, Resource]]:
+        return self._objects.get('pool', pool_id), self._objects.members(pool_id)
 
     def _create_load_balancer(
         self, body: Resource, subnets: Mapping[str, str | None] | None
@@ -133,164 +133,85 @@ class StateMachine:
         subnet_id = body.get('vip_subnet_id')
         if subnets is not None and subnet_id is not None and subnet_id not in subnets:
             raise ApiError(f'Subnet {subnet_id} not found.', 400)
-        number = self.data.get('serial', 0)
-        vip = body.get('vip_address') or _address((subnets or {}).get(subnet_id or ''), number)
-        stored = self._store('loadbalancer', body, vip_address=vip, vip_subnet_id=subnet_id)
-        stored['created_at'] = datetime.datetime.fromtimestamp(self._now, datetime.UTC).strftime(
-            '%Y-%m-%dT%H:%M:%S'
+        cidr = (subnets or {}).get(subnet_id or '')
+        vip = body.get('vip_address') or vip_address(cidr, self._objects.serial)
+        created_at = datetime.datetime.fromtimestamp(self._now, datetime.UTC)
+        stored = self._objects.put(
+            'loadbalancer',
+            body,
+            vip_address=vip,
+            vip_subnet_id=subnet_id,
+            created_at=created_at.strftime('%Y-%m-%dT%H:%M:%S'),
         )
         self._pend(stored['id'], 'ACTIVE')
         for listener in body.get('listeners') or ():
-            made = self._add('listener', stored['id'], listener)
+            added = self._add('listener', stored['id'], listener)
             pool = listener.get('default_pool')
             if pool:
-                self._add('pool', stored['id'], {**pool, 'listener_id': made['id']})
-        return self._shown('loadbalancer', stored)
+                self._add('pool', stored['id'], {**pool, 'listener_id': added['id']})
+        return self._objects.shown('loadbalancer', stored)
 
     def _add(self, kind: Kind, lb_id: str, body: Resource) -> Resource:
-        """A child of a load balancer, with its own children."""
+        """Add a child to a load balancer, with the child's own children."""
         if kind == 'listener':
-            port = body['protocol_port']
-            if any(
-                one['lb'] == lb_id and one['protocol_port'] == port
-                for one in self.data['listener'].values()
-            ):
-                raise ApiError(
-                    f'Another Listener on this Load Balancer is already using protocol_port {port}',
-                    409,
-                )
-            return self._store(kind, body, lb=lb_id, loadbalancers=[{'id': lb_id}])
+            return self._add_listener(lb_id, body)
         if kind == 'healthmonitor':
-            pool = self._stored('pool', body['pool_id'])
-            if pool.get('healthmonitor_id'):
-                raise ApiError(
-                    f'This pool already has a health monitor ({pool["healthmonitor_id"]})', 409
-                )
-            monitor = self._store(kind, body, lb=lb_id, pools=[{'id': pool['id']}])
-            pool['healthmonitor_id'] = monitor['id']
-            return monitor
+            return self._add_health_monitor(lb_id, body)
+        return self._add_pool(lb_id, body)
+
+    def _add_listener(self, lb_id: str, body: Resource) -> Resource:
+        port = body['protocol_port']
+        others = self._objects.children('listener', lb_id)
+        if any(one['protocol_port'] == port for one in others):
+            raise ApiError(
+                f'Another Listener on this Load Balancer is already using protocol_port {port}',
+                409,
+            )
+        return self._objects.put('listener', body, lb=lb_id, loadbalancers=[{'id': lb_id}])
+
+    def _add_health_monitor(self, lb_id: str, body: Resource) -> Resource:
+        pool = self._objects.get('pool', body['pool_id'])
+        monitor_id = pool.get('healthmonitor_id')
+        if monitor_id:
+            raise ApiError(f'This pool already has a health monitor ({monitor_id})', 409)
+        monitor = self._objects.put('healthmonitor', body, lb=lb_id, pools=[{'id': pool['id']}])
+        pool['healthmonitor_id'] = monitor['id']
+        return monitor
+
+    def _add_pool(self, lb_id: str, body: Resource) -> Resource:
         listener = body.get('listener_id')
         listeners = [{'id': listener}] if listener else []
-        if listener and any(one['listeners'] == listeners for one in self.data['pool'].values()):
+        if listener and any(one['listeners'] == listeners for one in self._objects.all('pool')):
             raise ApiError('This listener already has a default pool', 409)
-        pool = self._store(kind, body, lb=lb_id, loadbalancers=[{'id': lb_id}], listeners=listeners)
-        members = self.data['members'].setdefault(pool['id'], {})
+        parents = {'loadbalancers': [{'id': lb_id}], 'listeners': listeners}
+        pool = self._objects.put('pool', body, lb=lb_id, **parents)
+        members = self._objects.members(pool['id'])
         for member in body.get('members') or ():
-            self._put_member(members, member)
+            self._objects.put_member(members, member)
         if body.get('healthmonitor'):
-            self._add('healthmonitor', lb_id, {**body['healthmonitor'], 'pool_id': pool['id']})
+            self._add_health_monitor(lb_id, {**body['healthmonitor'], 'pool_id': pool['id']})
         return pool
 
-    def _parent(self, kind: Kind, body: Resource) -> str:
-        """The load balancer that a child is to be of."""
-        if kind == 'healthmonitor':
-            return str(self._stored('pool', body['pool_id'])['lb'])
-        if body.get('listener_id'):
-            return str(self._stored('listener', body['listener_id'])['lb'])
-        return str(self._stored('loadbalancer', body['loadbalancer_id'])['id'])
-
-    def _store(self, kind: Kind, body: Resource, **more: Any) -> Resource:
-        children = ('listeners', 'pools', 'default_pool', 'members', 'healthmonitor')
-        own = {key: value for key, value in body.items() if key not in children}
-        stored = {**own, **more, 'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
-        self.data[kind][stored['id']] = stored
-        return stored
-
-    def _put_member(self, members: dict[str, Resource], body: Resource) -> Resource:
-        member = {**_member(body), 'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
-        members[member['id']] = member
-        return member
-
-    def _new_id(self) -> str:
-        self.data['serial'] = self.data.get('serial', 0) + 1
-        return str(uuid.uuid5(IDS, str(self.data['serial'])))
-
-    def _stored(self, kind: Kind, object_id: str) -> Resource:
-        try:
-            stored: Resource = self.data[kind][object_id]
-        except KeyError:
-            raise ApiError(f'{NAMES.get(kind, kind)} {object_id} not found.', 404) from None
-        return stored
-
     def _change(self, lb_id: str) -> None:
-        """Begin a change of a load balancer."""
+        """Start a change of a load balancer."""
         self._refuse_pending(lb_id)
-        self._stored('loadbalancer', lb_id)['provisioning_status'] = 'PENDING_UPDATE'
+        self._objects.get('loadbalancer', lb_id)['provisioning_status'] = 'PENDING_UPDATE'
         self._pend(lb_id, 'ACTIVE')
 
     def _refuse_pending(self, lb_id: str) -> None:
-        """Only a load balancer that is ready can be changed."""
-        if self._stored('loadbalancer', lb_id)['provisioning_status'] != 'ACTIVE':
-            raise _immutable(lb_id)
+        """Raise an error unless the load balancer is ACTIVE."""
+        if self._objects.get('loadbalancer', lb_id)['provisioning_status'] != 'ACTIVE':
+            raise ApiError(f'Load Balancer {lb_id} is immutable and cannot be updated.', 409)
 
     def _pend(self, lb_id: str, then: str) -> None:
         self.data['pending'][lb_id] = {'until': self._now + self._pending_s, 'then': then}
 
     def _finish(self, lb_id: str, status: str) -> None:
-        """End what was pending."""
-        for collection, object_id in self._parts(lb_id):
+        """Finish the pending change of a load balancer."""
+        for collection, object_id in self._objects.parts(lb_id):
             pending = collection[object_id]['provisioning_status']
             if status == 'DELETED' or (pending == 'PENDING_DELETE' and status == 'ACTIVE'):
                 del collection[object_id]
             elif pending.startswith('PENDING'):
                 collection[object_id]['provisioning_status'] = status
-        pools = self.data['pool']
-        for pool_id in [pool_id for pool_id in self.data['members'] if pool_id not in pools]:
-            del self.data['members'][pool_id]
-        for pool in pools.values():
-            if pool.get('healthmonitor_id') not in self.data['healthmonitor']:
-                pool['healthmonitor_id'] = None
-
-    def _parts(self, lb_id: str) -> list[tuple[dict[str, Resource], str]]:
-        """A load balancer and everything that it has: where it stands, and its id."""
-        pools = [pool_id for pool_id, pool in self.data['pool'].items() if pool['lb'] == lb_id]
-        members = [self.data['members'].get(pool_id, {}) for pool_id in pools]
-        return [(collection, member_id) for collection in members for member_id in collection] + [
-            (self.data[kind], object_id)
-            for kind in KINDS
-            for object_id, one in self.data[kind].items()
-            if lb_id in (object_id, one.get('lb'))
-        ]
-
-    def _shown(self, kind: Kind, stored: Resource) -> Resource:
-        """An object as the API shows it: a load balancer names its children."""
-        shown = {key: value for key, value in stored.items() if key != 'lb'}
-        if kind == 'loadbalancer':
-            for child, name in (('listener', 'listeners'), ('pool', 'pools')):
-                shown[name] = [
-                    {'id': one['id']}
-                    for one in self.data[child].values()
-                    if one['lb'] == stored['id']
-                ]
-        return shown
-
-
-def _immutable(lb_id: str) -> ApiError:
-    return ApiError(f'Load Balancer {lb_id} is immutable and cannot be updated.', 409)
-
-
-def _key(member: Mapping[str, Any]) -> tuple[str, int]:
-    return member['address'], member['protocol_port']
-
-
-def _member(body: Resource) -> Resource:
-    """A member with what was left out at its default."""
-    return {
-        'name': '',
-        'weight': 1,
-        'admin_state_up': True,
-        'backup': False,
-        'monitor_address': None,
-        'monitor_port': None,
-        'subnet_id': None,
-        'tags': [],
-        **body,
-    }
-
-
-def _address(cidr: str | None, number: int) -> str:
-    """A VIP in a subnet; another one for each number."""
-    if cidr is None:
-        return NO_SUBNET_VIP
-    network = ipaddress.ip_network(cidr, strict=False)
-    return str(network[-2 - number % max(network.num_addresses - 3, 1)])
+        self._objects.drop_orphans()

@@ -1,6 +1,4 @@
-"""Where the embedded cloud keeps its load balancers: in memory, or in a file that several processes
-share.
-"""
+"""Storage for the load balancers of the embedded cloud: memory, or a file shared by processes."""
 
 import contextlib
 import fcntl
@@ -11,48 +9,45 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+from typing_extensions import override
 
 State = dict[str, Any]
 
 
 class Store(Protocol):
-    """Plain data that one at a time may look at and change."""
+    """Plain data that one thread at a time can read and change."""
 
     def changing(self) -> contextlib.AbstractContextManager[State]:
-        """The data, to be read and changed; kept when the block ends, unless it ends with an
-        exception.
-        """
+        """Provide the data to a block, and store its changes unless the block raises an error."""
 
 
-class MemoryStore:
-    """For one process."""
+class MemoryStore(Store):
+    """A store for one process; it keeps changes even if the block raises an error."""
 
     def __init__(self) -> None:
         self._state: State = {}
         self._lock = threading.Lock()
 
+    @override
     @contextlib.contextmanager
     def changing(self) -> Iterator[State]:
-        """As `Store.changing`; changes are kept whatever happens."""
         with self._lock:
             yield self._state
 
 
-class FileStore:
-    """For several processes, any of which may be killed: a new file takes the place of the old
-    one.
+class FileStore(Store):
+    """A store for several processes, any of which may be killed.
+
+    Each change writes a new file and then renames it. Reading and writing raise OSError.
     """
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
 
+    @override
     @contextlib.contextmanager
     def changing(self) -> Iterator[State]:
-        """As `Store.changing`.
-
-        :raises OSError: the file cannot be read or written.
-        """
         with self._lock, open(f'{self._path}.lock', 'w') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             before = self._path.read_bytes() if self._path.exists() else b'{}'
