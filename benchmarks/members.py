@@ -17,7 +17,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from placement_worker.octavia.updater import Driving
+from placement_worker.cloud.ports import OctaviaSettings
 from tests.integration import trusts
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster, lb_policy
@@ -29,9 +29,9 @@ def measure(openstack: Cloud, folder: Path, size: int, *, together: bool) -> tup
     """Seconds and updates of the load balancer that it takes to add so many members to a new
     pool.
     """
-    driving = Driving(batch_members=together, poll_initial_s=0.1, poll_max_s=0.5)
+    octavia_settings = OctaviaSettings(batch_members=together, poll_initial_s=0.1, poll_max_s=0.5)
     cluster = Cluster(
-        openstack, trusts.endpoints(openstack, folder, lambda: driving), f'bench-{uuid.uuid4()}', 1
+        openstack, trusts.endpoints(openstack, folder, lambda: octavia_settings), f'bench-{uuid.uuid4()}', 1
     )
     cluster.policy = lb_policy(lb_status_timeout=3600)
     attached = cluster.attach()

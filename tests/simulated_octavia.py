@@ -11,8 +11,8 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.embedded.octavia_simulator import OctaviaSimulator, Settings
 from placement_worker.cloud.embedded.state_machine import StateMachine
 from placement_worker.cloud.embedded.stores import MemoryStore
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from tests.factories import Json, balancing_policy, bind
 
@@ -131,7 +131,7 @@ class Lab:
         return Endpoints(
             self,
             registry(),
-            driving=lambda: Driving(self.batch_members, sleep=self.clock.sleep, clock=self.clock),
+            octavia_settings=lambda: OctaviaSettings(self.batch_members, sleep=self.clock.sleep, clock=self.clock),
             now=lambda: datetime.datetime.fromtimestamp(self.clock(), datetime.UTC),
             clock=self.clock,
         )

@@ -19,8 +19,8 @@ import placement_worker
 from benchmarks.counts.cloud_requests import CLOUD as NETWORKS
 from benchmarks.counts.count import Count
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     balancing_policy,
@@ -66,7 +66,7 @@ def _attachment(registry: Registry) -> Callable[[], Any]:
     clock = Clock()
     cloud = Inventory.parse(CLOUD, 'the cloud')
     endpoints = Endpoints(
-        cloud, registry, driving=lambda: Driving(sleep=clock.sleep, clock=clock), clock=clock
+        cloud, registry, octavia_settings=lambda: OctaviaSettings(sleep=clock.sleep, clock=clock), clock=clock
     )
     asked = bind(balancing_policy(), [connected(number) for number in range(1, 4)])
     return lambda: endpoints.policy_attach(asked)

@@ -1,10 +1,13 @@
 """The interfaces between policies and a cloud."""
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, Protocol
 
 from placement_worker.contract.model import Credentials, ServerDetails, Wire
 from placement_worker.errors import CloudUnavailable, PlacementWorkerError
+from placement_worker.events.listener import Listener, Listeners
 
 Kind = Literal['loadbalancer', 'listener', 'pool', 'healthmonitor', 'flavor', 'availability_zone']
 """A kind of object in Octavia's API."""
@@ -155,6 +158,24 @@ class Clouds(Protocol):
 
         Use it for public data only: the names of zones and regions.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class OctaviaSettings:
+    """The pace of changes to load balancers.
+
+    `batch_members`: whether several members change in one update. `poll_initial_s`, `poll_max_s`:
+    the shortest and the longest delay between polls of a pending load balancer. `max_attempts`:
+    the number of attempts of one call. `events`: the listener for updates, retries and conflicts.
+    """
+
+    batch_members: bool = True
+    poll_initial_s: float = 0.5
+    poll_max_s: float = 5
+    max_attempts: int = 10
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    events: Listener = field(default_factory=Listeners)
 
 
 class UnreachableCloud:

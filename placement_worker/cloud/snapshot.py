@@ -6,7 +6,7 @@ Each value is requested once, so all policies of the check see the same state.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from placement_worker.cloud.ports import Cloud, Network, Octavia, Subnet
+from placement_worker.cloud.ports import Cloud, Network, Octavia, OctaviaSettings, Subnet
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]
@@ -20,9 +20,12 @@ class Snapshot:
     Therefore placement, deletion and load balancing agree on the location of each node.
     """
 
-    def __init__(self, cloud: Cloud, cluster: Cluster) -> None:
+    def __init__(
+        self, cloud: Cloud, cluster: Cluster, octavia_settings: OctaviaSettings | None = None
+    ) -> None:
         # Not functools.cached_property: before Python 3.12 its lock is shared by all instances, so
         # one slow lookup would block all checks.
+        self.octavia_settings = octavia_settings or OctaviaSettings()
         self._cloud = cloud
         self._cluster = cluster
         self._zones: dict[str | None, Mapping[str, bool]] = {}

@@ -14,15 +14,14 @@ import msgspec
 
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.intercepted.recording import Answer, Recording
-from placement_worker.cloud.ports import Clouds
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.model import Wire
 from placement_worker.decisions.masking import masked
 from placement_worker.handlers.ports import Reply, Request
-from placement_worker.octavia.updater import Driving
 
 LOG = logging.getLogger(__name__)
 Method = Literal['policy_check', 'policy_attach', 'policy_detach']
-DRIVING = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
+OCTAVIA_SETTINGS = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
 LEFT_OUT = frozenset({'credentials', 'reply_to'})
 
 
@@ -30,7 +29,7 @@ class Entry(Wire, frozen=True):
     """One line of the log.
 
     `at`: the time. `version`: of the worker. `max_nodes`: of a cluster, as was configured.
-    `driving`: how load balancers were driven. `request`: as JSON. `cloud`: in the order of asking.
+    `octavia_settings`: those in force. `request`: as JSON. `cloud`: in the order of asking.
     `clock`: what a clock said each time that something waited for a load balancer. `left_s`: how
     long the caller still waited, each time that it mattered. `reply`: as was sent.
     """
@@ -39,7 +38,7 @@ class Entry(Wire, frozen=True):
     version: str
     request_id: str | None
     max_nodes: int
-    driving: dict[str, Any]
+    octavia_settings: dict[str, Any] = msgspec.field(name='driving')
     method: Method
     request: msgspec.Raw
     cloud: list[Answer]
@@ -56,8 +55,8 @@ class Record(Protocol):
         """The most nodes that a creation may lead to."""
 
     @property
-    def driving(self) -> Driving:
-        """How load balancers are driven, and by which clock."""
+    def octavia_settings(self) -> OctaviaSettings:
+        """The Octavia settings for this decision, with the clock to use."""
 
     def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
         """Tells how many seconds the caller still waits, as `ask` does; infinity for ever."""
@@ -73,7 +72,7 @@ class Recorder(Protocol):
     """Who keeps decisions."""
 
     def begin(
-        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, octavia_settings: OctaviaSettings
     ) -> Record:
         """A decision is about to be made."""
 
@@ -82,10 +81,10 @@ class Forgetful:
     """As `Recorder`: keeps nothing."""
 
     def begin(
-        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, octavia_settings: OctaviaSettings
     ) -> Record:
         """As `Recorder.begin`."""
-        return _Nothing(max_nodes, driving)
+        return _Nothing(max_nodes, octavia_settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class _Nothing:
     """As `Record`: changes and keeps nothing."""
 
     max_nodes: int
-    driving: Driving
+    octavia_settings: OctaviaSettings
 
     def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
         return ask
@@ -117,11 +116,11 @@ class DecisionLog:
         self._version = metadata.version('placement-worker')
 
     def begin(
-        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, octavia_settings: OctaviaSettings
     ) -> Record:
         """As `Recorder.begin`."""
         about = {'at': at, 'version': self._version, 'request_id': request_id}
-        return _Line(self._append, about, max_nodes, driving)
+        return _Line(self._append, about, max_nodes, octavia_settings)
 
 
 class _Line:
@@ -132,16 +131,18 @@ class _Line:
         append: Callable[[bytes], None],
         about: Mapping[str, Any],
         max_nodes: int,
-        driving: Driving,
+        octavia_settings: OctaviaSettings,
     ) -> None:
         self._append = append
         self._about = about
         self._answers: list[Answer] = []
         self._clock: list[float] = []
         self._left: list[float] = []
-        self._options = {name: getattr(driving, name) for name in DRIVING}
+        self._options = {name: getattr(octavia_settings, name) for name in OCTAVIA_SETTINGS}
         self.max_nodes = max_nodes
-        self.driving = replace(driving, clock=_noting(driving.clock, self._clock))
+        self.octavia_settings = replace(
+            octavia_settings, clock=_noting(octavia_settings.clock, self._clock)
+        )
 
     def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
         return _noting(ask, self._left)

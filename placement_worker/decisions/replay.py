@@ -12,7 +12,7 @@ import msgspec
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
-from placement_worker.cloud.ports import Clouds
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract import strict_json
 from placement_worker.contract.limits import Limits
 from placement_worker.decisions.masking import masked
@@ -20,7 +20,6 @@ from placement_worker.decisions.records import Entry, Method, Record
 from placement_worker.formats import documents
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Reply, Request
-from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 
 ABSENT = '(nothing)'
@@ -68,12 +67,14 @@ class _Then:
         self._cloud = ReplayedCloud(entry.cloud)
         self._left = iter(entry.left_s)
         self.max_nodes = entry.max_nodes
-        self.driving = Driving(
-            **entry.driving, sleep=lambda _: None, clock=_readings('clock', iter(entry.clock))
+        self.octavia_settings = OctaviaSettings(
+            **entry.octavia_settings,
+            sleep=lambda _: None,
+            clock=_readings('clock', iter(entry.clock)),
         )
 
     def begin(
-        self, request_id: str | None, at: datetime.datetime, max_nodes: int, driving: Driving
+        self, request_id: str | None, at: datetime.datetime, max_nodes: int, octavia_settings: OctaviaSettings
     ) -> Record:
         return self
 

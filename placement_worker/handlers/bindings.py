@@ -6,13 +6,13 @@ from typing import Any
 from placement_worker.contract.model import BindingPatch, BindReply, BindRequest
 from placement_worker.errors import NotApplicable, Rejected
 from placement_worker.handlers.chain import origin
-from placement_worker.policies.base import Bond, Policy, State
+from placement_worker.policies.base import BindingOutcome, Policy, State
 
 
 def attach(policy: Policy[Any], request: BindRequest, state: State) -> BindReply:
     """Attach it, if the cluster's profile type is one that it supports."""
 
-    def attached() -> Bond:
+    def attached() -> BindingOutcome:
         profile_type = request.cluster.profile.type
         if policy.profile_types is not None and profile_type not in policy.profile_types:
             raise NotApplicable(f'Policy not applicable on profile type: {profile_type}')
@@ -34,21 +34,21 @@ def failed(request: BindRequest, exc: Rejected) -> BindReply:
 
 
 def _answered(
-    policy: Policy[Any], request: BindRequest, act: Callable[[], Bond], done: str
+    policy: Policy[Any], request: BindRequest, act: Callable[[], BindingOutcome], done: str
 ) -> BindReply:
     try:
-        bond = act()
+        outcome = act()
     except Rejected as exc:
         return failed(request, exc)
     except Exception as exc:
         exc.add_note(f'in {request.policy.spec.type_name}{origin(policy)}')
         raise
-    patch = BindingPatch(request.policy.id, dict(bond.data))
+    patch = BindingPatch(request.policy.id, dict(outcome.data))
     return BindReply(
         status='OK',
         reason=done,
-        warnings=list(bond.warnings),
+        warnings=list(outcome.warnings),
         policy=patch,
-        cluster=bond.cluster,
-        nodes=dict(sorted(bond.nodes.items())),
+        cluster=outcome.cluster,
+        nodes=dict(sorted(outcome.nodes.items())),
     )

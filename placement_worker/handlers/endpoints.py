@@ -17,7 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import Cloud, Clouds, UnreachableCloud
+from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions, codec, known_inputs, strict_json
 from placement_worker.contract.limits import Limits
@@ -61,7 +61,6 @@ from placement_worker.handlers import bindings, chain
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import Delivery
 from placement_worker.handlers.request_log import RequestLog
-from placement_worker.octavia.updater import Driving
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 
@@ -97,7 +96,7 @@ class Endpoints:
         recorder: Recorder | None = None,
         destinations: Destinations | None = None,
         limits: Callable[[], Limits] = Limits,
-        driving: Callable[[], Driving] = Driving,
+        octavia_settings: Callable[[], OctaviaSettings] = OctaviaSettings,
         now: Callable[[], datetime.datetime] = _now,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -109,7 +108,7 @@ class Endpoints:
         :param destinations: what `reply_to` may name; None for all but the worker's own exchange
             and queues.
         :param limits: those in force; asked at each request.
-        :param driving: how load balancers are driven; asked at each request.
+        :param octavia_settings: those in force; asked at each request.
         :param now: the time of day, which requests expire by.
         :param clock: seconds, which durations are measured by.
         """
@@ -120,7 +119,7 @@ class Endpoints:
         self._recorder = recorder or Forgetful()
         self._destinations = destinations or Destinations()
         self._limits = limits
-        self._driving = driving
+        self._octavia_settings = octavia_settings
         self._now = now
         self._clock = clock
         self._started_at = now().replace(microsecond=0)
@@ -339,16 +338,15 @@ class Endpoints:
             cloud = cast('Cloud', UnreachableCloud(exc))
         return State(
             data,
-            Snapshot(cloud, request.cluster),
+            Snapshot(cloud, request.cluster, record.octavia_settings),
             record.max_nodes,
-            driving=record.driving,
             left_s=left_s,
         )
 
     def _begin(self, request_id: str | None) -> Record:
         """Note under which circumstances something is decided."""
         return self._recorder.begin(
-            request_id, self._now(), self._limits().nodes_per_cluster, self._driving()
+            request_id, self._now(), self._limits().nodes_per_cluster, self._octavia_settings()
         )
 
     def _left_s(self, request: CheckRequest | BindRequest | _Addressed) -> float:

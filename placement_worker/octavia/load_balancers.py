@@ -80,7 +80,7 @@ def ensure(driver: Driver, layout: Layout, fill: Callable[[Balancer], T]) -> tup
         lb_id = None
         try:
             lb_id = _elect(driver, layout.tags) or _made(driver, layout)
-            there_since = driver.driving.clock()
+            there_since = driver.settings.clock()
             balancer = _completed(driver, layout, lb_id)
             filled = fill(balancer)
             driver.pause_until(there_since + TICK_S)

@@ -177,11 +177,11 @@ class Pool:
 
     def updates_to_add(self, count: int) -> int:
         """How many updates of the load balancer so many new members take."""
-        return min(count, 1) if self.driver.driving.batch_members else count
+        return min(count, 1) if self.driver.settings.batch_members else count
 
     def updates_to_remove(self, count: int, *, alone: bool) -> int:
         """How many updates of the load balancer it takes to remove so many members."""
-        return min(count, 1) if self.driver.driving.batch_members and alone else count
+        return min(count, 1) if self.driver.settings.batch_members and alone else count
 
     def _add(self, missing: Sequence[Member]) -> dict[Key, Exception]:
         """Add members, together or else one by one: address and port -> why that failed."""
@@ -216,7 +216,7 @@ class Pool:
         """Change all in one update: why that failed for each, {} if it did not; None if that is not
         to be had.
         """
-        if not self.driver.driving.batch_members:
+        if not self.driver.settings.batch_members:
             return None
         try:
             self._write(act, done)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import tenacity
 
 from placement_worker.cloud import deadline, retry
-from placement_worker.cloud.ports import ApiError, Octavia, Resource
+from placement_worker.cloud.ports import ApiError, Octavia, OctaviaSettings, Resource
 from placement_worker.cloud.retry import (
     TimeBudget,
     stop_before_budget_end,
@@ -27,7 +27,6 @@ from placement_worker.cloud.retry import (
     wait_retry_after,
 )
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
-from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import (
     LoadBalancerConflicted,
     LoadBalancerRetried,
@@ -37,24 +36,6 @@ from placement_worker.events.types import (
 T = TypeVar('T')
 LAST_LOOK_S = 5.0
 """What a call may take when the time for changes is up: to see how things are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Driving:
-    """How Octavia is driven.
-
-    `batch_members`: whether members are changed together; `poll_initial_s`, `poll_max_s`: the waits
-    between looks at a load balancer; `max_attempts`: of one call that Octavia does not answer as it
-    should; `events`: the listener for changes, retries and conflicts.
-    """
-
-    batch_members: bool = True
-    poll_initial_s: float = 0.5
-    poll_max_s: float = 5
-    max_attempts: int = 10
-    sleep: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
-    events: Listener = field(default_factory=Listeners)
 
 
 @dataclass(slots=True)
@@ -80,22 +61,22 @@ class Driver:
     """
 
     octavia: Octavia
-    driving: Driving
+    settings: OctaviaSettings
     timeout_s: float
     left_s: Callable[[], float]
     seed: str
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
-        self._budget = TimeBudget(min(self.timeout_s, max(self.left_s(), 0)), self.driving.clock)
+        self._budget = TimeBudget(min(self.timeout_s, max(self.left_s(), 0)), self.settings.clock)
         self._waiting = wait_retry_after(
-            wait_growing(self.driving.poll_initial_s, self.driving.poll_max_s, random.Random(self.seed))  # noqa: S311
+            wait_growing(self.settings.poll_initial_s, self.settings.poll_max_s, random.Random(self.seed))  # noqa: S311
         )
 
     def undoing(self) -> 'Driver':
         """The driver for cleaning up: with a budget of its own, and whoever waits or not."""
         return Driver(
-            self.octavia, self.driving, self.timeout_s, lambda: math.inf, self.seed, self.tally
+            self.octavia, self.settings, self.timeout_s, lambda: math.inf, self.seed, self.tally
         )
 
     def read(self, call: Callable[[], T]) -> T:
@@ -143,7 +124,7 @@ class Driver:
 
     def pause_until(self, moment: float) -> None:
         """Wait until the clock shows that, if there is time."""
-        self._wait(max(0, min(moment - self.driving.clock(), self._budget.left_s())))
+        self._wait(max(0, min(moment - self.settings.clock(), self._budget.left_s())))
 
     def wait_active(self, lb_id: str) -> Resource:
         """Wait until a load balancer takes changes.
@@ -232,7 +213,7 @@ class Driver:
                 if not retry.is_immutable(exc):
                     raise
                 with self._conflict():
-                    self._wait(min(self.driving.poll_initial_s, self._budget.left_s()))
+                    self._wait(min(self.settings.poll_initial_s, self._budget.left_s()))
                     self.wait_active(lb_id)
                 if not self._budget.left_s():
                     raise LoadBalancerFailed(
@@ -248,7 +229,7 @@ class Driver:
 
     def _updated(self) -> None:
         self.tally.updates += 1
-        self.driving.events.handle(LoadBalancerUpdated())
+        self.settings.events.handle(LoadBalancerUpdated())
 
     @contextmanager
     def _conflict(self) -> Iterator[None]:
@@ -257,7 +238,7 @@ class Driver:
         try:
             yield
         finally:
-            self.driving.events.handle(LoadBalancerConflicted(self.tally.waited_s - before))
+            self.settings.events.handle(LoadBalancerConflicted(self.tally.waited_s - before))
 
     def _retrying(
         self,
@@ -268,14 +249,14 @@ class Driver:
             retry=tenacity.retry_if_exception(again_after)
             | tenacity.retry_if_result(retry_if_result),
             wait=self._waiting,
-            stop=tenacity.stop_after_attempt(self.driving.max_attempts) | stop_before_budget_end(self._budget),
+            stop=tenacity.stop_after_attempt(self.settings.max_attempts) | stop_before_budget_end(self._budget),
             sleep=self._wait,
-            before_sleep=lambda _: self.driving.events.handle(LoadBalancerRetried()),
+            before_sleep=lambda _: self.settings.events.handle(LoadBalancerRetried()),
             retry_error_callback=_last,
         )
 
     def _wait(self, seconds: float) -> None:
-        self.driving.sleep(seconds)
+        self.settings.sleep(seconds)
         self.tally.waited_s += seconds
 
     def _too_long(self, lb_id: str, state: tenacity.RetryCallState) -> Any:

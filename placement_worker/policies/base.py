@@ -27,10 +27,9 @@ from placement_worker.contract.model import (
     Phase,
     SupportStatus,
 )
-from placement_worker.octavia.updater import Driving
 from placement_worker.planning import sizing
 
-INTERFACE = (1, 2)
+INTERFACE = (2, 0)
 """Major and minor version of this interface; a policy made for another major version is refused at
 start.
 """
@@ -49,9 +48,9 @@ def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
 class State:
     """What the policies before left, and where to ask the cloud.
 
-    `data`: the action's; `action_data`: typed views of it. `nodes` and `cluster`: what changed so far. `max_nodes`: the most nodes
-    that a creation may lead to. `binding`: that of the policy which is asked. `driving`: how load
-    balancers are driven. `left_s`: how many seconds the caller still waits; at 0 nothing may be
+    `data`: the action's; `action_data`: typed views of it. `nodes` and `cluster`: what changed so far.
+    `max_nodes`: the most nodes that a creation may lead to. `binding`: that of the policy which is
+    asked. `left_s`: how many seconds the caller still waits; at 0 nothing may be
     written any more.
     """
 
@@ -61,7 +60,6 @@ class State:
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
     cluster: ClusterPatch | None = None
     binding: Binding | None = None
-    driving: Driving = field(default_factory=Driving)
     left_s: Callable[[], float] = lambda: math.inf
     action_data: ActionData = field(init=False, repr=False, compare=False)
 
@@ -98,7 +96,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Bond:
+class BindingOutcome:
     """What attaching or detaching a policy leaves: `data` is the whole data of the binding.
 
     `warnings`: as those of an `Outcome`.
@@ -113,7 +111,7 @@ class Bond:
         _see_that_it_fits(self)
 
 
-def _see_that_it_fits(what: Outcome | Bond) -> None:
+def _see_that_it_fits(what: Outcome | BindingOutcome) -> None:
     """A plug-in that gives something else hears of it here, and not whoever reads the reply.
 
     :raises TypeError: a node's patch is no NodePatch, the cluster's no ClusterPatch, or the
@@ -175,14 +173,14 @@ class Policy(ABC, Generic[P]):
         :raises Rejected: the cloud gives no answer.
         """
 
-    def attach(self, request: BindRequest, state: State) -> Bond:
+    def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         """Prepare the cloud for the policy; nothing, unless a policy says otherwise.
 
         :raises Rejected: it cannot be done; nothing that was made for it is left.
         """
-        return Bond(request.policy.data)
+        return BindingOutcome(request.policy.data)
 
-    def detach(self, request: BindRequest, state: State) -> Bond:
+    def detach(self, request: BindRequest, state: State) -> BindingOutcome:
         """Undo what `attach` did; what is gone already counts as undone.
 
         A spec never prevents detaching: `properties` is None here if the spec does not fit the
@@ -190,7 +188,7 @@ class Policy(ABC, Generic[P]):
 
         :raises Rejected: it cannot be done; the policy stays attached.
         """
-        return Bond(request.policy.data)
+        return BindingOutcome(request.policy.data)
 
     @abstractmethod
     def check(self, request: CheckRequest, state: State) -> Outcome:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
-from placement_worker.policies.base import Bond
+from placement_worker.policies.base import BindingOutcome
 
 T = TypeVar('T')
 _LISTED = 5
@@ -50,19 +50,19 @@ class Search:
             known = self.answer(ask) or ()
             self.missing = [name for name in self.missing if name not in known]
 
-    def bond(self, request: BindRequest) -> Bond:
-        """Return the bond of the policy, with warnings of the names that are still missing.
+    def binding_outcome(self, request: BindRequest) -> BindingOutcome:
+        """Return the outcome of the binding, with warnings of the names that are still missing.
 
         :raises NoUsablePlace: the whole cloud has answered, and knows none of the names.
         """
         if self.missing and self._causes:
             listed = _listed(self._what, self.missing)
-            return Bond(
+            return BindingOutcome(
                 request.policy.data, warnings=[f'Lookup of {listed} failed: {self._causes[0]}']
             )
         if len(self.missing) == len(self._names):
             raise NoUsablePlace(f'The cloud does not know {_listed(self._what, self._names)}')
-        return Bond(request.policy.data, warnings=unknown(self._what, self.missing))
+        return BindingOutcome(request.policy.data, warnings=unknown(self._what, self.missing))
 
 
 def _listed(what: str, names: Sequence[str]) -> str:

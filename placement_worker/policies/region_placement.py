@@ -18,7 +18,7 @@ from placement_worker.planning.interleaving import interleave
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement, zone_placement
-from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
+from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.zone_placement import NO_USABLE_ZONE
 
 
@@ -106,14 +106,14 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             warnings=warnings,
         )
 
-    def attach(self, request: BindRequest, state: State) -> Bond:
+    def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         """Look up the regions in Keystone.
 
         :raises NoUsablePlace: it knows none of them.
         """
         search = names.Search('region', [region.name for region in self.properties.regions])
         search.among(lambda: state.cloud.regions)
-        return search.bond(request)
+        return search.binding_outcome(request)
 
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`."""

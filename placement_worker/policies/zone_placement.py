@@ -24,7 +24,7 @@ from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement
-from placement_worker.policies.base import Bond, Outcome, Policy, State, skipped
+from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
 
 NO_ZONE = 'No availability zone found available.'
@@ -115,7 +115,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         outcome = self._applied(request, state, size, [Share(None, size, len(beside), plan)])
         return replace(outcome, warnings=self._unknown([region], state))
 
-    def attach(self, request: BindRequest, state: State) -> Bond:
+    def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         """Look up the zones in all regions; an unavailable zone is known, too.
 
         :raises NoUsablePlace: no region knows any of them.
@@ -126,7 +126,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             (search.answer(lambda: state.cloud.regions) if search.missing else None) or ()
         ):
             search.among(partial(state.cloud.zones, region))
-        return search.bond(request)
+        return search.binding_outcome(request)
 
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`: a zone has to be available, in whatever region."""

@@ -33,7 +33,7 @@ from placement_worker.client.connection import (
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.intercepted.timing import Timing
-from placement_worker.cloud.ports import Clouds
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.config import unknown_options
 from placement_worker.contract.limits import Limits
 from placement_worker.decisions.log_file import LogFile
@@ -61,7 +61,6 @@ from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.messaging.replies import Replies
 from placement_worker.messaging.sender import Sender
 from placement_worker.metrics import setup
-from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import garbage_collection, guru_meditation, log_lines
 
@@ -113,7 +112,7 @@ class Worker(cotyledon.Service):
             recorder=recorder,
             destinations=_destinations(conf),
             limits=lambda: Limits(conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes),
-            driving=lambda: _driving(conf.load_balancer, events),
+            octavia_settings=lambda: _octavia_settings(conf.load_balancer, events),
         )
         aside = threading.Lock()
         self._servers = [
@@ -198,8 +197,8 @@ class _Reloading:
         read_again(self._conf)
 
 
-def _driving(options: Any, events: Listener) -> Driving:
-    return Driving(
+def _octavia_settings(options: Any, events: Listener) -> OctaviaSettings:
+    return OctaviaSettings(
         options.batch_members,
         options.poll_initial_s,
         options.poll_max_s,

@@ -57,6 +57,7 @@ def plugins(tmp_path_factory):
         'broken.import-1.0 = no_such_module:X\n'
         'broken.class-1.0 = broken:NotAPolicy\n'
         'broken.check-1.0 = broken:Raising\n'
+        'broken.old-1.0 = broken:Old\n'
     )
     return folder
 
@@ -77,14 +78,23 @@ class Raising(Policy):
 
     def check(self, request, state):
         return 1 / 0
+
+class Old(Raising):
+    interface = (1, 2)
+    name = 'broken.old'
 """
 FAULTY = request(
     'CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': {'type': 'broken.check', 'version': '1.0'}}]
 )
 BROKEN = (
-    'Policy type broken.import-1.0 (no_such_module:X) is left out: ModuleNotFoundError: '
-    "No module named 'no_such_module'",
-    'Policy type broken.class-1.0 is left out: it is no subclass of placement_worker.policies.base.Policy',
+    'Skipped policy type broken.import-1.0 from package broken: no_such_module:X cannot be loaded: '
+    "ModuleNotFoundError: No module named 'no_such_module'",
+    'Skipped policy type broken.class-1.0 from package broken: it must be a subclass of '
+    'placement_worker.policies.base.Policy',
+    'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1, this '
+    'worker supports 2; in broken, import placement_worker.contract.model instead of '
+    'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
+    'state.cloud.octavia_settings, and set interface = (2, 0)',
 )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from oslo_config import cfg
 
 from placement_worker import config
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import process
 from tests.integration import seeding
@@ -48,7 +48,7 @@ def configuration(openstack: Cloud, auth_url: str | None = None, **options: obje
 def endpoints(
     openstack: Cloud,
     folder: Path,
-    driving: Callable[[], Driving] = lambda: Driving(poll_initial_s=0.1, poll_max_s=1),
+    octavia_settings: Callable[[], OctaviaSettings] = lambda: OctaviaSettings(poll_initial_s=0.1, poll_max_s=1),
     *,
     clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
@@ -59,7 +59,7 @@ def endpoints(
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf([], default_config_files=[str(path)])
-    return Endpoints(process.clouds(conf), Registry.installed(), driving=driving, clock=clock)
+    return Endpoints(process.clouds(conf), Registry.installed(), octavia_settings=octavia_settings, clock=clock)
 
 
 def project_of(openstack: Cloud, user: str = 'demo') -> str:

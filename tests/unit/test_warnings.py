@@ -40,7 +40,7 @@ class Cautious(Deletion):
 
     def attach(self, request, state):
         """Add a warning to the bond."""
-        return base.Bond({}, warnings=['Mind the step'])
+        return base.BindingOutcome({}, warnings=['Mind the step'])
 
 
 @pytest.fixture

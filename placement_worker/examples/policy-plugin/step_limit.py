@@ -1,4 +1,4 @@
-"""A policy type of one's own: never create or delete more than so many nodes at once."""
+"""A policy type that limits how many nodes one action creates or deletes."""
 
 from typing import Annotated
 
@@ -12,21 +12,21 @@ class StepLimitProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """Properties of example.policy.step_limit-1.0."""
 
     max_step: Annotated[
-        int, Meta(ge=1, description='The most nodes that one action creates or deletes.')
+        int, Meta(ge=1, description='Maximum number of nodes that one action creates or deletes.')
     ] = 10
 
 
 class StepLimit(Policy[StepLimitProperties]):
-    """Runs before placement, which then plans for what is left of the count."""
+    """Reduce the count before placement plans for it."""
 
-    interface = (1, 0)
+    interface = (2, 0)
     name = 'example.policy.step_limit'
     versions = {'1.0': StepLimitProperties}
     priority = 150
     targets = on(BEFORE, 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN')
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        """Reduce the count that the policies behind this one see."""
+        """Reduce the count that later policies receive."""
         size, most = state.size(request), self.properties.max_step
         if size.count <= most:
             return skipped(f'{size.count} is no more than {most}.')

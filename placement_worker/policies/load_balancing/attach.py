@@ -15,7 +15,7 @@ from placement_worker.octavia import load_balancers
 from placement_worker.octavia.load_balancers import Balancer, Layout
 from placement_worker.octavia.pools import Pool, reason
 from placement_worker.octavia.updater import Driver, told
-from placement_worker.policies.base import Bond, State
+from placement_worker.policies.base import BindingOutcome, State
 from placement_worker.policies.load_balancing import members as membership
 from placement_worker.policies.load_balancing.members import NOT_ADDED, Sought
 from placement_worker.policies.load_balancing.properties import (
@@ -90,7 +90,7 @@ class Attaching:
     state: State
     driver: Driver
 
-    def run(self) -> Bond:
+    def run(self) -> BindingOutcome:
         """Make a load balancer, or take one that is there, and add all nodes; if that fails,
         nothing of it is left.
 
@@ -278,7 +278,7 @@ class Attaching:
                 found[key] = place.id
         return found
 
-    def _bond(self, balancer: Balancer, nodes: Mapping[str, NodePatch]) -> Bond:
+    def _bond(self, balancer: Balancer, nodes: Mapping[str, NodePatch]) -> BindingOutcome:
         policy, cluster = self.request.policy, self.request.cluster
         made = {
             'loadbalancer': balancer.load_balancer,
@@ -293,7 +293,7 @@ class Attaching:
             **(before if isinstance(before, dict) else {}),
             policy.id: {'vip_address': balancer.vip_address},
         }
-        return Bond(
+        return BindingOutcome(
             {**policy.data, STORED: {'version': version, 'data': _given(made)}},
             nodes,
             ClusterPatch({**cluster.data, IN_CLUSTER: entries}),

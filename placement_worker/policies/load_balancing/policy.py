@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from placement_worker.cloud.ports import ApiError, Cloud
+from placement_worker.cloud.ports import ApiError, Cloud, OctaviaSettings
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import (
@@ -35,10 +35,19 @@ from placement_worker.errors import (
 )
 from placement_worker.octavia import load_balancers
 from placement_worker.octavia.pools import reason
-from placement_worker.octavia.updater import Driver, Driving, told
+from placement_worker.octavia.updater import Driver, told
 from placement_worker.planning.size_warnings import excess_removal
 from placement_worker.policies import victim_selection
-from placement_worker.policies.base import AFTER, BEFORE, Bond, Outcome, Policy, State, on, skipped
+from placement_worker.policies.base import (
+    AFTER,
+    BEFORE,
+    BindingOutcome,
+    Outcome,
+    Policy,
+    State,
+    on,
+    skipped,
+)
 from placement_worker.policies.load_balancing import members
 from placement_worker.policies.load_balancing.attach import IN_CLUSTER, STORED, Attached, Attaching
 from placement_worker.policies.load_balancing.members import (
@@ -91,7 +100,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     after = frozenset(
         {'senlin.policy.region_placement', 'senlin.policy.zone_placement', 'senlin.policy.deletion'}
     )
-    looking: ClassVar[Driving] = Driving(max_attempts=3)
+    looking: ClassVar[OctaviaSettings] = OctaviaSettings(max_attempts=3)
     """How Octavia is asked when a spec is validated: no load balancer is waited for then, but
     somebody waits.
     """
@@ -175,7 +184,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             pool, state, nodes, lambda missing: sought.members(missing, state), **how
         )
 
-    def attach(self, request: BindRequest, state: State) -> Bond:
+    def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         """Make the load balancer, or take the one that is there, and add all nodes.
 
         :raises Rejected: it cannot be done; what was made for it is removed again.
@@ -183,7 +192,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         driver = self._driver(state, request.cluster, request.policy.id)
         return Attaching(self.properties, request, state, driver).run()
 
-    def detach(self, request: BindRequest, state: State) -> Bond:
+    def detach(self, request: BindRequest, state: State) -> BindingOutcome:
         """Delete the load balancer, or take the nodes out of the one that was there before.
 
         :raises Rejected: something cannot be removed.
@@ -206,7 +215,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         for node in request.cluster.nodes:
             nodes |= members.changed(state, node, (MEMBER,))
         data = {key: value for key, value in request.policy.data.items() if key != STORED}
-        return Bond(data, nodes, _without_vip(request))
+        return BindingOutcome(data, nodes, _without_vip(request))
 
     def check_resources(self, cloud: Cloud) -> None:
         """As `Policy.check_resources`: subnets and network, the load balancer with its parts,
@@ -263,7 +272,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         timeout_s = properties.lb_status_timeout if properties else STATUS_TIMEOUT_S
         return Driver(
             state.cloud.octavia(cluster.profile.region),
-            state.driving,
+            state.cloud.octavia_settings,
             timeout_s,
             state.left_s,
             seed,

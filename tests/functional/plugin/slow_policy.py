@@ -1,4 +1,4 @@
-"""A policy type of the tests: takes its time, and writes down each run."""
+"""A policy type for tests that sleeps, fails or kills its process, and logs each run."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from placement_worker.policies.base import AFTER, BEFORE, Outcome, Policy, on
 
 
 class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long it takes, and where it writes each run of an action."""
+    """The duration of a run, the file that logs the runs, and the faults to inject."""
 
     seconds: float
     runs: str = os.devnull
@@ -21,8 +21,9 @@ class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Slow(Policy[SlowProperties]):
-    """Sleeps."""
+    """Sleep as the properties say."""
 
+    interface = (2, 0)
     name = 'test.policy.slow'
     versions = {'1.0': SlowProperties}
     priority = 100

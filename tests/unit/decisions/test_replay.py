@@ -15,7 +15,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted import interceptor
 from placement_worker.cloud.intercepted.recording import Answer, Failure, Recording
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
-from placement_worker.cloud.ports import ApiError
+from placement_worker.cloud.ports import ApiError, OctaviaSettings
 from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import CheckRequest, Credentials
 from placement_worker.decisions import replay
@@ -24,7 +24,6 @@ from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.decisions.replay import Difference
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.octavia.updater import Driving
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     balancing_policy,
@@ -83,7 +82,7 @@ def test_a_line_holds_request_answers_version_and_reply(decide):
     logged = json.loads(line)
     assert line.endswith(b'\n')
     assert line.count(b'\n') == 1
-    assert list(logged) == list(Entry.__struct_fields__)
+    assert list(logged) == list(Entry.__struct_encode_fields__)
     assert (logged['request_id'], logged['method'], logged['max_nodes']) == (
         'req-1',
         'policy_check',
@@ -258,7 +257,7 @@ def recorded(lab):
         lab,
         Registry.installed(),
         recorder=DecisionLog(lines.append),
-        driving=lambda: Driving(lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock),
+        octavia_settings=lambda: OctaviaSettings(lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock),
         now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
     )
     return endpoints, lines
@@ -456,7 +455,7 @@ def test_a_decision_that_cannot_be_logged_is_told_and_stops_nobody(caplog):
         deep = {'a': deep}
     asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
 
-    DecisionLog(lines.append).begin('req-1', NOW, 1, Driving()).end('policy_check', asked, deep)
+    DecisionLog(lines.append).begin('req-1', NOW, 1, OctaviaSettings()).end('policy_check', asked, deep)
 
     assert lines == []
     assert 'The decision of request req-1 cannot be logged: ' in caplog.text

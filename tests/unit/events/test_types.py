@@ -5,6 +5,7 @@ import math
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.errors import InvalidRequest
 from placement_worker.events.types import (
     BindingEnded,
@@ -18,7 +19,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.octavia.updater import Driver, Driving
+from placement_worker.octavia.updater import Driver
 from tests.events import Events, SteppingClock
 from tests.factories import deletion_policy, node, request, zone_policy
 
@@ -159,8 +160,8 @@ def octavia(**settings):
 
 
 def driver(events, api):
-    driving = Driving(sleep=lambda seconds: None, events=events)
-    return Driver(api, driving, 60, lambda: math.inf, 'seed')
+    settings = OctaviaSettings(sleep=lambda seconds: None, events=events)
+    return Driver(api, settings, 60, lambda: math.inf, 'seed')
 
 
 def test_load_balancer_operations_report_updates_and_retries(events):

@@ -19,7 +19,15 @@ from placement_worker.contract.model import (
 )
 from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
-from placement_worker.policies.base import BEFORE, Bond, Outcome, Policy, State, on, skipped
+from placement_worker.policies.base import (
+    BEFORE,
+    BindingOutcome,
+    Outcome,
+    Policy,
+    State,
+    on,
+    skipped,
+)
 from tests.factories import (
     balancing_policy,
     deletion_policy,
@@ -184,7 +192,7 @@ def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatc
     ]
 
 
-@pytest.mark.parametrize('made', [partial(Outcome, 'APPLIED', 'x'), partial(Bond, {})])
+@pytest.mark.parametrize('made', [partial(Outcome, 'APPLIED', 'x'), partial(BindingOutcome, {})])
 @pytest.mark.parametrize(
     ('given', 'told'),
     [

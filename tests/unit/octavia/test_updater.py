@@ -5,9 +5,9 @@ import time
 import pytest
 
 from placement_worker.cloud import deadline
-from placement_worker.cloud.ports import ApiError
+from placement_worker.cloud.ports import ApiError, OctaviaSettings
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
-from placement_worker.octavia.updater import Driver, Driving
+from placement_worker.octavia.updater import Driver
 from tests.simulated_octavia import Clock
 
 
@@ -34,8 +34,8 @@ def clock():
 @pytest.fixture
 def driver(clock):
     def build(*answers, timeout_s=300, left_s=float('inf'), seed='s', **options):
-        driving = Driving(**options, sleep=clock.sleep, clock=clock)
-        return Driver(Scripted(*answers), driving, timeout_s, lambda: left_s, seed)
+        octavia_settings = OctaviaSettings(**options, sleep=clock.sleep, clock=clock)
+        return Driver(Scripted(*answers), octavia_settings, timeout_s, lambda: left_s, seed)
 
     return build
 

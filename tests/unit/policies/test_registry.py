@@ -1,7 +1,5 @@
 """Finding policy types, and making policies of specs."""
 
-import logging
-
 import msgspec
 import pytest
 
@@ -24,87 +22,6 @@ class Good(base.Policy):
 
     def check(self, request, state):
         return base.skipped('')
-
-
-class Future(Good):
-    interface = (base.INTERFACE[0] + 1, 0)
-
-
-class Never(Good):
-    targets = base.on('DURING', 'CLUSTER_SCALE_OUT') | base.on(base.BEFORE, 'CLUSTER_DANCE')
-
-
-class Nameless(base.Policy):
-    versions = {'1.0': Properties}
-
-    def check(self, request, state):
-        return base.skipped('')
-
-
-class Vague(Good):
-    support_status = {'1.0': 'SUPPORTED'}
-
-
-@pytest.mark.parametrize(
-    ('name', 'plugin', 'fault'),
-    [
-        ('test.bad-1.0', object, 'it is no subclass of placement_worker.policies.base.Policy'),
-        ('test.bad-1.0', 'a string', 'it is no subclass of placement_worker.policies.base.Policy'),
-        ('test.good-1.0', Future, 'it was written for interface 2, this is 1'),
-        (
-            'test.good-1.0',
-            Never,
-            'it handles what there is not: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT',
-        ),
-        ('test.bad-1.0', Nameless, 'it does not say its name, priority, targets'),
-        (
-            'test.good-1.0',
-            Vague,
-            'its `support_status` must map versions to lists of SupportStatus: '
-            'Expected `array`, got `str` - at `$[...]`',
-        ),
-        (
-            'test.good-1.0',
-            type('Waiting', (Good,), {'after': 'x'}),
-            'its `after` must be a set of strings, got a string',
-        ),
-        ('test.bad-1.0', Good, 'it is test.good of versions 1.0'),
-        ('test.good-2.0', Good, 'it is test.good of versions 1.0'),
-    ],
-)
-def test_a_broken_plugin_is_named_and_does_not_stop_the_others(name, plugin, fault, caplog):
-    registry = Registry(
-        [(name, plugin), ('test.good-1.0', Good)] if name != 'test.good-1.0' else [(name, plugin)]
-    )
-
-    assert (logging.ERROR, f'Policy type {name} is left out: {fault}') in [
-        (r[1], r[2]) for r in caplog.record_tuples
-    ]
-    assert name not in registry.types
-    assert ('test.good-1.0' in registry.types) == (name != 'test.good-1.0')
-
-
-def depending(name, *after):
-    """An entry point of a type that runs after others."""
-    return f'{name}-1.0', type('Depending', (Good,), {'name': name, 'after': frozenset(after)})
-
-
-def test_dependencies_in_a_cycle_are_named_and_left_out(caplog):
-    """Types that depend on each other in a cycle are skipped with a log message; others stay."""
-    cycle = [depending('a', 'b'), depending('b', 'c'), depending('c', 'a')]
-    others = [depending('own', 'own'), depending('waiting', 'a', 'absent'), depending('free')]
-
-    registry = Registry([*cycle, *others])
-
-    assert sorted(registry.types) == ['free-1.0', 'waiting-1.0']
-    logged = [message for _, level, message in caplog.record_tuples if level == logging.ERROR]
-    assert [message.partition(' is left out: ')[0] for message in logged] == [
-        f'Policy type {name}-1.0' for name in ('a', 'b', 'c', 'own')
-    ]
-    assert logged[3] == 'Policy type own-1.0 is left out: its `after` forms a cycle: own, own'
-    assert all(
-        set(message.rpartition(': ')[2].split(', ')) == {'a', 'b', 'c'} for message in logged[:3]
-    )
 
 
 def test_the_installed_types_are_those_of_the_contract(registry):

@@ -1,8 +1,9 @@
 """Nodes that join a pool: how much work that is."""
 
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import Node
 from placement_worker.octavia.pools import Pool
-from placement_worker.octavia.updater import Driver, Driving
+from placement_worker.octavia.updater import Driver
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing import members
 from tests.simulated_octavia import Lab
@@ -29,7 +30,7 @@ def test_of_nodes_that_are_all_there_each_is_compared_with_a_few_others_at_most(
         Node(id=Id(f'n{number}'), data={'lb_member': one['id']}) for number, one in enumerate(shown)
     ]
     state = State({}, None, count)
-    driver = Driver(lab.octavia(None), Driving(), 60, lambda: 60, '')
+    driver = Driver(lab.octavia(None), OctaviaSettings(), 60, lambda: 60, '')
 
     outcome = members.join(
         Pool(driver, 'lb', pool_id, None, ['x']), state, nodes, lambda missing: (missing, {})

@@ -1,0 +1,139 @@
+"""Load the installed policy types and skip those that do not fit the plugin interface."""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from importlib import metadata
+from typing import Any, TypeGuard, get_args
+
+import msgspec
+from msgspec import Struct
+from stevedore import extension
+
+from placement_worker.contract import actions
+from placement_worker.contract.model import Phase, SupportStatus
+from placement_worker.policies import base
+
+LOG = logging.getLogger(__name__)
+NAMESPACE = 'placement_worker.policies'
+UPGRADE = (
+    'import placement_worker.contract.model instead of placement_worker.model, rename Bond to '
+    'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
+    'interface = (2, 0)'
+)
+"""The changes that a plugin for interface 1.x needs."""
+PolicyClass = type[base.Policy[Any]]
+
+
+def installed() -> Iterator[tuple[str, object]]:
+    """Return the name and the object of each entry point; log those that cannot be imported."""
+    manager: Any = extension.ExtensionManager(NAMESPACE, on_load_failure_callback=_log_failed_load)
+    return ((plugin.name, plugin.plugin) for plugin in manager)
+
+
+def valid(found: Iterable[tuple[str, object]]) -> dict[str, PolicyClass]:
+    """Return the classes that fit the plugin interface by entry-point name, and log the others.
+
+    :param found: pairs of entry-point name and loaded object.
+    """
+    types: dict[str, PolicyClass] = {}
+    for name, plugin in sorted(found, key=lambda pair: pair[0]):
+        if _is_policy(plugin):
+            problem = _interface_problem(plugin) or _problem(name, plugin)
+        else:
+            problem = 'it must be a subclass of placement_worker.policies.base.Policy'
+        if problem:
+            _log_skipped(name, problem)
+        else:
+            types[name] = plugin  # type: ignore[assignment]  # is_policy
+    for name, cycle in _in_cycles(types).items():
+        _log_skipped(name, f'its attribute after forms a cycle: {", ".join(cycle)}')
+        del types[name]
+    return types
+
+
+def schema(policy: PolicyClass, type_name: str) -> type[Struct]:
+    """Return the schema of the properties of a type, given with its version."""
+    return policy.versions[type_name.rpartition('-')[2]]
+
+
+def _is_policy(plugin: object) -> TypeGuard[PolicyClass]:
+    return isinstance(plugin, type) and issubclass(plugin, base.Policy)
+
+
+def _interface_problem(plugin: PolicyClass) -> str | None:
+    """Return what to change if a class implements another major version of the interface."""
+    major, supported = plugin.interface[0], base.INTERFACE[0]
+    if major == supported:
+        return None
+    change = f'in {plugin.__module__}, {UPGRADE}' if major < supported else 'upgrade the worker'
+    return f'it implements plugin interface {major}, this worker supports {supported}; {change}'
+
+
+def _problem(name: str, plugin: PolicyClass) -> str | None:
+    """Return the reason to skip a class, or None if it fits its entry point."""
+    required = ('name', 'versions', 'priority', 'targets')
+    missing = [attribute for attribute in required if not hasattr(plugin, attribute)]
+    if missing:
+        return f'it must define {", ".join(missing)}'
+    kind, _, version = name.rpartition('-')
+    if plugin.name != kind or version not in plugin.versions:
+        return f'its class defines {plugin.name} with versions {", ".join(plugin.versions)}'
+    return _attribute_problem(plugin)
+
+
+def _attribute_problem(plugin: PolicyClass) -> str | None:
+    """Return the problem of the first attribute with a wrong value, or None."""
+    wrong = [
+        pair
+        for pair in plugin.targets
+        if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL
+    ]
+    if wrong:
+        return f'its targets are unknown: {", ".join(map(" ".join, sorted(wrong)))}'
+    for attribute in ('after', 'inputs'):
+        if isinstance(getattr(plugin, attribute), str):
+            return f'its attribute {attribute} must be a set of strings, got a string'
+    try:
+        msgspec.convert(plugin.support_status, dict[str, list[SupportStatus]])
+    except msgspec.ValidationError as exc:
+        return f'its support_status must map versions to lists of SupportStatus: {exc}'
+    return None
+
+
+def _in_cycles(types: Mapping[str, PolicyClass]) -> dict[str, Sequence[str]]:
+    """Return the types whose dependencies form a cycle: entry-point name -> names in the cycle."""
+    after: dict[str, set[str]] = {}
+    for policy in types.values():
+        after.setdefault(policy.name, set()).update(policy.after)
+    cycles: dict[str, Sequence[str]] = {}
+    while True:
+        try:
+            TopologicalSorter(after).prepare()
+        except CycleError as exc:
+            cycle = exc.args[1]
+            cycles.update(dict.fromkeys(cycle, cycle))
+            after = {name: awaited for name, awaited in after.items() if name not in cycle}
+        else:
+            return {
+                name: cycles[policy.name] for name, policy in types.items() if policy.name in cycles
+            }
+
+
+def _log_skipped(name: str, problem: str) -> None:
+    LOG.error('Skipped policy type %s%s: %s', name, _package(name), problem)
+
+
+def _package(name: str) -> str:
+    """Return ' from package X' for an entry point; stevedore's cache drops the distribution."""
+    for entry_point in metadata.entry_points(group=NAMESPACE, name=name):
+        if entry_point.dist is not None:
+            return f' from package {entry_point.dist.name}'
+    return ''
+
+
+def _log_failed_load(_manager: object, entry_point: Any, exc: BaseException) -> None:
+    problem = f'{entry_point.value} cannot be loaded: {type(exc).__name__}: {exc}'
+    if isinstance(exc, ImportError) and (exc.name or '').startswith('placement_worker.'):
+        problem += f'; if it implements plugin interface 1, {UPGRADE}'
+    _log_skipped(entry_point.name, problem)

@@ -1,0 +1,165 @@
+"""Tests for loading and validating policy plugins."""
+
+import logging
+from importlib import metadata
+
+import pytest
+from msgspec import Struct
+
+from placement_worker.policies import base, plugins
+
+
+class Properties(Struct, forbid_unknown_fields=True):
+    size: int = 1
+
+
+class Good(base.Policy):
+    name = 'test.good'
+    versions = {'1.0': Properties}
+    priority = 100
+    targets = base.on(base.BEFORE, 'CLUSTER_SCALE_OUT')
+
+    def check(self, request, state):
+        return base.skipped('')
+
+
+class Old(Good):
+    interface = (1, 2)
+
+
+class Newer(Good):
+    interface = (3, 0)
+
+
+class Never(Good):
+    targets = base.on('DURING', 'CLUSTER_SCALE_OUT') | base.on(base.BEFORE, 'CLUSTER_DANCE')
+
+
+class Nameless(base.Policy):
+    versions = {'1.0': Properties}
+
+    def check(self, request, state):
+        return base.skipped('')
+
+
+class Vague(Good):
+    support_status = {'1.0': 'SUPPORTED'}
+
+
+class Waiting(Good):
+    after = 'x'
+
+
+NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
+
+
+@pytest.mark.parametrize(
+    ('name', 'plugin', 'problem'),
+    [
+        ('test.bad-1.0', object, NO_POLICY),
+        ('test.bad-1.0', 'a string', NO_POLICY),
+        (
+            'test.good-1.0',
+            Old,
+            'it implements plugin interface 1, this worker supports 2; in tests.unit.policies.test_plugins, '
+            'import placement_worker.contract.model instead of placement_worker.model, rename Bond to '
+            'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set interface = (2, 0)',
+        ),
+        (
+            'test.good-1.0',
+            Newer,
+            'it implements plugin interface 3, this worker supports 2; upgrade the worker',
+        ),
+        (
+            'test.good-1.0',
+            Never,
+            'its targets are unknown: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT',
+        ),
+        ('test.bad-1.0', Nameless, 'it must define name, priority, targets'),
+        (
+            'test.good-1.0',
+            Vague,
+            'its support_status must map versions to lists of SupportStatus: '
+            'Expected `array`, got `str` - at `$[...]`',
+        ),
+        ('test.good-1.0', Waiting, 'its attribute after must be a set of strings, got a string'),
+        ('test.bad-1.0', Good, 'its class defines test.good with versions 1.0'),
+        ('test.good-2.0', Good, 'its class defines test.good with versions 1.0'),
+    ],
+)
+def test_valid_broken_plugin_is_skipped_and_others_stay(name, plugin, problem, caplog):
+    """A plugin that does not fit the interface is skipped with its reason; the others stay."""
+    others = {} if name == 'test.good-1.0' else {'test.good-1.0': Good}
+
+    types = plugins.valid([(name, plugin), *others.items()])
+
+    assert types == others
+    assert caplog.record_tuples == [
+        (plugins.__name__, logging.ERROR, f'Skipped policy type {name}: {problem}')
+    ]
+
+
+def depending(name, *after):
+    """Return an entry point of a type that runs after others."""
+    return f'{name}-1.0', type('Depending', (Good,), {'name': name, 'after': frozenset(after)})
+
+
+def test_valid_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):
+    """Types that depend on each other in a cycle are skipped with a log message; others stay."""
+    cycle = [depending('a', 'b'), depending('b', 'c'), depending('c', 'a')]
+    others = [depending('own', 'own'), depending('waiting', 'a', 'absent'), depending('free')]
+
+    types = plugins.valid([*cycle, *others])
+
+    assert sorted(types) == ['free-1.0', 'waiting-1.0']
+    logged = [message for _, level, message in caplog.record_tuples if level == logging.ERROR]
+    assert [message.partition(': ')[0] for message in logged] == [
+        f'Skipped policy type {name}-1.0' for name in ('a', 'b', 'c', 'own')
+    ]
+    assert logged[3].endswith('its attribute after forms a cycle: own, own')
+    assert all(
+        set(message.rpartition(': ')[2].split(', ')) == {'a', 'b', 'c'} for message in logged[:3]
+    )
+
+
+def test_valid_skipped_type_of_an_installed_package_names_the_package(caplog, monkeypatch):
+    """The log message for a skipped type names the package that provides it."""
+    [installed] = metadata.entry_points(
+        group=plugins.NAMESPACE, name='senlin.policy.zone_placement-1.0'
+    )
+
+    plugins.valid([(installed.name, object)])
+
+    assert caplog.messages == [
+        f'Skipped policy type {installed.name} from package placement-worker: {NO_POLICY}'
+    ]
+
+
+@pytest.mark.parametrize(
+    ('error', 'hint'),
+    [
+        (ImportError("cannot import name 'Bond'", name='placement_worker.policies.base'), True),
+        (ModuleNotFoundError("No module named 'x'", name='placement_worker.model'), True),
+        (ModuleNotFoundError("No module named 'x'", name='x'), False),
+        (ZeroDivisionError('division by zero'), False),
+    ],
+)
+def test_log_failed_load_import_of_an_old_name_explains_the_upgrade(error, hint, caplog):
+    """A plugin whose import fails is skipped; the message explains the upgrade if it may help."""
+    entry_point = metadata.EntryPoint('test.bad-1.0', 'bad:Bad', plugins.NAMESPACE)
+
+    plugins._log_failed_load(None, entry_point, error)
+
+    [message] = caplog.messages
+    assert message.startswith(
+        f'Skipped policy type test.bad-1.0: bad:Bad cannot be loaded: {type(error).__name__}: {error}'
+    )
+    assert message.endswith('set interface = (2, 0)') == hint
+
+
+def test_installed_yields_the_types_of_this_package():
+    """Every policy type of this package is found through its entry point."""
+    found = dict(plugins.installed())
+
+    assert 'senlin.policy.loadbalance-1.3' in found
+    assert len([name for name in found if name.startswith('senlin.policy.')]) == 8
