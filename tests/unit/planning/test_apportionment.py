@@ -1,4 +1,4 @@
-"""The plan is the best one there is, and stays put as the cluster grows."""
+"""Apportionment: the counts are the best ones, and stable as the total grows."""
 
 import itertools
 from fractions import Fraction
@@ -13,7 +13,7 @@ WEIGHTS = st.one_of(st.sampled_from([1, 50, 100, 200, 300]), st.integers(1, 10**
 
 @st.composite
 def problems(draw, most_places=4, most_units=6):
-    """Weights, floors, ceilings, and a total between them."""
+    """Draw weights, floors, ceilings, and a total between them."""
     weights = draw(st.lists(WEIGHTS, min_size=1, max_size=most_places))
     floors = [draw(st.integers(0, most_units)) for _ in weights]
     ceilings = [low + draw(st.integers(0, most_units)) for low in floors]
@@ -21,7 +21,7 @@ def problems(draw, most_places=4, most_units=6):
 
 
 def distance(counts, weights):
-    """The chi-square distance to the ideal shares."""
+    """Return the chi-square distance to the ideal shares."""
     total, weight = sum(counts), sum(weights)
     return sum(
         (x - Fraction(total * w, weight)) ** 2 / w for x, w in zip(counts, weights, strict=True)
@@ -29,7 +29,7 @@ def distance(counts, weights):
 
 
 def one_by_one(total, weights, floors, ceilings):
-    """The rule of spec.md 3, word for word: the next unit goes to the greatest w/(2x+1)."""
+    """Apply the published rule unit by unit: the next unit goes to the greatest w/(2x+1)."""
     counts = list(floors)
     while sum(counts) < total:
         open_places = [i for i in range(len(weights)) if counts[i] < ceilings[i]]
@@ -42,7 +42,8 @@ def one_by_one(total, weights, floors, ceilings):
 
 
 @given(problems(most_places=3, most_units=4))
-def test_no_other_counts_within_the_bounds_are_closer_to_the_ideal(problem):
+def test_apportionment_within_bounds_is_closest_to_the_ideal(problem):
+    """No other counts within the bounds are closer to the ideal shares."""
     total, weights, floors, ceilings = problem
 
     counts = apportion(total, weights, floors, ceilings)
@@ -55,12 +56,14 @@ def test_no_other_counts_within_the_bounds_are_closer_to_the_ideal(problem):
 
 
 @given(problems(most_places=8, most_units=40))
-def test_ties_are_broken_as_the_rule_says(problem):
+def test_apportionment_with_ties_equals_the_unit_by_unit_rule(problem):
+    """The counts equal those of assigning one unit after the other by the published rule."""
     assert apportion(*problem) == one_by_one(*problem)
 
 
 @given(problems(most_places=8, most_units=40))
-def test_one_unit_more_moves_no_other_unit(problem):
+def test_apportionment_of_one_unit_more_moves_no_other_unit(problem):
+    """A larger total lowers the count of no place."""
     total, weights, floors, ceilings = problem
     if total == sum(ceilings):
         total -= 1 if total > sum(floors) else 0
@@ -71,7 +74,8 @@ def test_one_unit_more_moves_no_other_unit(problem):
     assert all(x <= y for x, y in zip(before, after, strict=True))
 
 
-def test_a_million_units_over_a_hundred_places_come_out_exactly():
+def test_apportionment_of_a_million_units_is_exact():
+    """A million units over a hundred places stay within one unit of each ideal share."""
     weights = [1 + i % 7 for i in range(100)]
 
     counts = apportion(10**6, weights, [0] * 100, [10**6] * 100)
@@ -81,5 +85,6 @@ def test_a_million_units_over_a_hundred_places_come_out_exactly():
     assert all(abs(x - ideal) < 1 for x, ideal in zip(counts, ideals, strict=True))
 
 
-def test_nothing_is_dealt_to_no_places():
+def test_apportionment_without_places_is_empty():
+    """No units over no places give an empty result."""
     assert apportion(0, [], [], []) == []

@@ -1,4 +1,4 @@
-"""The order of creation: every prefix as even as integers allow."""
+"""The order of creation: every prefix is as even as integers allow."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,17 +7,19 @@ from placement_worker.planning.interleaving import interleave, interleave_groups
 
 
 @given(st.dictionaries(st.text('abcdefgh', min_size=1, max_size=2), st.integers(0, 30), max_size=8))
-def test_in_no_prefix_is_a_place_a_whole_node_ahead_of_its_share(counts):
-    dealt = interleave(counts)
+def test_every_prefix_keeps_each_place_within_a_node_of_its_share(counts):
+    """In every prefix each place is less than a node ahead of its share."""
+    ordered = interleave(counts)
 
     total = sum(counts.values())
-    assert {place: dealt.count(place) for place in counts} == counts
+    assert {place: ordered.count(place) for place in counts} == counts
     for place, count in counts.items():
         for length in range(1, total + 1):
-            assert dealt[:length].count(place) * total - length * count < total
+            assert ordered[:length].count(place) * total - length * count < total
 
 
-def test_a_large_place_does_not_run_ahead_of_many_small_ones():
+def test_a_large_place_is_interleaved_with_many_small_ones():
+    """A place with half of the nodes takes every second position."""
     assert interleave({'big': 3, 'x': 1, 'y': 1, 'z': 1}) == ['big', 'x', 'big', 'y', 'big', 'z']
 
 
@@ -28,13 +30,14 @@ def test_a_large_place_does_not_run_ahead_of_many_small_ones():
         max_size=4,
     )
 )
-def test_regions_and_the_places_in_them_are_both_spread(groups):
-    dealt = interleave_groups(groups)
+def test_every_prefix_spreads_regions_and_their_places(groups):
+    """In no prefix is a region, or a place of any region, a whole node ahead of its share."""
+    ordered = interleave_groups(groups)
 
-    total = len(dealt)
+    total = len(ordered)
     assert total == sum(sum(counts.values()) for counts in groups.values())
     for length in range(1, total + 1):
-        prefix = dealt[:length]
+        prefix = ordered[:length]
         for group, counts in groups.items():
             ahead = sum(region == group for region, _ in prefix) * total - length * sum(
                 counts.values()
@@ -44,7 +47,8 @@ def test_regions_and_the_places_in_them_are_both_spread(groups):
                 assert prefix.count((group, place)) * total - length * count < total
 
 
-def test_equal_regions_take_turns_whatever_their_zones():
-    dealt = interleave_groups({'R1': {'a': 1, 'b': 1}, 'R2': {'c': 1, 'd': 1}})
+def test_equal_regions_alternate_whatever_their_zones():
+    """Regions with equal counts alternate, whichever zones they have."""
+    ordered = interleave_groups({'R1': {'a': 1, 'b': 1}, 'R2': {'c': 1, 'd': 1}})
 
-    assert [region for region, _ in dealt] == ['R1', 'R2', 'R1', 'R2']
+    assert [region for region, _ in ordered] == ['R1', 'R2', 'R1', 'R2']

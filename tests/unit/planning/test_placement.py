@@ -1,4 +1,4 @@
-"""Growing and shrinking: bounds, caps, strays and nodes of unknown place."""
+"""Growing and shrinking: bounds, caps, unlisted places and nodes of unknown place."""
 
 import pytest
 from hypothesis import given
@@ -23,22 +23,23 @@ A, B, C = Place('a'), Place('b'), Place('c')
         ([A, B], {'x': 9}, 3, {'a': 2, 'b': 1}),
     ],
     ids=[
-        'never two ahead of an equal',
-        'by weight',
-        'to where fewest are',
-        'what a cap refuses goes to others',
-        'a place over its cap gets none',
-        'an unavailable place gets none',
-        'nor does one that is gone',
-        'strays do not count',
+        'equal places differ by at most one',
+        'weights are respected',
+        'the emptiest place is filled first',
+        'nodes above a cap go to other places',
+        'a place above its cap gets no node',
+        'an unavailable place gets no node',
+        'an unknown place gets no node',
+        'nodes in unlisted places do not count',
     ],
 )
-def test_new_nodes_go_where_the_ideal_is_missed_most(places, held, count, planned):
+def test_growing_fills_the_places_furthest_below_their_ideal(places, held, count, planned):
+    """New nodes go to the available places that are furthest below their ideal share."""
     assert grow(places, held, count).counts == planned
 
 
 @pytest.mark.parametrize(
-    ('places', 'held', 'unplaced', 'count', 'planned', 'from_nowhere'),
+    ('places', 'held', 'unplaced', 'count', 'planned', 'removed_unplaced'),
     [
         ([A, B], {'a': 2, 'b': 2}, 0, 1, {'b': 1}, 0),
         ([A, B], {'a': 2, 'b': 2}, 0, 3, {'a': 1, 'b': 2}, 0),
@@ -53,39 +54,43 @@ def test_new_nodes_go_where_the_ideal_is_missed_most(places, held, count, planne
         ([A], {'a': 2}, 1, 3, {'a': 2}, 1),
     ],
     ids=[
-        'the later of equals gives first',
-        'then in turn',
-        'unknown places first',
-        'then strays',
-        'from the fullest stray place',
-        'of equally full ones the first by name',
-        'then what exceeds a cap',
-        'then the rule',
-        'a place that is down keeps its weight',
-        'one that is gone is a stray',
-        'down to nothing',
+        'the later of equal places gives first',
+        'equal places give alternately',
+        'nodes of unknown place leave first',
+        'nodes in unlisted places leave next',
+        'the fullest unlisted place gives first',
+        'of equally full unlisted places the first by name gives',
+        'nodes above a cap leave next',
+        'the cheapest nodes stay below the cap',
+        'an unavailable place keeps its weight',
+        'an unknown place counts as unlisted',
+        'all nodes can leave',
     ],
 )
-def test_nodes_leave_from_where_they_are_worth_least(
-    places, held, unplaced, count, planned, from_nowhere
+def test_shrinking_removes_nodes_in_the_order_of_the_stages(
+    places, held, unplaced, count, planned, removed_unplaced
 ):
+    """Nodes leave in the documented order: unknown place, unlisted places, above caps, the rest."""
     plan = shrink(places, [{**held, None: unplaced}], count)
 
     assert plan.counts == planned
-    assert plan.unplaced == from_nowhere
+    assert plan.unplaced == removed_unplaced
 
 
-def test_caps_that_leave_too_little_room_make_no_plan():
+def test_growing_beyond_the_caps_has_no_feasible_plan():
+    """Caps that leave too little room raise NoFeasiblePlan with Senlin's text."""
     with pytest.raises(NoFeasiblePlan, match=r'^There is no feasible plan to handle all nodes\.$'):
         grow([Place('a', cap=2), Place('b', cap=1)], {'a': 1}, 3)
 
 
-def test_more_nodes_than_there_are_cannot_leave():
+def test_shrinking_by_more_nodes_than_exist_has_no_feasible_plan():
+    """Removing more nodes than there are raises NoFeasiblePlan with Senlin's text."""
     with pytest.raises(NoFeasiblePlan, match=r'^There is no feasible plan to handle all nodes\.$'):
         shrink([A], [{'a': 1, 'x': 1, None: 1}], 4)
 
 
-def test_rows_say_what_became_of_each_place():
+def test_rows_show_each_place_before_and_after():
+    """Each listed and unlisted place has a row with its counts, its ideal share and a note."""
     places = [
         A,
         Place('b', cap=2),
@@ -110,7 +115,8 @@ def test_rows_say_what_became_of_each_place():
     caps=st.lists(st.integers(-1, 6), min_size=3, max_size=3),
     data=st.data(),
 )
-def test_every_node_is_accounted_for_when_shrinking(held, unplaced, caps, data):
+def test_shrinking_accounts_for_every_node(held, unplaced, caps, data):
+    """The planned counts and the unplaced nodes add up to the number asked for."""
     count = data.draw(st.integers(0, sum(held.values()) + unplaced))
     places = [Place(name, cap=cap) for name, cap in zip('abc', caps, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Who dies first."""
+"""The order of victims, and the choice that follows the removal counts."""
 
 import random
 
@@ -8,17 +8,19 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import Deletion
 from placement_worker.contract.model import Node
-from placement_worker.errors import InvalidInput, NoFeasiblePlan
+from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning import victims
 from placement_worker.planning.removal_counts import RemovalCounts
 from tests.factories import node
 
 
 def made(*members):
+    """Return decoded nodes."""
     return [codec.decode(member, Node) for member in members]
 
 
 def ids(members):
+    """Return the ids of nodes."""
     return [member.id for member in members]
 
 
@@ -38,14 +40,16 @@ AGED = made(
         ('OLDEST_PROFILE_FIRST', ['n2', 'n3', 'n4', 'n1']),
     ],
 )
-def test_sound_nodes_die_by_criteria_and_equals_by_index(criteria, expected):
+def test_order_of_healthy_nodes_follows_criteria_then_index(criteria, expected):
+    """Healthy nodes are ordered by the criterion; ties by index; a missing time is the oldest."""
     assert ids(victims.order(AGED, criteria, 'seed')) == expected
 
 
 @pytest.mark.parametrize(
     'criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM']
 )
-def test_unhealthy_nodes_die_first_then_those_never_created(criteria):
+def test_order_puts_unhealthy_nodes_first_then_never_created_ones(criteria):
+    """Unhealthy nodes, then nodes never created, precede healthy ones, by any criterion."""
     members = made(
         node(1),
         node(2, created_at=None, status='INIT'),
@@ -60,7 +64,8 @@ def test_unhealthy_nodes_die_first_then_those_never_created(criteria):
 @pytest.mark.parametrize(
     'criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM']
 )
-def test_the_order_of_the_request_does_not_matter(criteria):
+def test_order_is_independent_of_the_order_of_the_request(criteria):
+    """Shuffled nodes have the same order, by any criterion."""
     members = made(*(node(n, created_at=f'2026-01-{1 + n % 4:02}T00:00:00Z') for n in range(1, 29)))
     expected = ids(victims.order(members, criteria, 'seed'))
 
@@ -69,7 +74,8 @@ def test_the_order_of_the_request_does_not_matter(criteria):
         assert ids(victims.order(shuffled, criteria, 'seed')) == expected
 
 
-def test_equals_of_one_index_die_by_id():
+def test_order_of_equal_nodes_with_one_index_follows_the_id():
+    """Nodes that tie in criterion and index are ordered by id."""
     members = made(node(3, index=-1), node(1, index=-1), node(2, index=7))
     equals = [
         msgspec.structs.replace(member, created_at=members[0].created_at) for member in members
@@ -78,7 +84,8 @@ def test_equals_of_one_index_die_by_id():
     assert ids(victims.order(equals, 'OLDEST_FIRST', 'seed')) == ['n1', 'n3', 'n2']
 
 
-def test_random_means_another_order_for_another_action_and_every_node_can_be_hit():
+def test_random_order_differs_by_action_and_can_choose_every_node():
+    """The random order depends on the action, and each node is first for some action."""
     members = made(*(node(n) for n in range(1, 6)))
 
     first = [victims.order(members, 'RANDOM', f'act-{n}')[0].id for n in range(200)]
@@ -87,7 +94,8 @@ def test_random_means_another_order_for_another_action_and_every_node_can_be_hit
     assert max(map(first.count, first)) < 70
 
 
-def test_a_random_order_is_the_same_on_every_machine_and_release():
+def test_random_order_is_the_same_on_every_machine_and_release():
+    """The random order of a seed is fixed for all times."""
     members = made(*(node(n) for n in range(1, 9)))
 
     assert ids(victims.order(members, 'RANDOM', 'act-1')) == [
@@ -102,7 +110,8 @@ def test_a_random_order_is_the_same_on_every_machine_and_release():
     ]
 
 
-def test_without_quotas_more_than_there_are_means_all():
+def test_choice_without_removal_counts_of_more_than_exist_takes_all():
+    """Without a plan, a count beyond the number of nodes chooses all of them."""
     choice = victims.choose(AGED, 9, None, lambda _: victims.UNKNOWN)
 
     assert ids(choice.victims) == ids(AGED)
@@ -120,6 +129,7 @@ PLACED = made(
 
 
 def chosen(count, **deletion):
+    """Return the ids of the victims and of the other nodes."""
     counts = RemovalCounts.of(Deletion({'count': count, **deletion}), count)
     places = {n.id: n.data.get('placement', {}) for n in PLACED}
     choice = victims.choose(
@@ -161,20 +171,21 @@ def chosen(count, **deletion):
         (2, {'places': [{'region_name': 'R1', 'count': 2}]}, ['n1', 'n2']),
     ],
     ids=[
-        'places in the order of names',
-        'what zones leave comes from nodes in no known zone, first',
+        'by zone, in the order of names',
+        'the rest comes from nodes of unknown zone, first',
         'by region',
-        'the documents say region too',
+        'the singular key',
         'by region and zone',
-        "what a region's zones leave comes from its nodes without one",
+        'the rest of a region comes from its nodes of unknown zone',
         'a region without usable zones',
-        'the same, said by places alone',
+        'an undivided region without a plan by region',
     ],
 )
-def test_quotas_say_how_many_die_where(count, deletion, expected):
-    victims_, spared = chosen(count, **deletion)
+def test_choice_takes_as_many_from_each_location_as_planned(count, deletion, expected):
+    """Each location gives as many nodes as its removal count; the rest has no known place."""
+    found, spared = chosen(count, **deletion)
 
-    assert victims_ == expected
+    assert found == expected
     assert spared == [n.id for n in PLACED if n.id not in expected]
 
 
@@ -190,45 +201,9 @@ def test_quotas_say_how_many_die_where(count, deletion, expected):
         ),
     ],
 )
-def test_a_place_that_holds_too_few_is_named(count, deletion, reason):
+def test_choice_from_a_location_with_too_few_nodes_is_refused(count, deletion, reason):
+    """A location with fewer nodes than planned raises an error that names it and both numbers."""
     with pytest.raises(NoFeasiblePlan) as refused:
         chosen(count, **deletion)
 
     assert str(refused.value) == reason
-
-
-@pytest.mark.parametrize(
-    ('deletion', 'message'),
-    [
-        ({'zones': [1]}, 'Expected `object`, got `array` - at `$.action.data.deletion.zones`'),
-        (
-            {'zones': {'a': -1}},
-            'Expected `int` >= 0, got `-1` - at `$.action.data.deletion.zones.a`',
-        ),
-        ({'places': {}}, 'Expected `array`, got `object` - at `$.action.data.deletion.places`'),
-        (
-            {'places': [{'zone': 'a', 'count': 1}]},
-            'Expected `object` with `region_name`, got `object` - at `$.action.data.deletion.places[0]`',
-        ),
-        (
-            {'places': [{'region_name': 'R1', 'zone': 1, 'count': 1}]},
-            'Expected `str`, got `1` - at `$.action.data.deletion.places[0].zone`',
-        ),
-        (
-            {'places': [{'region_name': 'R1', 'zone': 'a'}]},
-            'Expected `int`, got `null` - at `$.action.data.deletion.places[0].count`',
-        ),
-    ],
-)
-def test_quotas_that_are_none_are_named(deletion, message):
-    with pytest.raises(InvalidInput) as refused:
-        RemovalCounts.of(Deletion(deletion), 9)
-
-    assert str(refused.value) == message
-
-
-def test_a_plan_for_more_than_the_count_is_refused():
-    with pytest.raises(
-        InvalidInput, match=r'at most 2 nodes, got one for 3 - at `\$\.action\.data\.deletion`'
-    ):
-        RemovalCounts.of(Deletion({'zones': {'a': 3}}), 2)

@@ -1,4 +1,4 @@
-"""Nodes leave in groups: the plan agrees with the rule applied node by node, and with all plans."""
+"""Removal by groups: plans equal the node-by-node rule, and are the best of all plans."""
 
 import itertools
 from fractions import Fraction
@@ -10,13 +10,13 @@ from placement_worker.planning.placement import Place, shrink
 
 WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300])
 NAMES = 'abcd'
-NOWHERE = None
+UNKNOWN = None
 CAPS = st.integers(-1, 5)
 
 
 @st.composite
-def clusters(draw, most=4, caps=CAPS, others=('x', 'y', NOWHERE)):
-    """Places in the order of a spec, three groups of nodes, and how many of them leave."""
+def clusters(draw, most=4, caps=CAPS, others=('x', 'y', UNKNOWN)):
+    """Draw places in the order of a spec, three groups of nodes, and how many nodes leave."""
     listed = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     places = [
         Place(
@@ -34,16 +34,16 @@ def clusters(draw, most=4, caps=CAPS, others=('x', 'y', NOWHERE)):
 
 
 def total(groups):
-    """Place -> number of nodes of all groups."""
+    """Return place -> number of nodes of all groups."""
     names = {name for group in groups for name in group}
     return {name: sum(group.get(name, 0) for group in groups) for name in names}
 
 
 def first_to_leave(places, left, movable):
-    """The place that the next node leaves, as the manual states the rule."""
+    """Return the place that the next node leaves, by the rule in the manual."""
     listed = {place.name: (order, place) for order, place in enumerate(places) if place.known}
-    if movable.get(NOWHERE):
-        return NOWHERE
+    if movable.get(UNKNOWN):
+        return UNKNOWN
     others = [name for name, count in movable.items() if count and name not in listed]
     if others:
         return min(others, key=lambda name: (-left[name], name))
@@ -58,7 +58,7 @@ def first_to_leave(places, left, movable):
 
 
 def node_by_node(places, groups, count):
-    """Place -> number of nodes that leave, found by taking one node after the other."""
+    """Return place -> number of nodes that leave, found by removing one node at a time."""
     left, gone = total(groups), {}
     for group in groups:
         movable = dict(group)
@@ -72,22 +72,20 @@ def node_by_node(places, groups, count):
 
 
 def planned(plan):
-    """Place -> number of nodes that leave by a plan."""
-    return {**plan.counts, **({NOWHERE: plan.unplaced} if plan.unplaced else {})}
+    """Return place -> number of nodes that leave by a plan."""
+    return {**plan.counts, **({UNKNOWN: plan.unplaced} if plan.unplaced else {})}
 
 
 @given(clusters(most=12))
 def test_shrink_by_groups_equals_the_rule_applied_node_by_node(problem):
-    """A plan takes the nodes that the rule takes one by one, with caps, unlisted and unknown
-    places.
-    """
+    """A plan removes the nodes that the rule, applied node by node, removes."""
     places, groups, count = problem
 
     assert planned(shrink(places, groups, count)) == node_by_node(places, groups, count)
 
 
 def distance(counts, weights):
-    """The chi-square distance of counts to the ideal shares of their sum."""
+    """Return the chi-square distance of counts to the ideal shares of their sum."""
     size, weight = sum(counts), sum(weights)
     return sum(
         (x - Fraction(size * w, weight)) ** 2 / w for x, w in zip(counts, weights, strict=True)
@@ -95,8 +93,10 @@ def distance(counts, weights):
 
 
 def last_group(groups, count):
-    """The one group that is not used up, how many of its nodes leave, and what the groups before it
-    leave.
+    """Return the group in which the count runs out.
+
+    :returns: the group, how many of its nodes leave, and place -> number of nodes that the groups
+        before it leave.
     """
     left = total(groups)
     for group in groups:
@@ -108,15 +108,15 @@ def last_group(groups, count):
 
 
 def cost(places, left):
-    """What a plan leaves, in the order in which the rule keeps it small.
+    """Return the quantities that the rule minimizes, the most important first.
 
-    Nodes of unknown place come first, then those in unlisted places. The latter leave the fullest
-    place first, which keeps the sum of squares small. Then come units above caps, and the distance
-    of the listed places to their shares.
+    Nodes of unknown place come first, then nodes in unlisted places and the sum of their squares,
+    which is small if the fullest place gives first. Then come the nodes above caps, and the
+    distance of the listed places to their shares.
     """
     known = [place for place in places if place.known]
     names = {place.name for place in known}
-    others = [count for name, count in left.items() if name is not NOWHERE and name not in names]
+    others = [count for name, count in left.items() if name is not UNKNOWN and name not in names]
     counts = [left.get(place.name, 0) for place in known]
     above = sum(
         max(count - place.cap, 0)
@@ -125,7 +125,7 @@ def cost(places, left):
     )
     squares = sum(count**2 for count in others)
     return (
-        left.get(NOWHERE, 0),
+        left.get(UNKNOWN, 0),
         sum(others),
         squares,
         above,
@@ -133,14 +133,11 @@ def cost(places, left):
     )
 
 
-@settings(
-    max_examples=500
-)  # few clusters have a place above its cap in the group that is partly used
+# Few clusters have a place above its cap in the group that is partly used.
+@settings(max_examples=500)
 @given(clusters(most=2))
 def test_shrink_by_groups_is_the_best_of_all_plans_by_groups(problem):
-    """Of all plans that empty earlier groups first, none leaves less of what the rule takes
-    first.
-    """
+    """No plan that empties earlier groups first leaves less of what the rule removes first."""
     places, groups, count = problem
     gone = planned(shrink(places, groups, count))
     found = {name: number - gone.get(name, 0) for name, number in total(groups).items()}
@@ -158,7 +155,7 @@ def test_shrink_by_groups_is_the_best_of_all_plans_by_groups(problem):
 
 @given(clusters(most=12))
 def test_shrink_by_one_node_more_keeps_every_earlier_victim(problem):
-    """A plan for one node more takes no node less from any place."""
+    """A plan for one node more removes no node less from any place."""
     places, groups, count = problem
     more = min(count + 1, sum(total(groups).values()))
 
@@ -167,8 +164,8 @@ def test_shrink_by_one_node_more_keeps_every_earlier_victim(problem):
     assert all(number <= after.get(name, 0) for name, number in before.items())
 
 
-def test_shrink_of_a_lost_zone_takes_its_dead_nodes_and_no_healthy_ones():
-    """A scale-in by two removes the two dead nodes of a zone, though the other zone holds more."""
+def test_shrink_of_a_failed_zone_removes_its_unhealthy_nodes():
+    """A failed zone loses its unhealthy nodes although a healthy zone holds more nodes."""
     places = [Place('a'), Place('b')]
 
     plan = shrink(places, [{'b': 2}, {}, {'a': 4, 'b': 1}], 2)
@@ -176,8 +173,8 @@ def test_shrink_of_a_lost_zone_takes_its_dead_nodes_and_no_healthy_ones():
     assert plan.counts == {'b': 2}
 
 
-def test_shrink_by_half_a_million_nodes_of_three_groups_over_a_hundred_places_is_exact():
-    """Of a million nodes, none that stays costs more than one that leaves from the last group."""
+def test_shrink_by_half_a_million_nodes_is_exact():
+    """Of a million nodes, no node that stays costs more than one that leaves in the last group."""
     weights = {f'z{i}': 1 + i % 7 for i in range(100)}
     places = [Place(name, weight) for name, weight in weights.items()]
     groups = [dict.fromkeys(weights, count) for count in (1_000, 2_000, 7_000)]

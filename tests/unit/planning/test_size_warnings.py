@@ -1,0 +1,108 @@
+"""Warnings about the number of nodes that an action adds or removes."""
+
+import pytest
+
+from placement_worker.contract import codec
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData
+from placement_worker.contract.model import CheckRequest
+from placement_worker.planning.size_warnings import excess_removal, warnings_of
+from placement_worker.planning.sizing import Size
+from tests.factories import nodes, request
+
+
+def warnings(action, decided=None, members=3, **more):
+    """Return the warnings about an action.
+
+    :param decided: the action's data after all policies.
+    """
+    asked = codec.decode(request(action, [], nodes(a=members), **more), CheckRequest)
+    return warnings_of(asked, ActionData(asked.action.data if decided is None else decided), 1000)
+
+
+def resized(number, **more):
+    """Return the warnings about a change by a number of nodes."""
+    inputs = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': number}
+    return warnings('CLUSTER_RESIZE', inputs=inputs, **more)
+
+
+@pytest.mark.parametrize(
+    ('number', 'bounds', 'expected'),
+    [
+        (2, {}, []),
+        (
+            2,
+            {'max_size': 4},
+            ["The resize asks to add 2 nodes; the cluster's max_size (4) limits it to add 1 node"],
+        ),
+        (
+            1,
+            {'max_size': 2},
+            [
+                "The resize asks to add 1 node; the cluster's max_size (2) reverses it to "
+                'remove 1 node'
+            ],
+        ),
+        (
+            -2,
+            {'min_size': 3},
+            [
+                "The resize asks to remove 2 nodes; the cluster's min_size (3) limits it to "
+                'change nothing'
+            ],
+        ),
+    ],
+)
+def test_warning_of_a_resize_names_the_bound_that_changes_it(number, bounds, expected):
+    """A resize that a bound limits or reverses has a warning with the bound and both changes."""
+    assert resized(number, **bounds) == expected
+
+
+def test_warning_of_a_resize_whose_size_another_policy_decided_is_none():
+    """A bound of the inputs does not matter if an earlier policy decided the size."""
+    assert resized(9, max_size=4, data={'creation': {'count': 1}}) == []
+
+
+@pytest.mark.parametrize(
+    ('members', 'data', 'expected'),
+    [
+        (3, {'deletion': {'count': 2}}, []),
+        (3, {'deletion': {'count': 3}}, ['The action removes all 3 nodes of the cluster']),
+        (
+            1,
+            {'deletion': {'candidates': ['n1']}},
+            ['The action removes the only node of the cluster'],
+        ),
+        (3, {'deletion': {'count': 9, 'candidates': ['n1']}}, []),
+        (0, {'deletion': {'count': 1}}, []),
+    ],
+)
+def test_warning_of_an_action_that_empties_the_cluster(members, data, expected):
+    """An action that removes every node has a warning; victims count before the asked number."""
+    assert warnings('CLUSTER_SCALE_IN', data, members) == expected
+
+
+def test_warning_of_an_action_that_replaces_all_nodes_is_none():
+    """Replacing every node does not empty the cluster."""
+    inputs = {'candidates': {'n1': 'n4', 'n2': 'n5', 'n3': 'n6'}}
+
+    assert warnings('CLUSTER_REPLACE_NODES', inputs=inputs) == []
+
+
+def test_warning_of_an_invalid_value_that_no_policy_read_is_none():
+    """An invalid size yields no warnings instead of an error."""
+    assert warnings('CLUSTER_SCALE_IN', inputs={'count': 'x'}) == []
+
+
+@pytest.mark.parametrize(
+    ('size', 'expected'),
+    [
+        (Size(DELETION, 3), ()),
+        (Size(CREATION, 9), ()),
+        (Size(DELETION, 9), ('The action asks to remove 9 nodes, but the cluster has 3',)),
+    ],
+)
+def test_excess_removal_warns_of_more_nodes_than_exist(size, expected):
+    """Only a removal of more nodes than the cluster has yields a warning."""
+    cluster = codec.decode(request('CLUSTER_SCALE_IN', [], nodes(a=3)), CheckRequest).cluster
+
+    assert excess_removal(size, cluster) == expected
