@@ -1,8 +1,7 @@
-"""A Sphinx directive that lists errors: ``.. error-table:: Refused`` has those that derive from one
-of `errors`.
+"""Provide the Sphinx directive ``.. error-table:: Refused``.
 
-Without a class that derives from it, an error stands for itself; several names are several
-families.
+The table lists the classes that derive from the named classes of `placement_worker.errors`. A
+class without derived classes is listed itself.
 """
 
 from collections.abc import Iterator
@@ -10,19 +9,19 @@ from collections.abc import Iterator
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import drawn, plain
+from tables import list_table, plain
 
 from placement_worker import errors
 
 
 class ErrorTable(SphinxDirective):
-    """The errors of some families, with what their docstrings say."""
+    """Table of exceptions with their docstrings."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """A row a class."""
+        """Return one row per class."""
         families = [getattr(errors, name) for name in self.arguments[0].split()]
         rows = [
             (f'``{one.__name__}``', plain(one.__doc__))
@@ -30,12 +29,12 @@ class ErrorTable(SphinxDirective):
             for one in _leaves(family)
         ]
         return self.parse_text_to_nodes(
-            '\n'.join(drawn(('error', 'what it says'), rows, widths='30 70'))
+            '\n'.join(list_table(('error', 'meaning'), rows, widths='30 70'))
         )
 
 
 def _leaves(family: type[Exception]) -> Iterator[type[Exception]]:
-    """The class itself if nothing derives from it; else all that do."""
+    """Yield the derived classes, or the class itself without any."""
     derived = family.__subclasses__()
     if not derived:
         yield family
@@ -45,6 +44,6 @@ def _leaves(family: type[Exception]) -> Iterator[type[Exception]]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the directive known."""
+    """Register the directive."""
     app.add_directive('error-table', ErrorTable)
     return {'parallel_read_safe': True}

@@ -1,24 +1,26 @@
-"""A Sphinx directive, ``.. input-table::``, that lists the known keys of each action's inputs."""
+"""Provide the Sphinx directive ``.. input-table::`` with the known inputs of each action."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import drawn
+from tables import list_table
 
 from placement_worker.contract import known_inputs
 
 
 class InputTable(SphinxDirective):
-    """The actions with the keys of their inputs."""
+    """Table of actions with the keys of their inputs."""
 
     def run(self) -> list[nodes.Node]:
-        """Return a row per action, and one for all of them."""
+        """Return one row per action, and one for all of them."""
         rows = [('all', _listed(known_inputs.OF_ALL))]
         rows += [
             (action, 'any' if keys is None else _listed(keys))
             for action, keys in known_inputs.OF.items()
         ]
-        return self.parse_text_to_nodes('\n'.join(drawn(('action', 'keys'), rows, widths='35 65')))
+        return self.parse_text_to_nodes(
+            '\n'.join(list_table(('action', 'keys'), rows, widths='35 65'))
+        )
 
 
 def _listed(keys: tuple[str, ...]) -> str:
@@ -26,6 +28,6 @@ def _listed(keys: tuple[str, ...]) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the directive known."""
+    """Register the directive."""
     app.add_directive('input-table', InputTable)
     return {'parallel_read_safe': True}

@@ -1,5 +1,6 @@
-"""Names of other pages become links: pages are read as text, too, where ````delivery.rst```` says
-more than a role.
+"""Turn the names of other pages into links.
+
+People also read the sources of the pages, where ````delivery.rst```` is clearer than a role.
 """
 
 import re
@@ -10,7 +11,7 @@ NAMED = re.compile(r'``(?:doc/source/)?([a-z-]+)\.rst``')
 
 
 def link(app: Sphinx, _page: str, source: list[str]) -> None:
-    """In a page's text, before it is parsed; names of what is no page stay as they are."""
+    """Replace the names of pages in the source of a page; keep other names."""
     known = app.env.found_docs
     source[0] = NAMED.sub(
         lambda found: f':doc:`{found[1]}`' if found[1] in known else found[0], source[0]
@@ -18,6 +19,6 @@ def link(app: Sphinx, _page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make Sphinx ask for each page."""
+    """Register the replacement."""
     app.connect('source-read', link)
     return {'parallel_read_safe': True}

@@ -1,11 +1,11 @@
-"""Sphinx directives that draw the contract and the policies' properties from the code.
+"""Provide Sphinx directives for the contract and for the properties of policies.
 
-``.. struct:: Node`` draws an object of `placement_worker.contract.model`: a row a key, with type
-and default. The words come from the directive's content, a field list with one entry a key; a key
-without words, or words without a key, is an error.
+``.. struct:: Node`` draws a table of an object of `placement_worker.contract.model`, with one row
+per key. The descriptions are the content of the directive, a field list with one entry per key. A
+key without a description is an error, and so is a description without a key.
 
-``.. policy-type:: senlin.policy.deletion`` draws what a policy type handles, and the properties of
-its newest version.
+``.. policy-type:: senlin.policy.deletion`` draws the phases and actions of a policy type, and the
+properties of its newest version.
 """
 
 import json
@@ -17,7 +17,7 @@ from docutils import nodes
 from msgspec import inspect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import drawn, label, plain
+from tables import label, list_table, plain
 from type_words import alternatives, bare, words
 
 from placement_worker.contract import model
@@ -27,27 +27,27 @@ from placement_worker.policies.registry import Registry
 
 
 class Struct(SphinxDirective):
-    """An object of the contract."""
+    """Table of an object of the contract."""
 
     required_arguments = 1
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """A target of the struct's name, its docstring, and the table of its keys."""
+        """Return a target, the docstring, and the table of the keys."""
         name = self.arguments[0]
         struct = getattr(model, name)
-        said, fields = _words(self.content), msgspec.inspect.type_info(struct).fields
-        odd = sorted(said.keys() ^ {field.encode_name for field in fields})
+        descriptions, fields = _descriptions(self.content), msgspec.inspect.type_info(struct).fields
+        odd = sorted(descriptions.keys() ^ {field.encode_name for field in fields})
         if odd:
             raise self.error(
-                f'{name}: words are missing, or about a key that there is not: {", ".join(odd)}'
+                f'{name}: key without description, or description without key: {", ".join(odd)}'
             )
         rows = [
             (
                 f'``{field.encode_name}``',
                 words(field.type),
                 _default(field),
-                said[field.encode_name],
+                descriptions[field.encode_name],
             )
             for field in fields
         ]
@@ -55,27 +55,27 @@ class Struct(SphinxDirective):
             *label(f'contract-{name}'),
             plain(struct.__doc__),
             '',
-            *drawn(('key', 'type', 'default', 'what it says'), rows),
+            *list_table(('key', 'type', 'default', 'meaning'), rows),
         ]
         return self.parse_text_to_nodes('\n'.join(lines))
 
 
 class PolicyType(SphinxDirective):
-    """A policy type: what it handles, and its properties."""
+    """Tables of a policy type."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Two tables."""
+        """Return the table of the type and the table of its properties."""
         name = self.arguments[0]
         policy = next(
             (one for one in Registry.installed().types.values() if one.name == name), None
         )
         if policy is None:
-            raise self.error(f'There is no policy type {name}')
-        handled = drawn(('', ''), _handled(policy), header=False, widths='30 70')
-        properties = drawn(
-            ('property', 'type', 'default', 'what it says'),
+            raise self.error(f'Unknown policy type {name}')
+        handled = list_table(('', ''), _handled(policy), header=False, widths='30 70')
+        properties = list_table(
+            ('property', 'type', 'default', 'meaning'),
             list(_properties(policy)),
             widths='24 22 14 40',
         )
@@ -94,13 +94,13 @@ def _handled(policy: type[Policy[Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _supported(policy: type[Policy[Any]]) -> Iterator[str]:
-    """Each version with its statuses, e.g. 1.0: SUPPORTED since 2016.04."""
+    """Yield each version with its statuses, e.g. 1.0: SUPPORTED since 2016.04."""
     for version, statuses in sorted(policy.support_status.items()):
         yield f'{version}: ' + ', '.join(f'{one.status} since {one.since}' for one in statuses)
 
 
 def _properties(policy: type[Policy[Any]]) -> Iterator[tuple[str, ...]]:
-    """A row a property of the newest version, with the version that it came with."""
+    """Yield one row per property of the newest version, with its first version."""
     versions = sorted(policy.versions)
     since = {
         path: version
@@ -108,16 +108,16 @@ def _properties(policy: type[Policy[Any]]) -> Iterator[tuple[str, ...]]:
         for path, _, _ in _flat(policy.versions[version])
     }
     for path, field, described in _flat(policy.versions[versions[-1]]):
-        said = (
+        description = (
             described if since[path] == versions[0] else f'{described} Since version {since[path]}.'
         )
-        yield f'``{path}``', words(field.type), _default(field), said.strip()
+        yield f'``{path}``', words(field.type), _default(field), description.strip()
 
 
 def _flat(
     struct: type[msgspec.Struct], before: str = ''
 ) -> Iterator[tuple[str, inspect.Field, str]]:
-    """Path, field and description of all properties, those of objects inside after the object."""
+    """Yield path, field and description of all properties, parents before children."""
     for field in msgspec.inspect.type_info(struct).fields:
         kind, described = bare(field.type)
         path = f'{before}{field.encode_name}'
@@ -141,22 +141,20 @@ def _default(field: inspect.Field) -> str:
     return f'``{json.dumps(made)}``'
 
 
-def _words(content: Any) -> dict[str, str]:
-    """The field list of a directive: key -> words; a line that begins no field goes on with the one
-    before.
-    """
-    said: dict[str, str] = {}
+def _descriptions(content: Any) -> dict[str, str]:
+    """Return the field list of a directive, by key; other lines continue the field before."""
+    descriptions: dict[str, str] = {}
     for line in content:
         key, colon, text = line[1:].partition(': ') if line.startswith(':') else ('', '', '')
         if colon:
-            said[key] = text.strip()
+            descriptions[key] = text.strip()
         elif line.strip():
-            said[next(reversed(said))] += f' {line.strip()}'
-    return said
+            descriptions[next(reversed(descriptions))] += f' {line.strip()}'
+    return descriptions
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the directives known."""
+    """Register the directives."""
     app.add_directive('struct', Struct)
     app.add_directive('policy-type', PolicyType)
     return {'parallel_read_safe': True}

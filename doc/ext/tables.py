@@ -1,13 +1,13 @@
-"""Tables in reStructuredText, of rows."""
+"""Write tables in reStructuredText."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 
-def drawn(
+def list_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], header: bool = True, widths: str = 'auto'
 ) -> Iterator[str]:
-    """The lines of a list-table; empty without rows."""
+    """Yield the lines of a list-table, or nothing without rows."""
     shown = [head, *rows] if header else list(rows)
     if len(shown) == header:
         return
@@ -22,10 +22,10 @@ def drawn(
 
 
 def label(name: str) -> list[str]:
-    """A target that `:ref:` finds."""
+    """Return the lines of a target for `:ref:`."""
     return [f'.. _{name}:', '']
 
 
 def plain(docstring: str | None) -> str:
-    """A docstring as one paragraph: its code is set like code."""
+    """Return a docstring as one paragraph with literal code."""
     return re.sub(r'`([^`]+)`', r'``\1``', ' '.join((docstring or '').split()))

@@ -1,4 +1,4 @@
-"""What types of msgspec are in words, with their bounds; objects of the contract are links."""
+"""Describe types of msgspec in words, with their limits and with links to the contract."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,20 +10,20 @@ from placement_worker.contract import model
 
 
 def words(annotated: inspect.Type) -> str:
-    """In reStructuredText."""
+    """Return the description of a type in reStructuredText."""
     kind = bare(annotated)[0]
     return WORDS[type(kind)](kind)
 
 
 def bare(kind: inspect.Type) -> tuple[inspect.Type, str]:
-    """A type without its annotations, and their description."""
+    """Return a type without its annotations, and its description."""
     if isinstance(kind, inspect.Metadata):
         return kind.type, plain((kind.extra_json_schema or {}).get('description', ''))
     return kind, ''
 
 
 def alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
-    """Those of a union, else the type itself."""
+    """Return the types of a union, or the type itself."""
     return tuple(kind.types) if isinstance(kind, inspect.UnionType) else (kind,)
 
 
