@@ -1,0 +1,192 @@
+"""Typed views of an action's data: what they read, what they keep, and what they refuse."""
+
+import pytest
+
+from placement_worker.contract.action_data import (
+    ActionData,
+    Creation,
+    Deletion,
+    PlaceCount,
+    Placement,
+)
+from placement_worker.errors import InvalidInput
+
+
+def refusal(read):
+    """Return the text of the error that a view raises."""
+    with pytest.raises(InvalidInput) as refused:
+        read()
+    return str(refused.value)
+
+
+def test_absent_changes_have_defaults():
+    """Data without a decision read as one node, no plan, no victims and no created nodes."""
+    data = ActionData({})
+
+    assert (data.creation.count, data.creation.nodes, data.creation.regions) == (1, [], None)
+    assert (data.deletion.candidates, data.deletion.places, data.deletion.zones) == (
+        None,
+        None,
+        None,
+    )
+    assert 'creation' not in data
+
+
+@pytest.mark.parametrize(
+    ('decided', 'expected'),
+    [
+        ({}, None),
+        ({'zones': {'a': 1}}, {'a': 1}),
+        ({'zone': {'a': 1}}, {'a': 1}),
+        ({'zones': {}, 'zone': {'a': 1}}, {'a': 1}),
+        ({'zones': {'b': 2}, 'zone': {'a': 1}}, {'b': 2}),
+        ({'zones': {}}, {}),
+    ],
+)
+def test_zones_are_read_from_the_first_key_that_holds_any(decided, expected):
+    """The plural key takes precedence; a singular key with counts replaces an empty plural one."""
+    assert Deletion(decided).zones == expected
+
+
+def test_places_are_decoded_with_and_without_a_zone():
+    """An entry has a region, a count and optionally a zone."""
+    places = [{'region_name': 'R1', 'zone': 'a', 'count': 1}, {'region_name': 'R2', 'count': 2}]
+
+    assert Deletion({'places': places}).places == [
+        PlaceCount('R1', 'a', 1),
+        PlaceCount('R2', None, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('key', 'decided', 'message'),
+    [
+        ('count', {'count': {}}, 'Expected `int`, got `object` - at `{}.count`'),
+        ('zones', {'zones': [1]}, 'Expected `object`, got `array` - at `{}.zones`'),
+        ('zones', {'zones': {'a': -1}}, 'Expected `int` >= 0, got `-1` - at `{}.zones.a`'),
+        ('candidates', {'candidates': 'n1'}, 'Expected `array`, got `"n1"` - at `{}.candidates`'),
+        ('places', {'places': {}}, 'Expected `array`, got `object` - at `{}.places`'),
+        (
+            'places',
+            {'places': [{'zone': 'a', 'count': 1}]},
+            'Expected `object` with `region_name`, got `object` - at `{}.places[0]`',
+        ),
+        (
+            'places',
+            {'places': [{'region_name': 'R1', 'zone': 1, 'count': 1}]},
+            'Expected `str`, got `1` - at `{}.places[0].zone`',
+        ),
+        (
+            'places',
+            {'places': [{'region_name': 'R1', 'zone': 'a'}]},
+            'Expected `int`, got `null` - at `{}.places[0].count`',
+        ),
+    ],
+)
+def test_invalid_value_is_refused_when_it_is_read(key, decided, message):
+    """The error names the path; other keys of the same map can be read."""
+    deletion = Deletion({'count': 2, **decided})
+
+    assert refusal(lambda: getattr(deletion, key)) == message.format('$.action.data.deletion')
+    assert deletion.regions is None
+
+
+@pytest.mark.parametrize('kind', ['creation', 'deletion'])
+def test_change_that_is_not_a_map_is_refused(kind):
+    """A decision of another type raises an error as soon as the view is read."""
+    found = refusal(lambda: ActionData({kind: 3}).change(kind))
+
+    assert found == f'Expected `object`, got `3` - at `$.action.data.{kind}`'
+
+
+@pytest.mark.parametrize(
+    ('candidates', 'count'), [(['n1', 7], 2), ([], 0), ('n1', None), (None, None)]
+)
+def test_candidate_count_does_not_depend_on_valid_ids(candidates, count):
+    """The number of listed victims is known even if an entry is no id."""
+    assert Deletion({'candidates': candidates}).candidate_count == count
+
+
+@pytest.mark.parametrize(
+    ('view', 'regions', 'total'),
+    [(Creation, {'R1': 1}, 1), (Creation, {'R1': 3}, 3), (Deletion, {'R1': 3}, 3)],
+)
+def test_regions_that_do_not_add_up_to_the_count_are_refused(view, regions, total):
+    """The shares of a creation must equal its count; those of a deletion must not exceed it."""
+    change = view({'regions': regions})
+
+    assert refusal(lambda: change.regions_of(2)) == (
+        f'Expected a plan for 2 nodes, got one for {total} - at `$.action.data.{view.kind}.regions`'
+    )
+
+
+def test_regions_of_a_smaller_deletion_are_accepted():
+    """The rest of a deletion comes from nodes of unknown region."""
+    assert Deletion({'regions': {'R1': 1}}).regions_of(2) == {'R1': 1}
+    assert Deletion({}).regions_of(2) is None
+
+
+def test_total_beyond_the_count_is_refused():
+    """A plan that removes more nodes than the action raises an error; fewer are allowed."""
+    deletion = Deletion({})
+
+    deletion.check_total(2, 2)
+    assert refusal(lambda: deletion.check_total(3, 2)) == (
+        'Expected a plan for at most 2 nodes, got one for 3 - at `$.action.data.deletion`'
+    )
+
+
+def test_updated_change_keeps_unknown_keys():
+    """Keys that the worker does not know stay, in their order, with the values that came."""
+    deletion = Deletion({'mark': [1], 'count': 1})
+
+    assert list(deletion.updated(count=2, candidates=['n1']).items()) == [
+        ('mark', [1]),
+        ('count', 2),
+        ('candidates', ['n1']),
+    ]
+
+
+def test_replanned_change_drops_the_earlier_plan_only():
+    """A new plan replaces places, regions and zones of an earlier one; other keys stay."""
+    deletion = Deletion({'mark': 1, 'zones': {'a': 1}, 'region': {}, 'places': []})
+
+    assert deletion.replanned(2, regions={'R1': 2}) == {
+        'mark': 1,
+        'count': 2,
+        'regions': {'R1': 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ('before', 'place', 'after'),
+    [
+        (None, {'zone': 'a'}, {'zone': 'a'}),
+        ('x', {'zone': 'a'}, {'zone': 'a'}),
+        ({'zone': 'b', 'group': 'g'}, {'zone': 'a'}, {'zone': 'a', 'group': 'g'}),
+        ({'zone': 'b', 'group': 'g'}, {'region_name': 'R1'}, {'region_name': 'R1', 'group': 'g'}),
+    ],
+)
+def test_moved_placement_drops_the_zone_of_another_region(before, place, after):
+    """A move keeps unknown keys; a zone without its region would be wrong."""
+    assert Placement(before).moved(place) == after
+    assert Placement(after).is_at(place)
+    assert not Placement(before).is_at(place)
+
+
+@pytest.mark.parametrize(
+    ('before', 'after'),
+    [
+        (None, {'count': 2, 'placements': [{'zone': 'a'}, {'zone': 'b'}]}),
+        ({'placements': 'x'}, {'count': 2, 'placements': [{'zone': 'a'}, {'zone': 'b'}]}),
+        (
+            {'mark': 1, 'placements': [{'group': 'g'}, 3, {'zone': 'c'}]},
+            {'mark': 1, 'count': 2, 'placements': [{'group': 'g', 'zone': 'a'}, {'zone': 'b'}]},
+        ),
+    ],
+)
+def test_placement_with_entries_has_one_per_place(before, after):
+    """There is one entry per new node; unknown keys of earlier entries stay."""
+    placement = ActionData({'placement': before}).placement
+
+    assert placement.with_entries([{'zone': 'a'}, {'zone': 'b'}]) == after

@@ -1,0 +1,42 @@
+"""The keys that inputs may have, and the sentence that names unknown ones."""
+
+import pytest
+
+from placement_worker.contract import actions, known_inputs
+from placement_worker.contract.model import Action
+
+
+def action(name, *keys):
+    """Return an action with these keys in its inputs."""
+    return Action('a1', name, inputs=dict.fromkeys(keys, 1))
+
+
+def test_every_action_has_an_entry():
+    """The table has an entry for each action of Senlin."""
+    assert known_inputs.OF.keys() == actions.ALL
+
+
+@pytest.mark.parametrize(
+    ('asked', 'expected'),
+    [
+        (action('CLUSTER_SCALE_IN', 'count', 'last_op'), []),
+        (action('CLUSTER_SCALE_IN', 'cuont', 'drain_s'), ['cuont']),
+        (action('CLUSTER_DEL_NODES', 'candidates', 'destroy_after_deletion'), []),
+        (action('CLUSTER_RESIZE', 'number', 'adjustment_type', 'strict'), []),
+        (action('NODE_CHECK', 'anything'), []),
+        (action('NO_SUCH_ACTION', 'anything'), []),
+    ],
+)
+def test_unknown_inputs_are_keys_that_neither_action_nor_plugin_reads(asked, expected):
+    """Keys of the action, of the engine and of plugins are known; some actions allow any key."""
+    assert known_inputs.unknown(asked, {'drain_s'}) == expected
+
+
+def test_described_inputs_are_limited_and_have_hints():
+    """The sentence names five keys, each with the known key that is probably meant."""
+    keys = ['cuont', *(f'key {n}' for n in range(5))]
+
+    assert known_inputs.described(action('CLUSTER_SCALE_IN'), keys) == (
+        'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?), "key 0", "key 1", '
+        '"key 2", "key 3" and 1 more'
+    )
