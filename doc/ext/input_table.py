@@ -13,10 +13,10 @@ class InputTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return one row per action, and one for all of them."""
-        rows = [('all', _listed(known_inputs.OF_ALL))]
+        rows = [('all', _listed(known_inputs.COMMON))]
         rows += [
             (action, 'any' if keys is None else _listed(keys))
-            for action, keys in known_inputs.OF.items()
+            for action, keys in known_inputs.BY_ACTION.items()
         ]
         return self.parse_text_to_nodes(
             '\n'.join(list_table(('action', 'keys'), rows, widths='35 65'))

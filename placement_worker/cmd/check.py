@@ -131,7 +131,7 @@ def decoded(caller: Caller, document: object, explain: str | None) -> CheckReque
         declared = {key for one in caller.policy_type_list() for key in one.inputs}
         unknown = known_inputs.unknown(request.action, declared)
         if unknown:
-            raise errors.InvalidRequest(known_inputs.described(request.action, unknown))
+            raise errors.InvalidRequest(known_inputs.describe(request.action, unknown))
     return request
 
 

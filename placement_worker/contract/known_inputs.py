@@ -1,4 +1,4 @@
-"""The keys that the `inputs` of an action may have; any other one is probably misspelt.
+"""The keys that the inputs of an action may have; any other key is probably misspelled.
 
 :source: senlin/conductor/service.py and senlin/engine/actions of Senlin 16.
 """
@@ -19,10 +19,10 @@ from placement_worker.contract.model import Action
 _POLICY = ('policy_id', 'enabled')
 _RECOVERY = ('operation', 'operation_params', 'check')
 
-OF_ALL = ('action_result', 'last_op')
-"""The keys that the engine adds: the result of the action, and when its policy last ran."""
+COMMON = ('action_result', 'last_op')
+"""Keys of every action, which the engine adds: its result, and when the policy last ran."""
 
-OF: Mapping[str, tuple[str, ...] | None] = {
+BY_ACTION: Mapping[str, tuple[str, ...] | None] = {
     'CLUSTER_CREATE': (),
     'CLUSTER_DELETE': (),
     'CLUSTER_UPDATE': ('name', 'metadata', 'timeout', 'config', 'new_profile_id', 'profile_only'),
@@ -47,29 +47,29 @@ OF: Mapping[str, tuple[str, ...] | None] = {
     'NODE_RECOVER': (*_RECOVERY, 'delete_timeout', 'force_recreate'),
     'NODE_OPERATION': ('operation', 'params', 'update_parent_status'),
 }
-"""Action -> its own keys; None if a user's parameters or a cluster's config may have any key."""
+"""Action -> its own keys; None if it passes on any key of a user or of a cluster's config."""
 
 _LISTED = 5
-_LONGEST = 80
+_SHOWN = 80  # characters of an unknown key
 
 
 def unknown(action: Action, declared: Collection[str] = ()) -> list[str]:
     """Return the keys of the action's inputs that neither Senlin nor a policy type knows.
 
-    :param declared: the keys that policy types of plugins read.
+    :param declared: the keys that policy types of plugins read in addition.
     """
-    own = OF.get(action.action)
+    own = BY_ACTION.get(action.action)
     if own is None:
         return []
     return [
-        key for key in action.inputs if key not in own and key not in OF_ALL and key not in declared
+        key for key in action.inputs if key not in own and key not in COMMON and key not in declared
     ]
 
 
-def described(action: Action, keys: Collection[str]) -> str:
+def describe(action: Action, keys: Collection[str]) -> str:
     """Return a sentence that names the first unknown keys and the keys probably meant."""
-    meant = (*(OF.get(action.action) or ()), *OF_ALL)
-    shown = ', '.join(_with_hint(key[:_LONGEST], meant) for key in itertools.islice(keys, _LISTED))
+    meant = (*(BY_ACTION.get(action.action) or ()), *COMMON)
+    shown = ', '.join(_with_hint(key[:_SHOWN], meant) for key in itertools.islice(keys, _LISTED))
     more = f' and {len(keys) - _LISTED} more' if len(keys) > _LISTED else ''
     return f'Unknown input of {action.action}: {shown}{more}'
 

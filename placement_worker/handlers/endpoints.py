@@ -268,7 +268,7 @@ class Endpoints:
         if not unknown:
             return reply
         return msgspec.structs.replace(
-            reply, warnings=[*reply.warnings, known_inputs.described(action, unknown)]
+            reply, warnings=[*reply.warnings, known_inputs.describe(action, unknown)]
         )
 
     def _bind(

@@ -265,14 +265,14 @@ def test_warning_of_unknown_inputs_names_them_and_what_was_meant(check, asked, w
 
 def test_warning_of_unknown_inputs_knows_every_action():
     """The table of known inputs has a row for each action of Senlin."""
-    assert known_inputs.OF.keys() == actions.ALL
+    assert known_inputs.BY_ACTION.keys() == actions.ALL
 
 
 @pytest.mark.parametrize('action', sorted(actions.ALL))
 def test_warning_of_known_inputs_is_none(check, action):
     """No warning is given of a key that Senlin sends with the action."""
-    own = known_inputs.OF[action]
-    keys = (*(('anything',) if own is None else own), *known_inputs.OF_ALL)
+    own = known_inputs.BY_ACTION[action]
+    keys = (*(('anything',) if own is None else own), *known_inputs.COMMON)
 
     assert (
         check(request(action, [], [node(1)], node=node(1), inputs=dict.fromkeys(keys, 1)))[

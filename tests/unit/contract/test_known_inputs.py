@@ -13,7 +13,7 @@ def action(name, *keys):
 
 def test_every_action_has_an_entry():
     """The table has an entry for each action of Senlin."""
-    assert known_inputs.OF.keys() == actions.ALL
+    assert known_inputs.BY_ACTION.keys() == actions.ALL
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_described_inputs_are_limited_and_have_hints():
     """The sentence names five keys, each with the known key that is probably meant."""
     keys = ['cuont', *(f'key {n}' for n in range(5))]
 
-    assert known_inputs.described(action('CLUSTER_SCALE_IN'), keys) == (
+    assert known_inputs.describe(action('CLUSTER_SCALE_IN'), keys) == (
         'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?), "key 0", "key 1", '
         '"key 2", "key 3" and 1 more'
     )
