@@ -10,6 +10,7 @@ from oslo_config import cfg
 from placement_worker import config, errors
 from placement_worker.client.connection import control_exchange, load_transport_url, open_connection
 from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
+from placement_worker.contract.topics import PARKING_SUFFIX
 from placement_worker.messaging import parking
 
 
@@ -38,7 +39,7 @@ def client(
 @contextlib.contextmanager
 def parked(
     url: str | None, config_file: str | None, most: int
-) -> Iterator[tuple[Connection, Iterator[parking.Parked]]]:
+) -> Iterator[tuple[Connection, Iterator[parking.ParkedRequest]]]:
     """A connection, and the requests that the workers have parked; those not acknowledged stay.
 
     :raises OSError: the file cannot be read.
@@ -47,10 +48,10 @@ def parked(
     """
     conf = _configured(config_file)
     target = load_transport_url(conf, url)
-    queue = conf.worker.topic + parking.PARKED
+    queue = conf.worker.topic + PARKING_SUFFIX
     with open_connection(conf, target) as connection:
         try:
-            yield connection, parking.parked(connection, queue, most)
+            yield connection, parking.parked_requests(connection, queue, most)
         except NotFound as exc:
             raise errors.NoWorkerAnswered(
                 f'There is no queue {queue}: no worker has run on this broker'

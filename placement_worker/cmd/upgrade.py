@@ -92,7 +92,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def queues(self) -> Result:
         """Exchange and queues, where they are there, are made as the worker needs them."""
-        found = topology.inspect(
+        found = topology.compare(
             self._conf, load_transport_url(self._conf), process.queues(self._conf)
         )
         if found.mismatches:

@@ -14,7 +14,7 @@ from oslo_reports import opts as report_options
 from placement_worker.config import cloud, decision_log, load_balancer, metrics, worker
 from placement_worker.contract import topics
 from placement_worker.errors import ConfigurationError
-from placement_worker.messaging import parking
+from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than RabbitMQ does
 
@@ -56,7 +56,7 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
             raise ConfigurationError(f'[worker] {name} is empty')
     if topic == slow_topic:
         raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {topic}')
-    if slow_topic in (topic + parking.SUSPECTS, topic + parking.PARKED):
+    if slow_topic in (topic + ISOLATION_SUFFIX, topic + PARKING_SUFFIX):
         raise ConfigurationError(
             f'[worker] slow_topic = {slow_topic} is a queue for what is put aside'
         )

@@ -1,9 +1,9 @@
-"""Requests that kill who works on them: handled alone first, then put aside.
+"""Poison messages: requests that crash the workers that handle them.
 
-The broker counts how often it delivered a request that was not acknowledged. Above a bound the
-request goes to the queue of suspects, where each process takes one at a time, so that its
-neighbours are not counted along any further; if it comes back from there too, it goes to the queue
-of parked ones, until an operator retries or drops it.
+The broker counts the deliveries of each request that was not acknowledged. Above a limit the worker
+moves the request to the isolation queue. Each process handles one request of that queue at a time,
+so that the requests beside it are not redelivered with it any longer. If the limit of the isolation
+queue is exceeded too, the request moves to the parking lot, until an operator retries or drops it.
 """
 
 import datetime
@@ -14,33 +14,34 @@ from typing import Any
 
 from kombu.connection import Connection
 
-SUSPECTS, PARKED = '-suspects', '-parked'
-"""What the names of the two queues add to that of the topic."""
-SUSPECT_DELIVERIES = (
-    1  # a suspect may come back once: a stop or a lost connection are no fault of its own
-)
+from placement_worker.contract.topics import PARKING_SUFFIX
+
+ISOLATED_REDELIVERIES = 1
+"""The delivery limit of the isolation queue.
+
+A stop of the worker or a lost connection may redeliver a request that is no poison message.
+"""
+DELIVERY_COUNT = 'x-delivery-count'
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
 RETRIED = 'retried'
-"""Header that tells a retried request from the one that was parked: their unique ids are the
-same.
-"""
+"""The header of a retried request; its unique id is that of the request that was parked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Diversion:
-    """Where a request goes that was delivered more than `deliveries` times without being
-    acknowledged.
+class DeliveryLimit:
+    """The limit on the redeliveries of a queue's requests.
 
-    `parks`: nobody handles it there, so its caller is told.
+    `queue`: the queue that a request above the limit is moved to. `parks`: whether that is the
+    parking lot, where no worker handles it, so that its caller gets an error.
     """
 
-    deliveries: int
+    redeliveries: int
     queue: str
     parks: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Parked:
+class ParkedRequest:
     """A parked request; `body` is the message as it was sent."""
 
     id: str
@@ -51,49 +52,52 @@ class Parked:
     message: Any
 
 
-def forward(connection: Connection, message: Any, queue: str) -> None:
-    """Publish a message again, as it is, to a queue; return when the broker has confirmed it.
+def move(connection: Connection, message: Any, queue: str) -> None:
+    """Publish a message to a queue unchanged, and wait for the broker's confirmation.
 
-    :param connection: made to confirm what is published.
-    :param message: as kombu received it.
+    The caller acknowledges the original message.
+
+    :param connection: a connection with publisher confirms.
+    :param message: the message as kombu received it.
     """
-    headers = {key: value for key, value in message.headers.items() if key != 'x-delivery-count'}
+    headers = {key: value for key, value in message.headers.items() if key != DELIVERY_COUNT}
     headers.setdefault(PARKED_FROM, message.delivery_info.get('routing_key'))
-    if queue.endswith(PARKED):
+    if queue.endswith(PARKING_SUFFIX):
         at = datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds')
         headers |= {PARKED_ID: uuid.uuid4().hex[:12], PARKED_AT: at}
     _publish(connection, message, queue, headers)
 
 
-def parked(connection: Connection, queue: str, most: int) -> Iterator[Parked]:
-    """The parked requests, oldest first; they stay where they are, unless the caller acknowledges
-    the message.
+def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[ParkedRequest]:
+    """Yield the parked requests, oldest first.
 
-    Closing the connection gives back what was not acknowledged.
+    They stay in the queue unless the caller acknowledges the message: closing the connection
+    requeues the others.
     """
     channel = connection.channel()
-    for _ in range(most):
+    for _ in range(limit):
         message = channel.basic_get(queue, no_ack=False)
         if message is None:
             return
         received = channel.message_to_python(message)
         headers = received.headers
-        yield Parked(
+        yield ParkedRequest(
             id=str(headers.get(PARKED_ID)),
             parked_at=str(headers.get(PARKED_AT)),
             topic=str(headers.get(PARKED_FROM)),
-            deliveries=int(headers.get('x-delivery-count', 0)),
+            deliveries=int(headers.get(DELIVERY_COUNT, 0)),
             body=received.body,
             message=received,
         )
 
 
-def retry(connection: Connection, one: Parked) -> None:
-    """Send a parked request to where it came from, as if it had never been tried."""
-    ours = (PARKED_ID, PARKED_AT, PARKED_FROM, 'x-delivery-count')
-    headers = {key: value for key, value in one.message.headers.items() if key not in ours}
-    _publish(connection, one.message, one.topic, {**headers, RETRIED: one.id})
-    one.message.ack()
+def retry(connection: Connection, request: ParkedRequest) -> None:
+    """Move a parked request back to its topic, with a delivery count of 0."""
+    removed = (PARKED_ID, PARKED_AT, PARKED_FROM, DELIVERY_COUNT)
+    message = request.message
+    headers = {key: value for key, value in message.headers.items() if key not in removed}
+    _publish(connection, message, request.topic, {**headers, RETRIED: request.id})
+    message.ack()
 
 
 def _publish(connection: Connection, message: Any, queue: str, headers: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Limits on message bodies: no compression, a maximum size, and no duplicate keys."""
+"""Message size limit: refuse compressed, too large and ambiguous message bodies."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -9,62 +9,63 @@ from kombu.utils import json
 
 from placement_worker.contract import strict_json
 from placement_worker.formats import duplicate_keys
-from placement_worker.worker import garbage_collection
 
-ENVELOPE = (
-    4  # a request is text in a message, which is text in an envelope: a quote becomes four bytes
-)
-AROUND_BYTES = 64 * 2**10  # what stands beside the request: method, ids, and the caller's context
+ENVELOPE_FACTOR = 4
+"""The bytes that a quote of a request takes: the message and its envelope each escape it."""
+HEADER_BYTES = 64 * 2**10
+"""The size of the rest of a message: method, ids and the caller's context."""
+LARGE_BYTES = 4 * 2**20
+"""The smallest body that leaves enough memory behind to be worth releasing."""
 
-LARGE_BYTES = 4 * 2**20  # smaller bodies leave too little memory behind to release it
 
+def install(max_request_bytes: Callable[[], int], on_large: Callable[[], object]) -> None:
+    """Refuse message bodies that are compressed or exceed the limit, in the whole process.
 
-def guard(max_request_bytes: Callable[[], int]) -> None:
-    """Refuse bodies that could fill the memory of this process: compressed ones, and ones beyond a
-    size.
+    The driver rejects a body that cannot be read: it logs the cause, and the message is lost.
 
-    The driver rejects what cannot be read: the message is gone, and the log says why.
-
-    :param max_request_bytes: the limit in force; asked at each message.
+    :param max_request_bytes: returns the limit in force; called for each message.
+    :param on_large: called for each accepted body above `LARGE_BYTES`.
     """
     for content_type in kombu.compression.encoders():
-        kombu.compression.register(_refuse, _refuse, content_type)
+        kombu.compression.register(_refuse_compressed, _refuse_compressed, content_type)
     kombu.serialization.register(
         'json',
         json.dumps,
-        reader(max_request_bytes),
+        limited_loads(max_request_bytes, on_large),
         content_type='application/json',
         content_encoding='utf-8',
     )
 
 
-def reader(max_request_bytes: Callable[[], int]) -> Callable[[Any], Any]:
-    """Return a decoder of JSON bodies that refuses too large ones."""
+def limited_loads(
+    max_request_bytes: Callable[[], int], on_large: Callable[[], object]
+) -> Callable[[Any], Any]:
+    """Return a JSON decoder with the limits of `install`."""
 
     def loads(body: Any) -> Any:
-        most = ENVELOPE * max_request_bytes() + AROUND_BYTES
-        if len(body) > most:
-            raise ValueError(f'Expected a message of at most {most} bytes, got {len(body)}')
+        limit = ENVELOPE_FACTOR * max_request_bytes() + HEADER_BYTES
+        if len(body) > limit:
+            raise ValueError(f'Expected a message of at most {limit} bytes, got {len(body)}')
         if len(body) > LARGE_BYTES:
-            garbage_collection.release_later()
-        read = json.loads(body)
-        message = read.get('oslo.message') if isinstance(read, dict) else None
+            on_large()
+        envelope = json.loads(body)
+        message = envelope.get('oslo.message') if isinstance(envelope, dict) else None
         if isinstance(message, str) and len(message) <= strict_json.UNIQUE_KEYS_BYTES:
-            _see_keys_once(message)
-        return read
+            _check_unique_keys(message)
+        return envelope
 
     return loads
 
 
-def _see_keys_once(text: Any) -> None:
-    """Refuse objects with a duplicate key: JSON readers differ in which value they keep."""
+def _check_unique_keys(text: str) -> None:
+    """Refuse duplicate keys: JSON readers differ in the value that they keep."""
     try:
-        twice = duplicate_keys.found(text)
-    except (ValueError, RecursionError):  # oslo.messaging cannot read it either, and says so
+        duplicate = duplicate_keys.found(text)
+    except (ValueError, RecursionError):  # oslo.messaging rejects it with a better message
         return
-    if twice:
-        raise ValueError(f'Expected each key once, got {twice}')
+    if duplicate:
+        raise ValueError(f'Expected each key once, got {duplicate}')
 
 
-def _refuse(_body: bytes) -> NoReturn:
+def _refuse_compressed(_body: bytes) -> NoReturn:
     raise ValueError('Expected a body that is not compressed')

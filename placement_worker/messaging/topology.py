@@ -1,14 +1,13 @@
-"""Exchange and queues as the worker needs them: made before they are used, or a clear word on what
-is in the way.
+"""Declare the exchange and the queues as the worker needs them, before they are used.
 
-oslo.messaging falls back to queues that do not survive a restart of the broker when it finds an
-exchange that is made so, and says that at INFO.
+When oslo.messaging finds an exchange that was declared with other arguments, it falls back to queues
+that do not survive a restart of the broker, and logs that at INFO. Where it lacks a permission, it
+retries without a bound.
 """
 
 import contextlib
-import functools
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from amqp import Message
@@ -16,217 +15,201 @@ from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed, Recover
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.client.connection import (
-    control_exchange,
-    is_true,
-    open_connection,
-)
+from placement_worker.client.connection import control_exchange, is_true, open_connection
+from placement_worker.contract.topics import PARKING_SUFFIX
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
-from placement_worker.messaging import parking
 
 ARGUMENTS = {
     'rabbit_quorum_delivery_limit': 'x-delivery-limit',
     'rabbit_quorum_max_memory_length': 'x-max-in-memory-length',
     'rabbit_quorum_max_memory_bytes': 'x-max-in-memory-bytes',
 }
-"""Options of the rabbit driver that become arguments of a quorum queue, where they are not 0."""
+"""Options of the rabbit driver that become arguments of a quorum queue unless they are 0."""
 UNLIMITED = {'x-delivery-limit': 10**9}
-"""For parked requests, as each look at one is a delivery. RabbitMQ 4 has a limit of its own where
-none is named, and older ones do not know its word for no limit."""
-EMPTY_FIRST = 'Retry or drop what is parked in it first: placement-policy parked list. '
+"""The delivery limit of the parking lot, where each listing is a delivery.
+
+RabbitMQ 4 has a default limit, and older releases have no value for an unlimited queue.
+"""
+EMPTY_FIRST = 'Retry or drop the parked requests in it first: placement-policy parked list. '
 
 
-def declare(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> None:
-    """Make the exchange and a queue for each topic, as oslo.messaging will ask for them, and see
-    that we may use them.
+class Differences(NamedTuple):
+    """The differences between the broker and the topology that the worker needs.
 
-    Where oslo.messaging lacks a permission, it tries again for ever.
-
-    :param target: as of `load_transport_url`.
-    :raises QueueMismatch: the broker has one that was made otherwise; the text has the command that
-        deletes it.
-    :raises BrokerRefused: a permission is missing; the text says which one, on what.
-    :raises BrokerUnreachable: there is no broker to ask.
+    `missing`: names of an exchange or queues. `mismatches`: messages, with the command that deletes
+    the exchange or queue.
     """
-    if not target.transport.startswith('rabbit'):
+
+    missing: list[str]
+    mismatches: list[str]
+
+
+def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
+    """Declare the exchange and queues, bind them, and check the permissions to use them.
+
+    :param target: a TransportURL of `load_transport_url`.
+    :raises QueueMismatch: an exchange or a queue exists with other arguments; the text has the
+        command that deletes it.
+    :raises BrokerRefused: a permission is missing; the text names the permission and the resource.
+    :raises BrokerUnreachable: no host answers, or the broker stops responding.
+    """
+    if not _is_rabbit(target):
         return
     with _connected(conf, target) as connection:
-        layout = _Layout(conf, target)
-        layout.declare_exchange(connection)
-        for topic in topics:
-            channel = layout.declare_queue(connection, topic)
-            with _permitted(queue='write', exchange='read'):
-                channel.queue_bind(topic, layout.exchange, topic)
-            _see_that_we_may_consume(connection, topic)
-        _see_that_we_may_reply(connection)
+        topology = _Topology(conf, target)
+        topology.declare_exchange(connection)
+        for queue in queues:
+            channel = topology.declare_queue(connection, queue)
+            with _permissions(queue='write', exchange='read'):
+                channel.queue_bind(queue, topology.exchange, queue)
+            _check_consume_permission(connection, queue)
+        _check_reply_permission(connection)
 
 
 def declare_queue(conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str) -> None:
     """Declare one queue of a worker on an open connection.
 
     :param target: as for `declare`.
-    :raises QueueMismatch: the broker has the queue with other arguments.
+    :raises QueueMismatch: the queue exists with other arguments.
     """
-    _Layout(conf, target).declare_queue(connection, queue)
+    _Topology(conf, target).declare_queue(connection, queue)
 
 
-def consumers(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
-    """How many consumers a queue has that is there; 0 where the driver does not tell."""
-    if not target.transport.startswith('rabbit'):
+def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
+    """Return the number of consumers of an existing queue; 0 for drivers other than rabbit."""
+    if not _is_rabbit(target):
         return 0
     with _connected(conf, target) as connection:
         return int(connection.channel().queue_declare(queue, passive=True).consumer_count)
 
 
-class Findings(NamedTuple):
-    """What a broker has of exchange and queues."""
-
-    missing: list[str]
-    mismatches: list[str]
-
-
-def inspect(conf: cfg.ConfigOpts, target: Any, topics: Collection[str]) -> Findings:
-    """See what `declare` would find, without making anything: what is there is declared again as it
-    should be.
+def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Differences:
+    """Return what `declare` would create or reject, without creating anything.
 
     :param target: as for `declare`.
-    :returns: what is not there yet, and what was made otherwise, with the commands that delete it.
-    :raises BrokerUnreachable: there is no broker to ask.
+    :raises BrokerUnreachable: no host answers, or the broker stops responding.
     """
-    found = Findings([], [])
-    if not target.transport.startswith('rabbit'):
+    found = Differences([], [])
+    if not _is_rabbit(target):
         return found
     with _connected(conf, target) as connection:
-        layout = _Layout(conf, target)
-        parts: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
-            (f'exchange {layout.exchange}', layout.find_exchange, layout.declare_exchange)
-        ]
-        parts += [
-            (
-                f'queue {topic}',
-                functools.partial(layout.find_queue, topic=topic),
-                functools.partial(layout.declare_queue, topic=topic),
-            )
-            for topic in topics
-        ]
-        for name, find, declare_again in parts:
-            try:
-                find(connection)
-                declare_again(connection)
-            except NotFound:
-                found.missing.append(name)
-            except QueueMismatch as exc:
-                found.mismatches.append(str(exc))
+        topology = _Topology(conf, target)
+        with _recorded(found, f'exchange {topology.exchange}'):
+            connection.channel().exchange_declare(topology.exchange, 'topic', passive=True)
+            topology.declare_exchange(connection)
+        for queue in queues:
+            with _recorded(found, f'queue {queue}'):
+                connection.channel().queue_declare(queue, passive=True)
+                topology.declare_queue(connection, queue)
     return found
+
+
+def _is_rabbit(target: Any) -> bool:
+    return bool(target.transport.startswith('rabbit'))
+
+
+@contextlib.contextmanager
+def _recorded(found: Differences, name: str) -> Iterator[None]:
+    """Record the difference that a block finds."""
+    try:
+        yield
+    except NotFound:
+        found.missing.append(name)
+    except QueueMismatch as exc:
+        found.mismatches.append(str(exc))
 
 
 @contextlib.contextmanager
 def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
     """Open a connection for a block.
 
-    :raises BrokerUnreachable: no host answers, or the connection is lost, or the broker stops
-        answering.
+    :raises BrokerUnreachable: no host answers, the connection is lost, or the broker stops
+        responding.
     """
     with open_connection(conf, target) as connection:
         try:
             yield connection
         except (OSError, RecoverableConnectionError) as exc:
-            raise BrokerUnreachable(
-                f'The broker stopped answering: {exc or type(exc).__name__}'
-            ) from exc
+            cause = exc or type(exc).__name__
+            raise BrokerUnreachable(f'The broker stopped answering: {cause}') from exc
 
 
-class _Layout:
-    """The exchange and the queues as oslo.messaging will ask for them; a channel each, as an error
-    closes it.
+class _Topology:
+    """The exchange and the queues as oslo.messaging will declare them.
+
+    Each declaration uses a channel of its own, since an error closes its channel.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, target: Any) -> None:
         options = {**conf.oslo_messaging_rabbit, **target.query}
-        quorum = is_true(options['rabbit_quorum_queue'])
-        self.exchange, self._vhost = control_exchange(conf), target.virtual_host or '/'
-        self._parked = conf.worker.topic + parking.PARKED
-        self._arguments = _arguments(options) if quorum else {}
-        self._lasting = {
-            'durable': quorum or is_true(options['amqp_durable_queues']),
+        is_quorum = is_true(options['rabbit_quorum_queue'])
+        self.exchange = control_exchange(conf)
+        self._vhost = target.virtual_host or '/'
+        self._parking_lot = conf.worker.topic + PARKING_SUFFIX
+        self._arguments = _quorum_arguments(options) if is_quorum else {}
+        self._flags = {
+            'durable': is_quorum or is_true(options['amqp_durable_queues']),
             'auto_delete': is_true(options['amqp_auto_delete']),
         }
 
-    def find_exchange(self, connection: Connection) -> None:
-        """Do nothing if it is there.
-
-        :raises NotFound: it is not.
-        """
-        connection.channel().exchange_declare(self.exchange, 'topic', passive=True)
-
-    def find_queue(self, connection: Connection, topic: str) -> None:
-        """Do nothing if it is there.
-
-        :raises NotFound: it is not.
-        """
-        connection.channel().queue_declare(topic, passive=True)
-
     def declare_exchange(self, connection: Connection) -> None:
-        """Make it, or see that it is made so.
+        """Declare the exchange.
 
-        :raises QueueMismatch: it is not.
+        :raises QueueMismatch: the exchange exists with other arguments.
         """
         try:
-            with _permitted(exchange='configure'):
-                connection.channel().exchange_declare(self.exchange, 'topic', **self._lasting)
+            with _permissions(exchange='configure'):
+                connection.channel().exchange_declare(self.exchange, 'topic', **self._flags)
         except PreconditionFailed as exc:
-            raise _mismatch(
-                f'Exchange {self.exchange}', exc, _delete_exchange(self._vhost, self.exchange)
-            ) from exc
+            command = _delete_exchange(self._vhost, self.exchange)
+            raise _mismatch(f'Exchange {self.exchange}', exc, command) from exc
 
-    def declare_queue(self, connection: Connection, topic: str) -> Any:
-        """Make it, or see that it is made so; returns the channel.
+    def declare_queue(self, connection: Connection, queue: str) -> Any:
+        """Declare a queue, and return the channel.
 
-        :raises QueueMismatch: it is not.
+        :raises QueueMismatch: the queue exists with other arguments.
         """
         channel = connection.channel()
-        parks = topic == self._parked
-        arguments = (
-            {**self._arguments, **UNLIMITED} if parks and self._arguments else self._arguments
-        )
+        is_parking_lot = queue == self._parking_lot
+        limit = UNLIMITED if is_parking_lot and self._arguments else {}
         try:
-            with _permitted(queue='configure'):
-                channel.queue_declare(topic, arguments=arguments, **self._lasting)
+            with _permissions(queue='configure'):
+                channel.queue_declare(queue, arguments={**self._arguments, **limit}, **self._flags)
         except PreconditionFailed as exc:
-            command = f'rabbitmqctl -p {self._vhost} delete_queue {topic}'
-            raise _mismatch(f'Queue {topic}', exc, command, EMPTY_FIRST if parks else '') from exc
+            command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
+            first = EMPTY_FIRST if is_parking_lot else ''
+            raise _mismatch(f'Queue {queue}', exc, command, first) from exc
         return channel
 
 
-def _see_that_we_may_consume(connection: Connection, queue: str) -> None:
-    """Ask to consume in a way that is refused either way: for want of the permission, else for the
-    argument.
+def _check_consume_permission(connection: Connection, queue: str) -> None:
+    """Consume with an invalid argument, so that the broker delivers no request.
 
-    So no request is taken and given back. Should a broker accept it, closing the channel ends it.
+    The broker refuses either way: for the missing permission first, otherwise for the argument. If
+    a broker accepts it, closing the channel ends the consumer.
 
     :raises BrokerRefused: the permission is missing.
     """
     channel = connection.channel()
-    with _permitted(queue='read'), contextlib.suppress(PreconditionFailed):
+    with _permissions(queue='read'), contextlib.suppress(PreconditionFailed):
         channel.basic_consume(queue, arguments={'x-priority': 'no number'})
         channel.close()
 
 
-def _see_that_we_may_reply(connection: Connection) -> None:
-    """Send a message to nobody through the default exchange, which replies to calls go through.
+def _check_reply_permission(connection: Connection) -> None:
+    """Publish an unroutable message to the default exchange, which carries replies to calls.
 
     :raises BrokerRefused: the permission is missing.
     """
-    with _permitted(exchange='write'):
+    with _permissions(exchange='write'):
         connection.channel().basic_publish_confirm(
             Message(), exchange='', routing_key=f'nobody-{uuid.uuid4().hex}'
         )
 
 
 @contextlib.contextmanager
-def _permitted(**needed: str) -> Iterator[None]:
-    """Say which permission is missing; the broker's error names the resource, but not what it wants
-    to be granted.
+def _permissions(**needed: str) -> Iterator[None]:
+    """Name the missing permission; the broker's error names only the resource.
 
     :param needed: the permission that the operation needs, by the kind of resource: `queue`,
         `exchange`.
@@ -241,12 +224,13 @@ def _permitted(**needed: str) -> Iterator[None]:
             if f'access to {kind} ' in exc.reply_text
         ]
         raise BrokerRefused(
-            f'The {" or ".join(missing or needed.values())} permission is missing on the broker: {exc.reply_text}. '
-            'doc/source/bus-security.rst has the command that grants all that is needed'
+            f'The {" or ".join(missing or needed.values())} permission is missing on the broker: '
+            f'{exc.reply_text}. doc/source/bus-security.rst has the command that grants all '
+            'permissions'
         ) from exc
 
 
-def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+def _quorum_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
     return {
         'x-queue-type': 'quorum',
@@ -255,7 +239,7 @@ def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _delete_exchange(vhost: str, exchange: str) -> str:
-    """The command that deletes an exchange: rabbitmqctl has no word of its own for it."""
+    """Return the shell command that deletes an exchange; rabbitmqctl has no subcommand for it."""
     return (
         'rabbitmqctl eval \'rabbit_exchange:delete(rabbit_misc:r(<<"'
         + vhost
@@ -265,8 +249,8 @@ def _delete_exchange(vhost: str, exchange: str) -> str:
     )
 
 
-def _mismatch(what: str, exc: PreconditionFailed, command: str, first: str = '') -> QueueMismatch:
+def _mismatch(name: str, exc: PreconditionFailed, command: str, first: str = '') -> QueueMismatch:
     return QueueMismatch(
-        f'{what} on the broker is not made as this worker needs it: {exc}. {first}When nobody uses it, delete it, and '
-        f'start the worker again: {command}'
+        f'{name} exists on the broker with other options than this worker needs: {exc}. {first}'
+        f'When it is not in use, delete it and start the worker again: {command}'
     )

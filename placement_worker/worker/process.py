@@ -36,6 +36,7 @@ from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.config import unknown_options
 from placement_worker.contract.limits import Limits
+from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.records import DecisionLog, Forgetful, Recorder
 from placement_worker.events.listener import Listener, Listeners
@@ -238,7 +239,7 @@ def _destinations(conf: cfg.ConfigOpts) -> Destinations:
     return Destinations(
         conf.worker.reply_to_allowed,
         exchange=control_exchange(conf),
-        queues=[conf.worker.topic + parking.SUSPECTS, conf.worker.topic + parking.PARKED],
+        queues=[conf.worker.topic + ISOLATION_SUFFIX, conf.worker.topic + PARKING_SUFFIX],
         notification_topics=conf.oslo_messaging_notifications.topics,
     )
 
@@ -259,7 +260,7 @@ def _server_class(
             conf, address
         ) as connection:  # its timeouts bound every step
             topology.declare_queue(conf, address, connection, to)  # it may have been deleted
-            parking.forward(connection, message, to)
+            parking.move(connection, message, to)
 
     return functools.partial(
         LateAckServer,
@@ -311,7 +312,9 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
         return _complain(told(exc) + where)
     unknown_options.warn(conf)
-    size_limit.guard(lambda: conf.worker.max_request_bytes)
+    size_limit.install(
+        lambda: conf.worker.max_request_bytes, garbage_collection.release_later
+    )
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %d process%s',
         conf.worker.topic,
@@ -414,7 +417,7 @@ def _declare(conf: cfg.ConfigOpts) -> None:
     )
     patiently(topology.declare, conf, target, queues(conf))
     own = f'{conf.worker.topic}.{conf.worker.host}'
-    if patiently(topology.consumers, conf, target, own):  # before our processes begin
+    if patiently(topology.consumer_count, conf, target, own):  # before our processes begin
         LOG.warning(
             'Somebody consumes %s already: each worker of a topic needs a [worker] host of its own',
             own,
@@ -449,7 +452,7 @@ def queues(conf: cfg.ConfigOpts) -> list[str]:
     topics = [queue.topic for queue in server.queues(conf)]
     return [
         *(f'{topic}{of}' for topic in topics for of in ('', f'.{conf.worker.host}')),
-        conf.worker.topic + parking.PARKED,
+        conf.worker.topic + PARKING_SUFFIX,
     ]
 
 

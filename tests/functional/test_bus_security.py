@@ -284,8 +284,8 @@ def test_a_worker_says_at_start_which_permission_it_lacks(
 
     assert line == (
         f'The {permission} permission is missing on the broker: ACCESS_REFUSED - access to {resource} in vhost '
-        "'placement' refused for user 'lesser'. doc/source/bus-security.rst has the command that grants all that is "
-        'needed'
+        "'placement' refused for user 'lesser'. doc/source/bus-security.rst has the command that grants all "
+        'permissions'
     )
 
 

@@ -328,7 +328,7 @@ def test_a_queue_that_would_not_survive_is_told_at_start_with_the_command_that_m
 
     assert status == 2
     assert error.startswith(
-        f'placement-worker: {what.capitalize()} {topic} on the broker is not made as this worker'
+        f'placement-worker: {what.capitalize()} {topic} exists on the broker with other options than'
     )
     assert 'inequivalent arg' in error
     program, *arguments = shlex.split(error.rpartition('again: ')[2])

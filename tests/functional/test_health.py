@@ -367,7 +367,7 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
     code, details = results(done)['Exchange and queues']
     assert code == 2
     for name in (topic, f'{topic}-slow'):
-        assert f'Queue {name} on the broker is not made as this worker needs it' in details
+        assert f'Queue {name} exists on the broker with other options than this worker needs' in details
         assert f'rabbitmqctl -p / delete_queue {name}' in details
     assert {
         results(done)[name][0]

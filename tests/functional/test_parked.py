@@ -9,6 +9,7 @@ from oslo_config import cfg
 from placement_worker import config
 from placement_worker.client.connection import connect, transport_url
 from placement_worker.errors import QueueMismatch
+from placement_worker.contract.topics import PARKING_SUFFIX
 from placement_worker.messaging import parking, topology
 from tests.functional.conftest import amqp
 
@@ -31,7 +32,7 @@ def declare(conf, broker_url):
     connect(conf, target).cleanup()
 
     def declare(queue):
-        conf.set_override('topic', queue.removesuffix(parking.PARKED), group='worker')
+        conf.set_override('topic', queue.removesuffix(PARKING_SUFFIX), group='worker')
         topology.declare(conf, target, [queue])
 
     return declare
@@ -40,7 +41,7 @@ def declare(conf, broker_url):
 def look(url, queue):
     """As `placement-policy parked list` does."""
     with amqp(url) as connection:
-        return [one.body for one in parking.parked(connection, queue, 10)]
+        return [one.body for one in parking.parked_requests(connection, queue, 10)]
 
 
 def publish(url, queue):
@@ -75,7 +76,7 @@ def test_a_parked_queue_with_the_limit_of_old_is_told_of_with_what_to_do_before_
     with pytest.raises(QueueMismatch, match='x-delivery-limit') as told:
         declare(queue)
 
-    assert 'Retry or drop what is parked in it first: placement-policy parked list' in str(
+    assert 'Retry or drop the parked requests in it first: placement-policy parked list' in str(
         told.value
     )
     assert str(told.value).endswith(f'rabbitmqctl -p / delete_queue {queue}')

@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
+from placement_worker.contract.topics import PARKING_SUFFIX, SLOW_TOPIC, TOPIC
 from placement_worker.messaging import parking
 from tests.broker import Broker
 from tests.functional.conftest import Worker, amqp
@@ -88,7 +88,7 @@ def park(worker):
         producer.publish(
             envelope,
             exchange='',
-            routing_key=TOPIC + parking.PARKED,
+            routing_key=TOPIC + PARKING_SUFFIX,
             headers=headers,
             mandatory=True,
         )

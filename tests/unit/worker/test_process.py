@@ -109,7 +109,7 @@ def test_while_no_broker_answers_the_log_says_so_and_when_it_is_tried_again(monk
             raise exc
 
     monkeypatch.setattr('placement_worker.messaging.topology.declare', declare)
-    monkeypatch.setattr('placement_worker.messaging.topology.consumers', lambda *_: 0)
+    monkeypatch.setattr('placement_worker.messaging.topology.consumer_count', lambda *_: 0)
     monkeypatch.setattr('tenacity.nap.time.sleep', lambda _: None)
 
     with caplog.at_level(logging.WARNING, 'placement_worker.worker.process'):
