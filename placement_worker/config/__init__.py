@@ -13,8 +13,8 @@ from oslo_reports import opts as report_options
 
 from placement_worker.config import cloud, decision_log, load_balancer, metrics, worker
 from placement_worker.contract import topics
-from placement_worker.errors import ConfigurationError
 from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
+from placement_worker.errors import ConfigurationError
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # longer than an engine waits, shorter than RabbitMQ does
 

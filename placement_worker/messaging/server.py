@@ -1,4 +1,4 @@
-"""The worker on the broker: the methods of the contract, exposed on a topic."""
+"""The RPC server of a topic, with the methods of the contract."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -9,26 +9,25 @@ import oslo_messaging
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
+from typing_extensions import override
 
 from placement_worker.client.connection import control_exchange
 from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.methods import METHODS
-from placement_worker.contract.topics import VERSION
+from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX, VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging import parking
-from placement_worker.messaging.parking import Diversion
+from placement_worker.messaging.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 
 LOG = logging.getLogger(__name__)
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
-    """Of the caller's context take the ids that are logged; passwords and tokens stay where they
-    are.
-    """
+    """Take the ids of the caller's context for the log, and no passwords or tokens."""
 
+    @override
     def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
-        """Make it the current context of this thread, which is where the log finds it."""
+        # oslo.log finds the context of a thread here: creating it makes it the current one.
         return RequestContext(
             request_id=_id(context.get('request_id')),
             global_request_id=_id(context.get('global_request_id')),
@@ -38,7 +37,7 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):
 
 
 def _id(value: object) -> str | None:
-    """An id as it may stand in a log."""
+    """Return an id if it is safe to log, else None."""
     return value[:255] if isinstance(value, str) and value.isprintable() and value else None
 
 
@@ -76,48 +75,43 @@ for _method in METHODS:
     setattr(ExposedEndpoints, _method.name, _exposed(_method.name))
 
 
-def tell_parked(
+def report_parked(
     endpoints: Endpoints, message: Mapping[str, Any], context: Mapping[str, Any], exc: Exception
 ) -> None:
-    """Tell whoever waits elsewhere for the reply to a check that it is parked; callers hear it from
-    their call.
-    """
+    """Report a parked check to its `reply_to`; a call gets the error as its reply."""
     if message.get('method') == 'policy_check':
         request_id = ContextSerializer().deserialize_context(context).request_id
         endpoints.told_elsewhere(message.get('args', {}).get('request'), request_id, exc)
 
 
 class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
-    """What is exposed may be called; and `oslo_rpc_server_ping`, which is there with
-    `rpc_ping_enabled`.
-    """
+    """Allow the exposed methods, and the `oslo_rpc_server_ping` of `rpc_ping_enabled`."""
 
+    @override
     def is_allowed(self, endpoint: object, method: str) -> bool:
-        """Whether callers may reach a method of an endpoint."""
         ping = isinstance(endpoint, dispatcher.PingEndpoint) and method == 'oslo_rpc_server_ping'
         return ping or super().is_allowed(endpoint, method)
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What one server of a worker consumes: a topic, by so many threads, and where what it cannot
-    finish goes.
-    """
+    """A queue that a worker consumes, with its number of threads."""
 
     topic: str
     threads: int
-    diversion: Diversion
+    delivery_limit: DeliveryLimit
 
 
 def queues(conf: cfg.ConfigOpts) -> list[Queue]:
-    """What each process of a worker consumes."""
+    """Return the queues that each process of a worker consumes."""
     worker = conf.worker
-    suspects, parked = worker.topic + parking.SUSPECTS, worker.topic + parking.PARKED
-    to_suspects = Diversion(worker.max_deliveries, suspects, parks=False)
+    isolation, parking_lot = worker.topic + ISOLATION_SUFFIX, worker.topic + PARKING_SUFFIX
+    isolating = DeliveryLimit(worker.max_deliveries, isolation, parks=False)
+    parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot, parks=True)
     return [
-        Queue(worker.topic, worker.threads, to_suspects),
-        Queue(worker.slow_topic, worker.slow_threads, to_suspects),
-        Queue(suspects, 1, Diversion(parking.SUSPECT_DELIVERIES, parked, parks=True)),
+        Queue(worker.topic, worker.threads, isolating),
+        Queue(worker.slow_topic, worker.slow_threads, isolating),
+        Queue(isolation, 1, parking),
     ]
 
 
@@ -128,10 +122,13 @@ def create(
     endpoints: Endpoints,
     server_cls: Callable[..., Any],
 ) -> Any:
-    """The RPC server of a topic, not started yet."""
+    """Return the RPC server of a topic, before it is started."""
+    target = oslo_messaging.Target(
+        exchange=control_exchange(conf), topic=topic, server=conf.worker.host
+    )
     return oslo_messaging.get_rpc_server(
         transport,
-        oslo_messaging.Target(exchange=control_exchange(conf), topic=topic, server=conf.worker.host),
+        target,
         [ExposedEndpoints(endpoints)],
         serializer=ContextSerializer(),
         access_policy=AccessPolicy,

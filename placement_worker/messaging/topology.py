@@ -1,8 +1,8 @@
 """Declare the exchange and the queues as the worker needs them, before they are used.
 
-When oslo.messaging finds an exchange that was declared with other arguments, it falls back to queues
-that do not survive a restart of the broker, and logs that at INFO. Where it lacks a permission, it
-retries without a bound.
+When oslo.messaging finds an exchange that was declared with other arguments, it falls back to
+queues that do not survive a restart of the broker, and logs that at INFO. Where it lacks a
+permission, it retries without a bound.
 """
 
 import contextlib

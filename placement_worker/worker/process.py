@@ -248,14 +248,14 @@ def _server_class(
     conf: cfg.ConfigOpts,
     queue: server.Queue,
     events: Listener,
-    putting_aside: AbstractContextManager[Any],
+    isolation: AbstractContextManager[Any],
     endpoints: Endpoints,
     replies: Replies,
 ) -> Callable[..., Any]:
     """The server for a queue, which knows where to put what it cannot finish."""
     address = transport_url(conf)
 
-    def forward(message: Any, to: str) -> None:
+    def move(message: Any, to: str) -> None:
         with open_connection(
             conf, address
         ) as connection:  # its timeouts bound every step
@@ -264,11 +264,11 @@ def _server_class(
 
     return functools.partial(
         LateAckServer,
-        diversion=queue.diversion,
-        forward=forward,
+        delivery_limit=queue.delivery_limit,
+        move=move,
         events=events,
-        putting_aside=putting_aside,
-        tell_parked=functools.partial(server.tell_parked, endpoints),
+        isolation=isolation,
+        report_parked=functools.partial(server.report_parked, endpoints),
         replies=replies,
     )
 

@@ -302,10 +302,10 @@ def test_other_drivers_get_the_stock_server_and_a_loud_warning(caplog):
     server.wait()
 
     (warning,) = [
-        record for record in caplog.records if record.name == 'placement_worker.messaging.late_ack'
+        record for record in caplog.records if record.name == 'placement_worker.messaging.late_ack.server'
     ]
     assert warning.levelname == 'WARNING'
-    assert 'FakeDriver: requests are acknowledged BEFORE they are handled' in warning.message
+    assert 'FakeDriver acknowledges requests BEFORE they are handled' in warning.message
 
 
 @pytest.mark.parametrize('what', ['exchange', 'queue'])

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from placement_worker.health.heartbeats import PUBLISH_S
-from placement_worker.messaging.late_ack import POLL_S
+from placement_worker.messaging.late_ack.listener import POLL_S
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import slow
 
@@ -484,7 +484,7 @@ def test_sigusr2_gets_a_report_of_parent_and_process_without_the_password(start,
 
     text = worker.stderr.read_text()
     assert 'transport_url = ***' in text
-    assert 'late_ack.py' in text, 'what the threads do'
+    assert 'late_ack/listener.py' in text, 'what the threads do'
     for place in (text, worker.log.read_text()):
         assert PASSWORD not in place
     assert worker.stop() == 0

@@ -23,15 +23,11 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import QueueMismatch
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.health.heartbeats import Heartbeat
-from placement_worker.messaging import late_ack
-from placement_worker.messaging.late_ack import (
-    REMEMBERED,
-    LateAckListener,
-    LateAckServer,
-    ListenConnection,
-    heartbeat,
-)
-from placement_worker.messaging.parking import RETRIED, Diversion
+from placement_worker.messaging.late_ack import LateAckServer, heartbeat, poison
+from placement_worker.messaging.late_ack import listener as late_ack_listener
+from placement_worker.messaging.late_ack.connection import ListenConnection
+from placement_worker.messaging.late_ack.listener import REMEMBERED, LateAckListener
+from placement_worker.messaging.parking import RETRIED, DeliveryLimit
 from placement_worker.messaging.replies import ReplyPending
 from placement_worker.messaging.server import AccessPolicy, ContextSerializer, ExposedEndpoints
 from placement_worker.policies.registry import Registry
@@ -249,9 +245,9 @@ def test_a_process_meets_what_it_put_aside_only_after_the_broker_was_told():
         target = oslo_messaging.Target(topic='t', server='s')
         made = functools.partial(
             LateAckServer,
-            diversion=diversion,
-            forward=lambda *_: forwarded.set(),
-            putting_aside=lock,
+            delivery_limit=diversion,
+            move=lambda *_: forwarded.set(),
+            isolation=lock,
         )
         server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(said)], server_cls=made)
         connection = Connection()
@@ -264,9 +260,9 @@ def test_a_process_meets_what_it_put_aside_only_after_the_broker_was_told():
     given_up = Delivery('u1', redelivered=True)
     given_up._raw_message.headers['x-delivery-count'] = 4
     given_up.acknowledge = lambda: said.append('acknowledged')
-    putting, poll = handle(given_up, Diversion(3, 'suspects', parks=False))
+    putting, poll = handle(given_up, DeliveryLimit(3, 'suspects', parks=False))
     assert forwarded.wait(10)
-    meeting, _ = handle(Delivery('u1'), Diversion(1, 'parked', parks=True))
+    meeting, _ = handle(Delivery('u1'), DeliveryLimit(1, 'parked', parks=True))
     meeting.join(0.2)
 
     poll()
@@ -281,12 +277,12 @@ def put_aside(connection, listener, monkeypatch):
     """Have a server move a request of too many deliveries; return its delivery, and what its caller
     was sent.
     """
-    monkeypatch.setattr(late_ack, 'MOVE_AGAIN_S', 0.01)
+    monkeypatch.setattr(poison, 'MOVE_RETRY_S', 0.01)
 
     def put(forward, reply):
         cfg.CONF([], default_config_files=[])
-        diversion = Diversion(3, 'parked', parks=True)
-        made = functools.partial(LateAckServer, diversion=diversion, forward=forward)
+        diversion = DeliveryLimit(3, 'parked', parks=True)
+        made = functools.partial(LateAckServer, delivery_limit=diversion, move=forward)
         server = made(Transport(), oslo_messaging.Target(topic='t', server='s'), None)
         delivery = Delivery('u1', redelivered=True)
         delivery._raw_message.headers['x-delivery-count'] = 4
@@ -372,7 +368,7 @@ def test_a_request_whose_version_is_none_is_answered_and_acknowledged_and_gets_n
     delivery, request, replies = handle({'method': 'policy_check', 'version': version})
 
     assert delivery.settled == ['acknowledged']
-    assert listener.in_work.oldest() is None
+    assert listener.in_flight.oldest() is None
     assert request.client_timeout is None
     assert len(replies) == 1
 
@@ -466,7 +462,7 @@ def test_request_whose_reply_is_pending_is_given_back_and_not_remembered(answer)
 
     assert delivery.settled == ['given back']
     assert listener._finished == {}
-    assert listener.in_work.oldest() is None
+    assert listener.in_flight.oldest() is None
 
 
 @pytest.mark.parametrize('queue', ['placement-worker-parked', 'notifications.info', '', None, 7])
@@ -545,18 +541,18 @@ def test_the_oldest_request_in_work_is_known_and_those_that_wait_do_not_count(co
     listener = LateAckListener(Driver(), connection, Clock())
     deliver(listener, Delivery('u1'), Delivery('u2'), Delivery('u3'))
     (first,), (second,), _ = listener.poll(), listener.poll(), listener.poll()
-    assert listener.in_work.oldest() is None
+    assert listener.in_flight.oldest() is None
 
     first.begin()
-    began = listener.in_work.oldest()
+    began = listener.in_flight.oldest()
     second.begin()
-    assert listener.in_work.oldest() == began
+    assert listener.in_flight.oldest() == began
     first.finish()
-    assert listener.in_work.oldest() == began + 1, (
+    assert listener.in_flight.oldest() == began + 1, (
         'its reply is out, though it is not acknowledged yet'
     )
     second.finish()
-    assert listener.in_work.oldest() is None
+    assert listener.in_flight.oldest() is None
 
 
 def test_one_that_was_given_back_is_not_in_work(listener):
@@ -566,7 +562,7 @@ def test_one_that_was_given_back_is_not_in_work(listener):
     listener.poll()
 
     assert not request.begin()
-    assert listener.in_work.oldest() is None
+    assert listener.in_flight.oldest() is None
 
 
 class Heard:
@@ -588,8 +584,8 @@ def test_events_of_requests_report_begin_end_and_redelivery_but_no_wait(connecti
     first.begin()
     second.begin()
     first.finish()
-    second.leave()
-    assert third.give_back()
+    second.requeue()
+    assert third.requeue_unless_begun()
 
     assert heard.words == [
         'RequestRedelivered',
@@ -613,7 +609,7 @@ def test_the_time_of_the_last_poll_is_known(connection):
 @pytest.fixture
 def hasty(monkeypatch):
     """Reconnecting without pauses."""
-    monkeypatch.setattr(late_ack, 'RECONNECT_PAUSE_S', 0)
+    monkeypatch.setattr(late_ack_listener, 'RECONNECT_PAUSE_S', 0)
 
 
 def test_a_listener_that_lost_its_connection_reconnects_and_polls_between_attempts(

@@ -14,8 +14,8 @@ from oslo_config import cfg
 from placement_worker import config
 from placement_worker.client.connection import load_transport_url
 from placement_worker.errors import BrokerUnreachable
-from placement_worker.messaging import late_ack, topology
-from placement_worker.messaging.late_ack import ListenConnection
+from placement_worker.messaging import topology
+from placement_worker.messaging.late_ack.connection import ListenConnection
 
 ENOUGH_S = 60
 
@@ -82,7 +82,7 @@ def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, mo
     """An attempt to reconnect ends although the broker stops answering right after the
     handshake.
     """
-    monkeypatch.setattr(late_ack, 'ANSWER_S', 1)
+    monkeypatch.setattr('placement_worker.messaging.late_ack.connection.ANSWER_S', 1)
     connection = ListenConnection(Context(DriverConnection(port)))
     failures = []
 

@@ -1,0 +1,20 @@
+"""An RPC server that acknowledges a request after its reply, so that a crash loses no request.
+
+The stock server of oslo.messaging acknowledges a request before it handles it, so a process that is
+killed loses its requests in progress. This server leaves a request with the broker until the reply
+is sent. If the process crashes before, the broker delivers the request again. A request may
+therefore be handled twice, but it is handled at least once.
+
+Private names of oslo.messaging are used in this package alone, and `tests/unit/messaging/late_ack`
+fails when a release changes them. They provide a listening connection with consumers for the topic
+and for the topic of this server alone, the message objects that can reply, and the adapter with the
+polling thread.
+
+Only the polling thread uses the connection, as kombu requires. Other threads queue their
+acknowledgements and wake it. It also reconnects: `consume` of oslo.messaging gives up when its
+timeout ends, before it has tried every host.
+"""
+
+from placement_worker.messaging.late_ack.server import LateAckServer, heartbeat
+
+__all__ = ['LateAckServer', 'heartbeat']

@@ -1,0 +1,107 @@
+"""Poison messages: move requests that exceed their delivery limit to another queue."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from placement_worker.errors import RequestParked
+from placement_worker.events.listener import Listener
+from placement_worker.events.types import RequestMoved
+from placement_worker.messaging.late_ack.request import LateAckRequest
+from placement_worker.messaging.parking import DeliveryLimit
+from placement_worker.messaging.replies import ReplyPending
+
+LOG = logging.getLogger(__name__)
+MOVE_RETRY_S = 300
+"""The pause after a request could not be moved to another queue."""
+ACKNOWLEDGED_S = 5
+"""The longest wait for the acknowledgement of a request that was moved."""
+
+Move = Callable[[Any, str], None]
+ReportParked = Callable[[dict[str, Any], dict[str, Any], RequestParked], None]
+
+
+class PoisonMessages:
+    """The delivery limit of one topic."""
+
+    def __init__(
+        self,
+        topic: str,
+        limit: DeliveryLimit,
+        move: Move,
+        events: Listener,
+        isolation: AbstractContextManager[Any] | None = None,
+        report_parked: ReportParked | None = None,
+    ) -> None:
+        """Set the limit; for the parameters see `LateAckServer`."""
+        self._topic = topic
+        self._limit = limit
+        self._move_message = move
+        self._events = events
+        self._isolation = isolation or threading.Lock()
+        self._report_parked = report_parked
+
+    def exceeds_limit(self, request: LateAckRequest) -> bool:
+        """Return whether a request was redelivered too often."""
+        return request.redeliveries > self._limit.redeliveries
+
+    def wait_for_moves(self) -> None:
+        """In the isolation queue, wait until no request of this process is being moved."""
+        if self._limit.parks:
+            with self._isolation:
+                pass
+
+    def divert(self, request: LateAckRequest) -> None:
+        """Move a request to the queue of the limit, and report it if that is the parking lot.
+
+        A request that cannot be moved is requeued after a pause: the broker counts that as a
+        delivery, and drops a request that exceeds the delivery limit of its queue.
+        """
+        message, context = request.message, request.ctxt
+        LOG.warning(
+            'Request %s was redelivered %d times; moving it to %s',
+            request.key,
+            request.redeliveries,
+            self._limit.queue,
+        )
+        try:
+            with self._isolation:
+                error = self._move(request)
+        except Exception:
+            LOG.exception('Failed to move request %s; retrying in %d s', request.key, MOVE_RETRY_S)
+            request.listener.pause(MOVE_RETRY_S)
+            request.requeue()
+            return
+        # Not before the acknowledgement: a request that crashes the process in the report would
+        # be parked twice.
+        if error and self._report_parked:
+            try:
+                self._report_parked(message, context, error)
+            except (Exception, ReplyPending):
+                LOG.exception(
+                    'Failed to report to its reply_to that request %s is parked', request.key
+                )
+
+    def _move(self, request: LateAckRequest) -> RequestParked | None:
+        """Move a request to another queue, and acknowledge it.
+
+        :returns: the error for its caller, or None if the request is not parked.
+        """
+        self._move_message(request.delivery._raw_message, self._limit.queue)
+        self._events.handle(RequestMoved(self._topic, self._limit.parks))
+        error = self._reply_parked(request) if self._limit.parks else None
+        request.finish().wait(ACKNOWLEDGED_S)
+        return error
+
+    def _reply_parked(self, request: LateAckRequest) -> RequestParked:
+        error = RequestParked(
+            'The workers that took the request died or gave it up; '
+            f'it is parked in {self._limit.queue}.'
+        )
+        try:
+            request.reply(failure=(RequestParked, error, None))
+        except (Exception, ReplyPending):  # requeued now, it would be parked twice
+            LOG.exception('Failed to report to its caller that request %s is parked', request.key)
+        return error

@@ -1,0 +1,161 @@
+"""The RPC server that acknowledges after the reply, and its heartbeat."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from oslo_messaging._drivers import base, impl_rabbit
+from oslo_messaging._drivers import common as driver_common
+from oslo_messaging.rpc import server as rpc_server
+from typing_extensions import override
+
+from placement_worker.events.listener import Listener, Listeners
+from placement_worker.health.heartbeats import Heartbeat
+from placement_worker.messaging.late_ack.connection import ListenConnection
+from placement_worker.messaging.late_ack.listener import LateAckListener
+from placement_worker.messaging.late_ack.poison import Move, PoisonMessages, ReportParked
+from placement_worker.messaging.late_ack.request import LateAckRequest
+from placement_worker.messaging.parking import DeliveryLimit
+from placement_worker.messaging.replies import Replies, ReplyPending
+
+LOG = logging.getLogger(__name__)
+
+
+class LateAckServer(rpc_server.RPCServer):
+    """Acknowledge after the reply on RabbitMQ; with other drivers, act as the stock server."""
+
+    def __init__(
+        self,
+        transport: Any,
+        target: Any,
+        dispatcher: Any,
+        executor: str | None = None,
+        delivery_limit: DeliveryLimit | None = None,
+        move: Move | None = None,
+        events: Listener | None = None,
+        isolation: AbstractContextManager[Any] | None = None,
+        report_parked: ReportParked | None = None,
+        replies: Replies | None = None,
+    ) -> None:
+        """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
+
+        :param delivery_limit: the limit for poison messages; None for no limit.
+        :param move: publishes a message to a queue with a confirmation.
+        :param events: the listener for the events of requests.
+        :param isolation: a lock that the servers of a process share. It is held until a request
+            that was moved is acknowledged: if the process received the request from the isolation
+            queue before and crashed, the request would be moved twice.
+        :param report_parked: reports a parked request to its `reply_to`, from message, context and
+            error.
+        :param replies: sends the replies to calls; None to let the driver send them, without a
+            bound.
+        """
+        super().__init__(transport, target, dispatcher, executor)
+        self._events = events or Listeners()
+        self._replies = replies
+        self._poison = (
+            PoisonMessages(
+                target.topic, delivery_limit, move, self._events, isolation, report_parked
+            )
+            if delivery_limit and move
+            else None
+        )
+
+    @override
+    def _create_listener(self) -> Any:
+        driver = self.transport._driver
+        if not isinstance(driver, impl_rabbit.RabbitDriver):
+            LOG.warning(
+                'The %s acknowledges requests BEFORE they are handled: a worker that crashes '
+                'loses its requests in progress. Use rabbit:// in production',
+                type(driver).__name__,
+            )
+            return super()._create_listener()
+        connection = ListenConnection(driver._get_connection(driver_common.PURPOSE_LISTEN))
+        listener = LateAckListener(
+            driver,
+            connection,
+            events=self._events,
+            topic=self._target.topic,
+            replies=self._replies,
+        )
+        for topic in (self._target.topic, f'{self._target.topic}.{self._target.server}'):
+            connection.add_consumer(driver._get_exchange(self._target), topic, listener)
+        return base.PollStyleListenerAdapter(listener, batch_size=1, batch_timeout=None)
+
+    @override
+    def _process_incoming(self, incoming: list[Any]) -> None:
+        # Runs in a thread of the pool.
+        (request,) = incoming
+        if not isinstance(request, LateAckRequest):
+            super()._process_incoming(incoming)
+        elif not request.begin():
+            return
+        elif self._poison and self._poison.exceeds_limit(request):
+            self._poison.divert(request)
+        else:
+            if self._poison:
+                self._poison.wait_for_moves()
+            self._handle(request)
+
+    def _handle(self, request: LateAckRequest) -> None:
+        """Handle a request, and acknowledge or requeue it whatever happens."""
+        settle: Callable[[], object] = request.finish
+        try:
+            self._dispatch(request)
+        except ReplyPending as exc:
+            LOG.warning(
+                'Requeued request %s, since its reply could not be sent: %s', request.key, exc
+            )
+            settle = request.requeue
+        finally:
+            settle()
+
+    def _dispatch(self, request: LateAckRequest) -> None:
+        """Call the method of a request, and reply.
+
+        :raises ReplyPending: the reply could not be sent, but a retry may succeed.
+        """
+        try:
+            if not self._has_method(request.message):
+                # The dispatcher would send heartbeats for an unknown method without an end.
+                request.client_timeout = None
+            super()._process_incoming([request])
+        except ReplyPending:
+            raise
+        # A SystemExit of an endpoint, for example, would be redelivered and end the next worker.
+        except BaseException:
+            LOG.exception('Request %s ended its handler; its caller gets the error', request.key)
+            request.reply(failure=sys.exc_info())
+
+    def _has_method(self, message: dict[str, Any]) -> bool:
+        """Return whether the dispatcher will find the method of a message without an error."""
+        find, method = self.dispatcher, message.get('method')
+        if not isinstance(method, str):
+            return False
+        try:
+            return any(
+                find._is_namespace(target, message.get('namespace'))
+                and find._is_compatible(target, message.get('version', '1.0'))
+                and find.access_policy.is_allowed(endpoint, method)
+                for endpoint in find.endpoints
+                for target in [getattr(endpoint, 'target', None) or find._default_target]
+            )
+        except Exception:  # a malformed version; the dispatcher reports it to the caller
+            return False
+
+
+def heartbeat(server: Any) -> Heartbeat | None:
+    """Return the heartbeat of an RPC server, or None before it listens.
+
+    The stock server has none: it counts as connected, just polled, and idle.
+    """
+    if server.listener is None:
+        return None
+    listener = getattr(server.listener, '_poll_style_listener', None)
+    if not isinstance(listener, LateAckListener):
+        return Heartbeat(time.monotonic(), None, None)
+    return Heartbeat(listener.polled_at, listener.in_flight.oldest(), listener.disconnected_at)
