@@ -3,6 +3,8 @@
 import logging
 from typing import Protocol
 
+from typing_extensions import override
+
 from placement_worker.events.types import Event
 
 LOG = logging.getLogger(__name__)
@@ -18,7 +20,7 @@ class Listener(Protocol):
         """
 
 
-class Listeners:
+class Listeners(Listener):
     """A listener that passes each event to several listeners; without any, it is false.
 
     The log reports a listener that raises; neither the request nor the other listeners notice.
@@ -31,8 +33,8 @@ class Listeners:
     def __bool__(self) -> bool:
         return bool(self._listeners)
 
+    @override
     def handle(self, event: Event) -> None:
-        """Pass an event to each listener."""
         for listener in self._listeners:
             try:
                 listener.handle(event)

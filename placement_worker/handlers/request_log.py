@@ -3,8 +3,11 @@
 import logging
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 from placement_worker.contract.model import Cluster
 from placement_worker.errors import Refused
+from placement_worker.events.listener import Listener
 from placement_worker.events.types import BindingEnded, CheckEnded, Event, RequestFailed
 
 LOG = logging.getLogger(__name__)
@@ -12,14 +15,14 @@ CLUSTER_ID_MAX = 80
 """The number of characters of a cluster's id that the log shows."""
 
 
-class RequestLog:
+class RequestLog(Listener):
     """Listener that logs a line per reply, one per warning in it, and one per refused request.
 
     An engine that casts a request and names no `reply_to` learns of a refusal only from the log.
     """
 
+    @override
     def handle(self, event: Event) -> None:
-        """Log replies and refusals."""
         match event:
             case CheckEnded(request, reply, elapsed_s):
                 what = f'{request.target} {request.action.action}'

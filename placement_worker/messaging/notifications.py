@@ -1,4 +1,4 @@
-"""Send notifications without holding the threads that decide."""
+"""Sending of notifications that does not delay decisions for long."""
 
 import contextlib
 import logging
@@ -10,11 +10,9 @@ import oslo_messaging
 
 LOG = logging.getLogger(__name__)
 WAIT_S = 1
-"""Limit for waiting until a notification is confirmed; after that notifications are sent in the
-background.
-"""
-KEPT = 64
-"""Notifications that wait in memory; each may be as large as a reply."""
+"""The time limit for the confirmation of a notification in the thread of a request."""
+QUEUE_MAX = 64
+"""The number of notifications that wait in memory; each may be as large as a reply."""
 
 
 class _Notification(NamedTuple):
@@ -28,60 +26,61 @@ class _Notification(NamedTuple):
 
 
 class Notifications:
-    """Sends notifications in order, from a thread of its own.
+    """A queue of notifications and the thread that sends them in order.
 
-    The driver of oslo.messaging 18.3.1 retries a notification until its destination takes it
-    (`[oslo_messaging_notifications] retry`). As long as notifications are confirmed in time, `send`
-    waits for the confirmation: a request is acknowledged after its notifications are safe. Once one
-    is late, `send` waits no longer until all of them are out, and drops what exceeds `KEPT`.
+    The driver of oslo.messaging 18.3.1 retries a notification until the destination accepts it
+    (`[oslo_messaging_notifications] retry`). While the destination confirms notifications within
+    `WAIT_S`, `send` waits for the confirmation, so that a request is acknowledged after its
+    notifications are safe. After a late confirmation, `send` does not wait until the queue is
+    empty again, and drops notifications that the queue cannot hold.
     """
 
     def __init__(self, notifier: oslo_messaging.Notifier) -> None:
-        """Prepare; the thread begins with the first notification."""
+        """Create the queue; the first notification starts the thread."""
         self._notifier = notifier
-        self._queue: queue.Queue[_Notification] = queue.Queue(KEPT)
+        self._queue: queue.Queue[_Notification] = queue.Queue(QUEUE_MAX)
         self._is_late = False
         self._current: _Notification | None = None
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def send(self, priority: str, event: str, payload: dict[str, Any]) -> None:
-        """Send a notification, or keep it while earlier ones are late.
+        """Send a notification, or queue it while the destination is late.
 
-        :param priority: a method of oslo.messaging's notifier, e.g. `info`.
-        :param payload: has `request_id`.
+        :param priority: a method of oslo.messaging's notifier, for example `info`.
+        :param payload: contains `request_id`.
         """
-        self._begin()
+        self._start_thread()
         notification = _Notification(priority, event, payload, threading.Event())
         try:
             self._queue.put_nowait(notification)
         except queue.Full:
             LOG.error(
-                'Dropped %s: %d others wait, since their destination rejects or blocks them',
+                'Dropped %s: the destination rejects or blocks notifications, and %d are queued',
                 notification,
-                KEPT,
+                QUEUE_MAX,
             )
             return
         if not self._is_late and not notification.sent.wait(WAIT_S):
             self._is_late = True
             LOG.error(
-                'The %s is not confirmed after %d s; until its destination takes it, up to %d notifications are kept, '
-                'and later ones are dropped',
+                'The destination has not confirmed %s within %d s; '
+                'the worker queues up to %d notifications and drops further ones',
                 notification,
                 WAIT_S,
-                KEPT,
+                QUEUE_MAX,
             )
 
     def close(self) -> None:
-        """Report the notifications that the end of the process loses."""
+        """Log the notifications that are lost when the process ends."""
         lost = [] if self._current is None else [self._current]
         with contextlib.suppress(queue.Empty):
             while True:
                 lost.append(self._queue.get_nowait())
         for notification in lost:
-            LOG.error('Lost %s: the worker stops before its destination takes it', notification)
+            LOG.error('Lost %s: the worker stopped before the destination accepted it', notification)
 
-    def _begin(self) -> None:
+    def _start_thread(self) -> None:
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name='notifications', daemon=True)
@@ -97,6 +96,6 @@ class Notifications:
                     {}, notification.event, notification.payload
                 )
             except Exception:
-                LOG.exception('Could not send %s', notification)
+                LOG.exception('Failed to send %s', notification)
             self._current = None
             notification.sent.set()

@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 import oslo_messaging
 from oslo_config import cfg
+from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.client.connection import driver_errors, load_transport_url, transport_url
 from placement_worker.contract.model import BindRequest, CheckRequest
+from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
     BindingEnded,
     BindingStarted,
@@ -26,15 +28,15 @@ DRIVERS = 'oslo.messaging.notify.drivers'
 SECTION = '[oslo_messaging_notifications]'
 
 
-class Publisher:
-    """Listener that sends notifications."""
+class Publisher(Listener):
+    """Listener that sends a notification per start, end and error of a decision."""
 
     def __init__(self, notifications: Notifications) -> None:
         """Choose the sender."""
         self._notifications = notifications
 
+    @override
     def handle(self, event: Event) -> None:
-        """Send the notification of an event, if it has one."""
         match event:
             case CheckStarted(request, request_id):
                 self._send('info', 'policy_check.start', started(request, request_id))
@@ -69,9 +71,7 @@ def started(request: Request, request_id: str | None) -> dict[str, Any]:
 
 
 def ended(request: Request, reply: Reply, request_id: str | None) -> dict[str, Any]:
-    """Return the payload of `.end`: the reply with the ids of request and cluster, and the phase
-    of a check.
-    """
+    """Return the payload of `.end`: the reply, the ids, and the phase of a check."""
     answer = msgspec.to_builtins(reply)
     phase = {'target': request.target} if isinstance(request, CheckRequest) else {}
     cluster = {'id': request.cluster.id, **(answer['cluster'] or {})}
@@ -95,30 +95,30 @@ def create(conf: cfg.ConfigOpts) -> Publisher | None:
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """See that a `Publisher` can be made, so that no process is forked that ends of it at once.
+    """Check the options of notifications in the parent, before processes are forked.
 
-    :raises ConfigurationError: address or driver of notifications cannot be used.
+    :raises ConfigurationError: the address or a driver cannot be used.
     """
     _notification_transport(conf).cleanup()
-    there = metadata.entry_points(group=DRIVERS).names
-    missing = [
-        name for name in conf.oslo_messaging_notifications.driver if name and name not in there
-    ]
+    installed = metadata.entry_points(group=DRIVERS).names
+    drivers = conf.oslo_messaging_notifications.driver
+    missing = [name for name in drivers if name and name not in installed]
     if missing:
         raise errors.ConfigurationError(
-            f'{SECTION} driver: There is no {", ".join(missing)}; there are {", ".join(sorted(there))}'
+            f'{SECTION} driver: Unknown driver {", ".join(missing)}; '
+            f'installed drivers: {", ".join(sorted(installed))}'
         )
 
 
 def _notification_transport(conf: cfg.ConfigOpts) -> Any:
-    """On the broker for notifications alone, if the configuration names one, else on the one for
-    requests.
+    """Return a transport to the broker of notifications.
+
+    It is the broker of requests unless `transport_url` names another one.
 
     :raises ConfigurationError: the address cannot be used.
     """
-    oslo_messaging.get_notification_transport(
-        conf, url=load_transport_url(conf)
-    )  # makes the options known
+    # The first call registers the options of notifications.
+    oslo_messaging.get_notification_transport(conf, url=load_transport_url(conf))
     url = conf.oslo_messaging_notifications.transport_url
     try:
         target = transport_url(conf, url)

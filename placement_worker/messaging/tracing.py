@@ -1,8 +1,7 @@
-"""OpenTelemetry's spans of requests: oslo.messaging makes and sends them, and takes them over from
-the caller.
+"""OpenTelemetry traces: oslo.messaging creates and exports the spans of requests.
 
-They pass through our server because it does its work inside of that of oslo.messaging, in the same
-thread.
+A span covers the handling of a request, because the RPC server handles it in the thread in which
+oslo.messaging processes the message.
 """
 
 import importlib
@@ -16,24 +15,25 @@ EXPORTERS = {
     'http/protobuf': 'opentelemetry.exporter.otlp.proto.http.trace_exporter',
     'grpc': 'opentelemetry.exporter.otlp.proto.grpc.trace_exporter',
 }
+"""The module of the exporter per `otlp_protocol`."""
 
 
 def prepare(conf: cfg.ConfigOpts) -> None:
-    """See that spans can be sent, if they are asked for; oslo.messaging would only warn, at each
-    request.
+    """Import the libraries for traces if tracing is enabled.
 
-    oslo.messaging 18.3 imports the package of the exporter and not the exporter itself, and then
-    misses it.
+    Without this, oslo.messaging 18.3 imports the package of the exporter but not the exporter, does
+    not find it, and logs a warning per request.
 
     :raises ConfigurationError: a library is missing.
     """
-    if GROUP not in conf or not conf[GROUP].tracing_enabled:  # 18.2 knows no tracing
+    if GROUP not in conf or not conf[GROUP].tracing_enabled:  # 18.2 has no tracing
         return
     try:
         importlib.import_module('opentelemetry.sdk.trace')
         importlib.import_module(EXPORTERS[conf[GROUP].otlp_protocol])
     except ImportError as exc:
         raise ConfigurationError(
-            f'[{GROUP}] tracing_enabled needs {exc.name}, which is not installed: install placement-worker[tracing], '
+            f'[{GROUP}] tracing_enabled needs {exc.name}, which is not installed: '
+            'install placement-worker[tracing], '
             'or for otlp_protocol = grpc opentelemetry-exporter-otlp-proto-grpc'
         ) from exc

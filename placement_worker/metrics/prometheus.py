@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from typing_extensions import override
 
 from placement_worker.errors import WorkerFailed, error_object
 from placement_worker.events import types
+from placement_worker.events.listener import Listener
 from placement_worker.events.types import Event
 
 DECISION_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 600)
@@ -17,11 +19,10 @@ METHODS = ('policy_check', 'policy_attach', 'policy_detach')
 ISOLATED, PARKED = 'suspects', 'parked'
 
 
-class Metrics:
-    """Listener that counts and measures.
+class Metrics(Listener):
+    """Listener that counts and measures the events that have a metric.
 
-    With several processes each writes its metrics into the folder that they share, and `registry`
-    is None.
+    Several processes write their metrics into a folder that they share; they have no `registry`.
     """
 
     def __init__(
@@ -51,8 +52,8 @@ class Metrics:
             types.RequestMoved: self._request_moved,
         }
 
+    @override
     def handle(self, event: Event) -> None:
-        """Count or measure an event, if a metric exists for it."""
         handler = self._handlers.get(type(event))
         if handler:
             handler(event)

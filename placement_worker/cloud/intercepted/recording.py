@@ -5,8 +5,9 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar, cast
 
 import msgspec
+from typing_extensions import override
 
-from placement_worker.cloud.intercepted.interceptor import Call
+from placement_worker.cloud.intercepted.interceptor import Call, Hook
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Wire
 from placement_worker.errors import Rejected
@@ -35,15 +36,18 @@ class Answer(Wire, frozen=True, omit_defaults=True):
     failure: Failure | None = None
 
 
-class Recording:
-    """Hook that appends each call and its answer to a list."""
+class Recording(Hook):
+    """Hook that appends each call and its answer to a list.
+
+    An answer is recorded as it is when the call returns, since the caller may change it.
+    """
 
     def __init__(self, answers: list[Answer]) -> None:
         """Choose the list."""
         self._answers = answers
 
-    def __call__(self, call: Call, make: Callable[[], T]) -> T:
-        """Make a call and record its answer as it is now, since the caller may change it."""
+    @override
+    def __call__(self, call: Call, make: Callable[[], T], /) -> T:
         try:
             answer = _ordered(make())
         except (Rejected, ApiError) as exc:

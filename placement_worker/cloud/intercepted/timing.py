@@ -4,7 +4,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from placement_worker.cloud.intercepted.interceptor import Call
+from typing_extensions import override
+
+from placement_worker.cloud.intercepted.interceptor import Call, Hook
 from placement_worker.cloud.ports import ApiError
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import CloudCalled
@@ -12,8 +14,8 @@ from placement_worker.events.types import CloudCalled
 T = TypeVar('T')
 
 
-class Timing:
-    """Hook that reports each call that needs a request."""
+class Timing(Hook):
+    """Hook that reports the outcome and duration of each call that needs a request."""
 
     def __init__(self, events: Listener, clock: Callable[[], float] = time.perf_counter) -> None:
         """Choose the listener.
@@ -23,8 +25,8 @@ class Timing:
         self._events = events
         self._clock = clock
 
-    def __call__(self, call: Call, make: Callable[[], T]) -> T:
-        """Make a call and report its outcome and duration."""
+    @override
+    def __call__(self, call: Call, make: Callable[[], T], /) -> T:
         if call.service is None:
             return make()
         started, outcome = self._clock(), 'OK'

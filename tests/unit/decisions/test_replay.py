@@ -12,12 +12,9 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.intercepted import interceptor
-from placement_worker.cloud.intercepted.recording import Answer, Failure, Recording
-from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import ApiError, OctaviaSettings
 from placement_worker.contract.limits import Limits
-from placement_worker.contract.model import CheckRequest, Credentials
+from placement_worker.contract.model import CheckRequest
 from placement_worker.decisions import replay
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.masking import masked
@@ -211,45 +208,6 @@ def test_decision_by_zone_alone_asks_for_no_home_region(decide):
     assert {answer['asked'] for answer in json.loads(line)['cloud']} == {'acting_for', 'zones'}
 
 
-def test_every_question_to_a_cloud_is_recorded_and_answered_the_same():
-    answers = []
-    cloud = interceptor.Clouds(Inventory.parse(CLOUD, 'test'), Recording(answers)).acting_for(
-        Credentials('trust-9'), 'p1'
-    )
-
-    def ask(one):
-        return [
-            one.zones(None),
-            one.zones('R3'),
-            sorted(one.regions()),
-            one.servers('R1', ['s1', 's2']),
-            one.subnet(None, 'private-subnet'),
-            one.subnet(None, 'none'),
-            one.network(None, 'net1'),
-            one.network(None, 'none'),
-            one.home_region,
-            one.load_balancer_region,
-        ]
-
-    first = ask(cloud)
-    written = msgspec.json.decode(msgspec.json.encode(answers), type=list[Answer])
-
-    assert ask(ReplayedCloud(written).acting_for(Credentials(), 'p1')) == first
-    assert len(written) == 1 + len(first)
-
-
-def test_a_failure_is_raised_as_what_it_was_and_one_of_a_kind_that_is_gone_as_a_rejection():
-    failed = [
-        Answer('regions', [], failure=Failure(kind, 'why')) for kind in ('NoUsablePlace', 'Gone')
-    ]
-    cloud = ReplayedCloud(failed)
-
-    for kind in (errors.NoUsablePlace, errors.Rejected):
-        with pytest.raises(kind, match='why') as raised:
-            cloud.regions()
-        assert raised.type is kind
-
-
 def recorded(lab):
     """The endpoints of a lab, and the lines that they log."""
     lines = []
@@ -319,13 +277,6 @@ def test_a_decision_that_waits_longer_than_then_is_a_difference(registry):
     (shorter,) = replay.differences(changed(line, clock=json.loads(line)['clock'][:2]), registry)
 
     assert shorter.now['error']['message'] == 'The clock is looked at more often than it was then'
-
-
-def test_what_was_not_asked_then_is_named():
-    with pytest.raises(
-        NotRecorded, match=r'The cloud is asked what it was not asked then: zones\("R1"\)'
-    ):
-        ReplayedCloud([]).zones('R1')
 
 
 def changed(line, **fields):
