@@ -78,7 +78,7 @@ class Notifications:
             while True:
                 lost.append(self._queue.get_nowait())
         for notification in lost:
-            LOG.error('Lost %s: the worker stopped before the destination accepted it', notification)
+            LOG.error('Lost %s: the worker stopped before it was confirmed', notification)
 
     def _start_thread(self) -> None:
         with self._lock:

@@ -86,10 +86,11 @@ def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
 
 def create(conf: cfg.ConfigOpts) -> Publisher | None:
     """Return the publisher, or None without a driver in `[oslo_messaging_notifications]`."""
+    transport = _notification_transport(conf)  # registers the options, too
     if set(conf.oslo_messaging_notifications.driver) <= {'noop'}:
         return None
     notifier = oslo_messaging.Notifier(
-        _notification_transport(conf), publisher_id=f'placement-worker.{conf.worker.host}'
+        transport, publisher_id=f'placement-worker.{conf.worker.host}'
     )
     return Publisher(Notifications(notifier))
 

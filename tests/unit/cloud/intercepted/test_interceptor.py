@@ -1,4 +1,4 @@
-"""The wrapper of a cloud that passes each call through a hook."""
+"""The wrapper of a cloud, which passes each call through a hook."""
 
 import pytest
 

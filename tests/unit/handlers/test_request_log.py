@@ -1,0 +1,80 @@
+"""The lines of the log about each request."""
+
+import msgspec
+import pytest
+
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.errors import InvalidRequest
+from placement_worker.events.types import BindingEnded, CheckEnded, RequestFailed
+from placement_worker.handlers.request_log import RequestLog
+from tests.factories import bind, deletion_policy, request
+
+
+@pytest.fixture
+def lines(caplog):
+    """Return level and text of each line that the log has."""
+    caplog.set_level('INFO')
+    return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def check(cluster_id='c1', warnings=()):
+    """Return the event of a check whose reply has these warnings."""
+    asked = request('CLUSTER_SCALE_IN', [])
+    asked = {**asked, 'cluster': {**asked['cluster'], 'id': cluster_id}}
+    reply = {
+        'action': {'id': 'a', 'data': {'status': 'OK'}},
+        'cluster': None,
+        'nodes': {},
+        'decisions': [],
+        'warnings': list(warnings),
+    }
+    return CheckEnded(
+        msgspec.convert(asked, CheckRequest), msgspec.convert(reply, CheckReply), 0.0125, 'req-1'
+    )
+
+
+def test_check_is_logged_with_outcome_and_duration(lines):
+    """A check has one line at INFO, and one at WARNING per warning of its reply."""
+    RequestLog().handle(check(warnings=['Mind the gap']))
+
+    assert lines() == [
+        ('INFO', "BEFORE CLUSTER_SCALE_IN of cluster 'c1': OK in 12.5 ms"),
+        ('WARNING', "BEFORE CLUSTER_SCALE_IN of cluster 'c1': Mind the gap"),
+    ]
+
+
+def test_binding_is_logged_with_policy_outcome_and_duration(lines):
+    """An attached policy has one line at INFO that names the policy type."""
+    reply = {
+        'status': 'ERROR',
+        'reason': 'no',
+        'policy': {'id': 'p', 'data': {}},
+        'cluster': None,
+        'nodes': {},
+    }
+    asked = msgspec.convert(bind(deletion_policy()), BindRequest)
+    replied = msgspec.convert(reply, BindReply)
+
+    RequestLog().handle(
+        BindingEnded('policy_attach', asked, replied, 'deletion', 'deletion-1.1', 0.001, None)
+    )
+
+    assert lines() == [('INFO', "policy_attach of deletion of cluster 'c1': ERROR in 1.0 ms")]
+
+
+def test_refused_request_is_logged_and_an_internal_error_is_not(lines):
+    """A refusal has one line at INFO; the RPC server logs internal errors with a traceback."""
+    RequestLog().handle(RequestFailed('policy_check', InvalidRequest('no id'), 'req-1'))
+    RequestLog().handle(RequestFailed('policy_check', KeyError('zone'), 'req-1'))
+
+    assert lines() == [('INFO', 'policy_check refused: InvalidRequest: no id')]
+
+
+def test_cluster_id_of_any_length_is_logged_in_part_and_escaped(lines):
+    """A caller can neither forge a line nor flood the log with a cluster's id."""
+    RequestLog().handle(check(cluster_id='c\n' + 'x' * 1000))
+
+    ((_, line),) = lines()
+    assert '\n' not in line
+    assert "of cluster 'c\\nx" in line
+    assert len(line) < 150

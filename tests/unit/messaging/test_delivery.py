@@ -1,0 +1,33 @@
+"""The delivery of replies to the places that casts name."""
+
+import json
+
+from placement_worker.contract.model import ReplyTo
+from placement_worker.messaging.delivery import CastDelivery
+
+
+class Replies:
+    """Replies that are kept."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, what, message, exchange, queue, left_s):
+        self.sent.append((what, message, exchange, queue, left_s))
+
+
+def test_reply_to_a_cast_is_sent_to_the_place_that_the_cast_names():
+    """A reply is a cast to the exchange, topic and method of `reply_to`."""
+    replies = Replies()
+    to = ReplyTo(exchange='engine', topic='replies', method='policy_checked')
+
+    CastDelivery(replies).reply(to, 'req-1', '{"action": {}}', 12.5)
+
+    ((what, message, *rest),) = replies.sent
+    assert what == 'the reply to request req-1 (exchange engine, topic replies)'
+    assert rest == ['engine', 'replies', 12.5]
+    sent = json.loads(json.loads(message.body)['oslo.message'])
+    assert (sent['method'], sent['args']) == (
+        'policy_checked',
+        {'request_id': 'req-1', 'reply': '{"action": {}}'},
+    )

@@ -1,0 +1,121 @@
+"""The queue of notifications: confirmations, late destinations and lost notifications."""
+
+import threading
+import time
+
+import pytest
+
+from placement_worker.messaging import notifications
+from placement_worker.messaging.notifications import Notifications
+
+PAYLOAD = {'request_id': 'req-1'}
+
+
+class Notifier:
+    """A notifier of oslo.messaging whose destination can be blocked."""
+
+    def __init__(self):
+        self.sent = []
+        self.accepts = threading.Event()
+        self.accepts.set()
+
+    def info(self, context, event_type, payload):
+        """Wait until the destination accepts."""
+        self.accepts.wait(30)
+        self.sent.append(('info', event_type))
+
+    def error(self, context, event_type, payload):
+        """Fail."""
+        raise OSError('no route')
+
+
+@pytest.fixture
+def notifier():
+    notifier = Notifier()
+    yield notifier
+    notifier.accepts.set()
+
+
+@pytest.fixture
+def sender(notifier, monkeypatch):
+    monkeypatch.setattr(notifications, 'WAIT_S', 0.05)
+    monkeypatch.setattr(notifications, 'QUEUE_MAX', 2)
+    return Notifications(notifier)
+
+
+def wait_for(condition):
+    """Wait until a condition is true, for 10 s at most."""
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert condition()
+
+
+def test_notification_to_a_prompt_destination_is_sent_when_send_returns(sender, notifier):
+    """`send` returns after the confirmation."""
+    sender.send('info', 'a.start', PAYLOAD)
+
+    assert notifier.sent == [('info', 'a.start')]
+
+
+def test_notifications_to_a_late_destination_are_queued_and_sent_in_order(sender, notifier, caplog):
+    """After a late confirmation `send` does not wait, and no notification is lost."""
+    notifier.accepts.clear()
+    for name in ('a', 'b', 'c'):
+        sender.send('info', name, PAYLOAD)
+    notifier.accepts.set()
+
+    wait_for(lambda: notifier.sent == [('info', name) for name in ('a', 'b', 'c')])
+    assert caplog.messages == [
+        'The destination has not confirmed notification a of request req-1 within 0 s; '
+        'the worker queues up to 2 notifications and drops further ones'
+    ]
+
+
+def test_notification_beyond_the_queue_is_dropped_and_logged(sender, notifier, caplog):
+    """A notification that the queue cannot hold is dropped; the log names it."""
+    notifier.accepts.clear()
+    for name in ('a', 'b', 'c', 'd'):
+        sender.send('info', name, PAYLOAD)
+
+    assert caplog.messages[1:] == [
+        'Dropped notification d of request req-1: '
+        'the destination rejects or blocks notifications, and 2 are queued'
+    ]
+
+
+def test_send_after_a_late_destination_recovers_waits_again(sender, notifier):
+    """When the queue is empty again, `send` returns after the confirmation."""
+    notifier.accepts.clear()
+    sender.send('info', 'a', PAYLOAD)
+    notifier.accepts.set()
+    wait_for(lambda: not sender._is_late)
+
+    sender.send('info', 'b', PAYLOAD)
+
+    assert notifier.sent[-1] == ('info', 'b')
+
+
+def test_notification_that_cannot_be_sent_is_logged_and_the_next_one_is_sent(
+    sender, notifier, caplog
+):
+    """A failure of the notifier is logged and does not end the thread."""
+    sender.send('error', 'a.error', PAYLOAD)
+    sender.send('info', 'b', PAYLOAD)
+
+    assert caplog.messages == ['Failed to send notification a.error of request req-1']
+    assert notifier.sent == [('info', 'b')]
+
+
+def test_close_with_unsent_notifications_logs_each(sender, notifier, caplog):
+    """The log names each notification that is lost when the process ends."""
+    notifier.accepts.clear()
+    for name in ('a', 'b'):
+        sender.send('info', name, PAYLOAD)
+
+    sender.close()
+
+    assert caplog.messages[1:] == [
+        f'Lost notification {name} of request req-1: the worker stopped before it was confirmed'
+        for name in ('a', 'b')
+    ]
