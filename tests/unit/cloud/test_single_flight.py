@@ -1,4 +1,4 @@
-"""One look-up for all who want to know the same at the same time."""
+"""Calls that threads share."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,8 @@ def fail():
     raise TimeoutError('too late')
 
 
-def test_who_waits_for_the_answer_of_another_waits_no_longer_than_it_may():
+def test_do_during_slow_call_stops_waiting_in_time():
+    """A thread waits at most `wait_s` for the call of another thread, which goes on."""
     single_flight, begun, opened = SingleFlight(), threading.Event(), threading.Event()
 
     def ask():
@@ -37,14 +38,15 @@ def test_who_waits_for_the_answer_of_another_waits_no_longer_than_it_may():
     with ThreadPoolExecutor() as threads:
         leader = threads.submit(single_flight.do, 'question', ask, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
-        with pytest.raises(OutOfTime, match='No response within 0 s to a lookup shared with another check'):
+        with pytest.raises(OutOfTime, match='No response within 0 s to a lookup shared'):
             single_flight.do('question', never, wait_s=0.05)
         opened.set()
 
         assert leader.result(WAIT_S) == 'answer'
 
 
-def test_whoever_asks_with_less_time_than_others_have_fails_alone():
+def test_do_after_call_out_of_time_makes_call_again():
+    """A thread with time left makes the call again if the shared call ran out of time."""
     single_flight, begun, opened = SingleFlight(), threading.Event(), threading.Event()
 
     def give_up():
@@ -62,7 +64,8 @@ def test_whoever_asks_with_less_time_than_others_have_fails_alone():
             leader.result(WAIT_S)
 
 
-def test_an_answer_is_kept_as_long_as_it_is_good():
+def test_do_within_cache_time_returns_cached_result():
+    """A result is returned without a call until its cache time has passed."""
     clock = Clock()
     single_flight = SingleFlight(clock)
     assert single_flight.do('question', lambda: 1, wait_s=0, cache_s=10) == 1
@@ -74,7 +77,8 @@ def test_an_answer_is_kept_as_long_as_it_is_good():
 
 
 @pytest.mark.parametrize('cache_s', [0, 10])
-def test_whoever_asks_gets_its_own_failure_which_is_not_kept(cache_s):
+def test_do_with_failing_call_caches_no_error(cache_s):
+    """The caller receives the error of the call, and the next caller makes the call again."""
     single_flight = SingleFlight()
 
     with pytest.raises(TimeoutError, match='too late'):
@@ -83,7 +87,8 @@ def test_whoever_asks_gets_its_own_failure_which_is_not_kept(cache_s):
     assert single_flight.do('question', lambda: 1, wait_s=0) == 1
 
 
-def test_what_is_kept_does_not_grow_without_end():
+def test_cache_drops_expired_results():
+    """The cache drops results whose cache time has passed."""
     clock = Clock()
     single_flight = SingleFlight(clock)
     for number in range(1000):

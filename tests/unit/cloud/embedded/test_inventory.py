@@ -1,15 +1,11 @@
-"""The embedded cloud, and what a check sees of it."""
-
-from collections import Counter
+"""The embedded cloud: lookups in its description."""
 
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract import codec
-from placement_worker.contract.model import Cluster, ServerDetails
+from placement_worker.cloud.ports import Network, Subnet
+from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import InvalidInventory
-from tests.factories import node
 
 
 @pytest.mark.parametrize(
@@ -27,7 +23,8 @@ from tests.factories import node
         ({}, None, {}),
     ],
 )
-def test_zones_are_those_of_the_region_or_of_the_whole_cloud(description, region, zones):
+def test_zones_of_region_default_to_those_of_cloud(description, region, zones):
+    """A region has its own zones, or else the zones of the whole cloud."""
     assert Inventory.parse(description, 'test').zones(region) == zones
 
 
@@ -46,7 +43,8 @@ def test_zones_are_those_of_the_region_or_of_the_whole_cloud(description, region
         ('--- {}\n--- {}', 'f contains 2 documents, expected one'),
     ],
 )
-def test_a_file_that_describes_no_cloud_is_named(text, message, tmp_path, monkeypatch):
+def test_load_of_invalid_file_names_file_and_cause(text, message, tmp_path, monkeypatch):
+    """An error about a file that describes no cloud names the file and the cause."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'f').write_text(text)
 
@@ -54,105 +52,6 @@ def test_a_file_that_describes_no_cloud_is_named(text, message, tmp_path, monkey
         Inventory.load('f')
 
     assert str(refused.value).startswith(message)
-
-
-class Counting:
-    """A cloud that counts what it is asked."""
-
-    home_region = None
-
-    def __init__(self):
-        self.asked = []
-
-    def zones(self, region):
-        self.asked.append(('zones', region))
-        return {'a': True}
-
-    def regions(self):
-        self.asked.append('regions')
-        return ['R1']
-
-    def servers(self, region, server_ids):
-        self.asked.append(('servers', region, sorted(server_ids)))
-        return dict.fromkeys(server_ids, ServerDetails(f'zone of {region}'))
-
-
-def test_each_question_is_asked_once_a_check_and_servers_in_bulk():
-    cloud = Counting()
-    members = [
-        node(1, physical_id='s1'),
-        node(2, 'known', physical_id='s2'),
-        node(3, None, 'R2', physical_id='s3'),
-        node(4, physical_id='s4'),
-        node(5),
-        node(6, details={'OS-EXT-AZ:availability_zone': 'said'}, physical_id='s6'),
-    ]
-    profile = {'type': 't', 'properties': {'context': {'region_name': 'R1'}}}
-    cluster = codec.decode({'id': 'c', 'profile': profile, 'nodes': members}, Cluster)
-    snapshot = Snapshot(cloud, cluster)
-
-    zones = [snapshot.zone_of(member) for member in cluster.nodes * 2]
-    for _ in range(2):
-        snapshot.zones('R1')
-        snapshot.zones(None)
-        assert snapshot.regions == ['R1']
-
-    assert zones == ['zone of R1', 'known', 'zone of R2', 'zone of R1', None, 'said'] * 2
-    assert cloud.asked == [
-        ('servers', 'R1', ['s1', 's4']),
-        ('servers', 'R2', ['s3']),
-        ('zones', 'R1'),
-        ('zones', None),
-        'regions',
-    ]
-
-
-def test_nodes_are_counted_by_region_and_by_zone_as_one_by_one():
-    cloud = Counting()
-    members = [
-        node(1, 'a', 'R1'),
-        node(2, 'b', 'R1'),
-        node(3, 'a', 'R2'),
-        node(4, physical_id='s4'),
-        node(5, 'a', 'R1'),
-    ]
-    cluster = codec.decode({'id': 'c', 'profile': {'type': 't'}, 'nodes': members}, Cluster)
-    snapshot = Snapshot(cloud, cluster)
-
-    for some in (cluster.nodes, cluster.nodes[:3]):
-        assert snapshot.regions_of(some) == Counter(map(snapshot.region_of, some))
-        assert snapshot.zones_of(some) == Counter(map(snapshot.zone_of, some))
-        assert snapshot.zones_in_regions(some, ['R2', 'R9']) == {('R2', 'a'): 1}
-    assert snapshot.zones_in_regions(cluster.nodes, ['R1']) == {('R1', 'a'): 2, ('R1', 'b'): 1}
-
-
-def test_counting_in_some_regions_does_not_ask_about_servers_elsewhere():
-    cloud = Counting()
-    members = [node(1, 'a', 'R1'), node(2, None, 'R2', physical_id='s2')]
-    cluster = codec.decode({'id': 'c', 'profile': {'type': 't'}, 'nodes': members}, Cluster)
-
-    assert Snapshot(cloud, cluster).zones_in_regions(cluster.nodes, ['R1']) == {('R1', 'a'): 1}
-    assert not cloud.asked
-
-
-def test_a_cloud_is_not_asked_about_servers_that_nobody_wonders_about():
-    cloud = Counting()
-    cluster = codec.decode(
-        {'id': 'c', 'profile': {'type': 't'}, 'nodes': [node(1, 'a', physical_id='s1')]}, Cluster
-    )
-
-    assert Snapshot(cloud, cluster).zone_of(cluster.nodes[0]) == 'a'
-    assert not cloud.asked
-
-
-@pytest.mark.parametrize('placement', [None, 'a', [], {'zone': None}, {'zone': ''}, {'zone': 7}])
-def test_data_that_hold_no_zone_leave_it_unknown(placement):
-    cluster = codec.decode(
-        {'id': 'c', 'profile': {'type': 't'}, 'nodes': [node(1, data={'placement': placement})]},
-        Cluster,
-    )
-
-    assert Snapshot(Counting(), cluster).zone_of(cluster.nodes[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -173,8 +72,67 @@ def test_data_that_hold_no_zone_leave_it_unknown(placement):
         ),
     ],
 )
-def test_parse_with_wrong_value_in_map_names_the_map(raw, message):
+def test_parse_with_wrong_value_in_map_names_map(raw, message):
+    """An error about a value in a map names the path of the map."""
     with pytest.raises(InvalidInventory) as refused:
         Inventory.parse(raw, 'cloud')
 
     assert str(refused.value) == f'cloud does not describe a cloud: {message}'
+
+
+def test_subnet_of_unknown_network_is_refused():
+    """A subnet must name a network of the description."""
+    raw = {'subnets': {'s': {'id': 'sub1', 'network': 'gone'}}}
+
+    with pytest.raises(InvalidInventory, match=r'key of `networks`, got `gone` in `subnets\.s'):
+        Inventory.parse(raw, 'cloud')
+
+
+@pytest.mark.parametrize('key', ['private-subnet', 'sub1'])
+def test_subnet_is_found_by_name_and_by_id(key):
+    """A lookup by name or id returns the subnet with its network, or None."""
+    raw = {
+        'networks': {'private': {'id': 'net1'}},
+        'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'ip_version': 6}},
+    }
+    cloud = Inventory.parse(raw, 'cloud')
+
+    private = Network('net1', 'private')
+    assert cloud.subnet(None, key) == Subnet('sub1', 'private-subnet', private, 6)
+    assert cloud.network(None, 'net1') == cloud.network(None, 'private') == private
+    assert cloud.subnet(None, 'gone') is cloud.network(None, 'gone') is None
+
+
+def test_servers_returns_known_servers_only():
+    """A lookup of servers omits ids that the description does not contain."""
+    addresses = {'private': [{'addr': '10.0.0.5', 'version': 4}]}
+    raw = {'servers': {'s1': {'availability_zone': 'az1', 'addresses': addresses}}}
+    found = Inventory.parse(raw, 'cloud').servers(None, ['s1', 's2'])
+
+    assert found == {'s1': ServerDetails('az1', {'private': [Address('10.0.0.5', 4)]})}
+
+
+def test_load_balancer_region_is_home_region_or_first_one():
+    """Load balancers are created in the home region, or else in the first region."""
+    raw = {'regions': ['R1', 'R2']}
+
+    assert Inventory.parse(raw, 'cloud').load_balancer_region == 'R1'
+    assert Inventory.parse({**raw, 'home_region': 'R2'}, 'cloud').load_balancer_region == 'R2'
+    assert Inventory.parse({}, 'cloud').load_balancer_region is None
+
+
+def test_clouds_are_the_same_for_all_users():
+    """All users see the same embedded cloud."""
+    cloud = Inventory.parse({}, 'cloud')
+
+    assert cloud.acting_for(Credentials(), 'p1') is cloud.acting_as_service() is cloud
+
+
+def test_with_state_in_keeps_path_of_description(tmp_path):
+    """A path of load balancers in the description takes precedence over the given one."""
+    path = str(tmp_path / 'own.json')
+    own = Inventory.parse({'load_balancer': {'state': path}}, 'cloud')
+    default = Inventory.parse({}, 'cloud')
+
+    assert own.with_state_in('other.json') is own
+    assert default.with_state_in(path).load_balancer.state == path

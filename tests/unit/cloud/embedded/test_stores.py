@@ -1,4 +1,4 @@
-"""Where the embedded cloud keeps its load balancers."""
+"""Storage for the load balancers of the embedded cloud."""
 
 import os
 import subprocess
@@ -17,7 +17,8 @@ def store(request, tmp_path):
     return MemoryStore() if request.param == 'memory' else FileStore(str(tmp_path / 'state.json'))
 
 
-def test_what_one_has_changed_the_next_one_sees(store):
+def test_change_is_visible_to_next_block(store):
+    """A block sees the changes of the block before."""
     with store.changing() as state:
         assert state == {}
         state['x'] = {'y': [1, None, 'z']}
@@ -26,7 +27,9 @@ def test_what_one_has_changed_the_next_one_sees(store):
         assert state == {'x': {'y': [1, None, 'z']}}
 
 
-def test_threads_change_it_one_after_the_other(store):
+def test_changes_by_threads_are_serialized(store):
+    """No change is lost if several threads use a store."""
+
     def count():
         for _ in range(50):
             with store.changing() as state:
@@ -42,10 +45,12 @@ def test_threads_change_it_one_after_the_other(store):
         assert state == {'n': 200}
 
 
-def test_processes_change_a_file_one_after_the_other(tmp_path):
+def test_changes_by_processes_are_serialized(tmp_path):
+    """No change is lost if several processes use a file, and no temporary file remains."""
     path = str(tmp_path / 'state.json')
     code = (
-        'import sys; from placement_worker.cloud.embedded.stores import FileStore; store = FileStore(sys.argv[1])\n'
+        'import sys; from placement_worker.cloud.embedded.stores import FileStore\n'
+        'store = FileStore(sys.argv[1])\n'
         f'for _ in range(100):\n    {COUNT}'
     )
     running = [subprocess.Popen([sys.executable, '-c', code, path]) for _ in range(3)]
@@ -56,7 +61,8 @@ def test_processes_change_a_file_one_after_the_other(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ['state.json', 'state.json.lock']
 
 
-def test_a_change_of_a_file_that_breaks_off_is_none(tmp_path):
+def test_interrupted_change_of_file_is_discarded(tmp_path):
+    """A file keeps its content if a block raises an error."""
     store = FileStore(str(tmp_path / 'state.json'))
 
     def break_off():

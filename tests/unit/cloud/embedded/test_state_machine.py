@@ -1,0 +1,149 @@
+"""The state machine of the simulated Octavia: which changes it accepts, and how they end."""
+
+import pytest
+
+from placement_worker.cloud.ports import ApiError
+from tests.unit.cloud.embedded.load_balancers import NESTED, member, status
+
+
+def test_create_with_children_is_pending_then_active(octavia, clock):
+    """A new load balancer and its children are PENDING_CREATE first and ACTIVE later."""
+    lb = octavia.create('loadbalancer', NESTED)
+
+    assert lb['provisioning_status'] == 'PENDING_CREATE'
+    (pool,) = octavia.find('pool')
+    assert octavia.members(pool['id'])[0]['provisioning_status'] == 'PENDING_CREATE'
+    clock.sleep(2)
+    assert {one['provisioning_status'] for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor') for one in
+            octavia.find(kind)} == {'ACTIVE'}  # fmt: skip
+    assert lb['vip_address'] == '10.0.0.254'
+    assert lb['created_at'] == '2026-01-01T00:00:00'
+
+
+@pytest.mark.parametrize(
+    'write',
+    [
+        lambda octavia, lb, pool: octavia.create(
+            'listener', {'loadbalancer_id': lb, 'protocol_port': 81}
+        ),
+        lambda octavia, lb, pool: octavia.create('pool', {'loadbalancer_id': lb}),
+        lambda octavia, lb, pool: octavia.create_member(pool, member(2)),
+        lambda octavia, lb, pool: octavia.update_members(pool, [member(2)], additive_only=True),
+        lambda octavia, lb, pool: octavia.delete_member(pool, octavia.members(pool)[0]['id']),
+        lambda octavia, lb, pool: octavia.delete('pool', pool),
+        lambda octavia, lb, pool: octavia.delete('loadbalancer', lb, cascade=True),
+    ],
+)
+def test_change_during_another_change_is_refused(octavia, clock, built, write):
+    """A load balancer refuses each change with status 409 while another change is pending."""
+    octavia.update_members(built[1], [], additive_only=True)
+
+    with pytest.raises(
+        ApiError, match=r'immutable and cannot be updated|Invalid state PENDING_UPDATE'
+    ) as refused:
+        write(octavia, *built)
+
+    assert refused.value.status == 409
+    clock.sleep(2)
+    write(octavia, *built)
+    assert status(octavia, 'loadbalancer', built[0]).startswith('PENDING')
+
+
+@pytest.mark.parametrize(
+    ('kind', 'body', 'message'),
+    [
+        (
+            'listener',
+            {'loadbalancer_id': 0, 'protocol_port': 80},
+            'is already using protocol_port 80',
+        ),
+        ('pool', {'listener_id': 'listener'}, 'This listener already has a default pool'),
+        ('healthmonitor', {'pool_id': 1}, 'This pool already has a health monitor'),
+    ],
+)
+def test_create_of_existing_child_is_refused(octavia, built, kind, body, message):
+    """A child that exists already is refused with status 409 and changes nothing."""
+    ids = {**dict(enumerate(built)), 'listener': octavia.find('listener')[0]['id']}
+
+    with pytest.raises(ApiError, match=message) as refused:
+        octavia.create(kind, {key: ids.get(value, value) for key, value in body.items()})
+
+    assert refused.value.status == 409
+    assert status(octavia, 'loadbalancer', built[0]) == 'ACTIVE'
+    assert len(octavia.find(kind)) == 1
+
+
+def test_create_member_at_used_address_is_refused(octavia, built):
+    """A second member at the same address and port is refused with status 409."""
+    with pytest.raises(ApiError, match=r'already using ip 10\.0\.0\.1') as refused:
+        octavia.create_member(built[1], member(1))
+
+    assert refused.value.status == 409
+
+
+def test_update_members_of_known_address_keeps_id_and_applies_defaults(octavia, clock, built):
+    """An update keeps the id of a member and resets omitted fields to their defaults."""
+    _, pool = built
+    known = octavia.members(pool)[0]['id']
+    octavia.update_members(pool, [member(1, weight=0), member(2)], additive_only=True)
+    clock.sleep(2)
+    octavia.update_members(pool, [member(1)], additive_only=True)
+    clock.sleep(2)
+
+    first, second = octavia.members(pool)
+    assert (first['id'], first['weight'], second['address']) == (known, 1, '10.0.0.2')
+
+
+def test_update_members_not_additive_deletes_unlisted_members(octavia, clock, built):
+    """An update that is not additive deletes the members that it does not list."""
+    _, pool = built
+    octavia.update_members(pool, [member(2)], additive_only=False)
+
+    assert [one['provisioning_status'] for one in octavia.members(pool)] == [
+        'PENDING_DELETE',
+        'PENDING_CREATE',
+    ]
+    clock.sleep(2)
+    assert [one['address'] for one in octavia.members(pool)] == ['10.0.0.2']
+
+
+def test_update_members_with_duplicate_is_refused(octavia, built):
+    """An update that lists one member twice is refused with status 400."""
+    with pytest.raises(ApiError) as refused:
+        octavia.update_members(built[1], [member(2), member(2)], additive_only=True)
+
+    assert refused.value.status == 400
+
+
+def test_delete_load_balancer_with_children_needs_cascade(octavia, clock, built):
+    """Only a cascading delete removes a load balancer that has children, and then all of them."""
+    with pytest.raises(ApiError, match='it has children') as refused:
+        octavia.delete('loadbalancer', built[0])
+    assert refused.value.status == 400
+
+    octavia.delete('loadbalancer', built[0], cascade=True)
+    assert status(octavia, 'loadbalancer', built[0]) == 'PENDING_DELETE'
+    clock.sleep(2)
+    assert [
+        octavia.find(kind) for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor')
+    ] == [[]] * 4
+    with pytest.raises(ApiError) as gone:
+        octavia.members(built[1])
+    assert gone.value.status == 404
+
+
+def test_delete_health_monitor_makes_room_for_another(octavia, clock, built):
+    """A pool accepts a new health monitor after the deletion of the old one."""
+    octavia.delete('healthmonitor', octavia.find('healthmonitor')[0]['id'])
+    clock.sleep(2)
+
+    assert octavia.find('healthmonitor') == []
+    octavia.create('healthmonitor', {'pool_id': built[1], 'type': 'TCP'})
+
+
+def test_create_in_unknown_subnet_is_refused(octavia):
+    """A load balancer in a subnet that does not exist is refused with status 400."""
+    with pytest.raises(ApiError, match='Subnet none not found') as refused:
+        octavia.create('loadbalancer', {'vip_subnet_id': 'none'})
+
+    assert refused.value.status == 400
