@@ -1,4 +1,4 @@
-"""The embedded fake of OpenStack's services, and the clouds over it."""
+"""Fake OpenStack services, and clouds that use them."""
 
 import pytest
 from keystoneauth1.identity import v3
@@ -19,13 +19,13 @@ def services():
 
 
 @pytest.fixture
-def naps():
-    """The waits between attempts, in seconds; nobody sleeps."""
+def waits():
+    """The waits between attempts in seconds, recorded instead of slept."""
     return []
 
 
 @pytest.fixture
-def make_clouds(services, naps):
+def make_clouds(services, waits):
     made = []
 
     def make(
@@ -56,7 +56,7 @@ def make_clouds(services, naps):
         )
         made.append(
             OpenStackClouds(
-                access, retry_policy=RetryPolicy(max_attempts, budget_s, naps.append), **options
+                access, retry_policy=RetryPolicy(max_attempts, budget_s, waits.append), **options
             )
         )
         return made[-1]

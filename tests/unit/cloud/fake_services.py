@@ -1,6 +1,4 @@
-"""Keystone, Nova, Neutron and Octavia, as small as the rules that are tested need them, on one port
-of loopback.
-"""
+"""Minimal fakes of Keystone, Nova, Neutron and Octavia on one port of the loopback interface."""
 
 import itertools
 import json
@@ -11,6 +9,8 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+from placement_worker.contract.model import Credentials
+
 PROJECTS = {
     'trust-a': 'project-a',
     'trust-a2': 'project-a',
@@ -18,13 +18,18 @@ PROJECTS = {
     None: 'service',
 }
 REGIONS = ('RegionOne', 'RegionTwo')
+TRUST = Credentials('trust-a')
+TOKENS, ZONES = '/auth/tokens', '/os-availability-zone'
+REGION_LIST, SERVERS = '/v3/regions', '/servers/detail'
+SERVICE_ID = 'req-77777777-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 DRIP_S = 0.05
 
 
 class FakeServices(ThreadingHTTPServer):
-    """What it holds is set by the tests.
+    """Services whose content the tests set.
 
-    `seen` lists the requests that came (method, path, query), `bodies` what they held.
+    :ivar seen: the requests so far, as (method, path, query).
+    :ivar bodies: the bodies of these requests.
     """
 
     daemon_threads = True
@@ -52,11 +57,11 @@ class FakeServices(ThreadingHTTPServer):
         ).start()
 
     def fail(self, path, *faults):
-        """The next requests for a path that ends so meet these, one each."""
+        """Let the next requests for a path with this ending fail, one per fault."""
         self.faults[path] += faults
 
     def count(self, path):
-        """How many requests there were for a path that ends so."""
+        """Return the number of requests for a path with this ending."""
         return len([one for one in self.seen if one[1].endswith(path)])
 
     def fault(self, path):
@@ -78,7 +83,7 @@ class FakeServices(ThreadingHTTPServer):
 
 
 def answer(status, body='', **headers):
-    """A fault: this answer, whatever was asked."""
+    """Return a fault that sends this response to any request."""
     content = body if isinstance(body, (str, bytes)) else json.dumps(body)
     named = {name.replace('_', '-'): value for name, value in headers.items()}
     return lambda handler: handler.reply(
@@ -87,19 +92,19 @@ def answer(status, body='', **headers):
 
 
 def reset(handler):
-    """A fault: the connection ends without an answer."""
+    """Close the connection without a response."""
     handler.close_connection = True
     handler.connection.shutdown(2)
 
 
 def hang(handler):
-    """A fault: no answer."""
+    """Send no response."""
     with suppress(OSError):
         handler.connection.recv(1)
 
 
 def drip(text):
-    """A fault: an answer that comes a byte at a time, for ever."""
+    """Return a fault that sends this text and then one byte after another, without an end."""
 
     def fault(handler):
         with suppress(OSError):
@@ -250,7 +255,7 @@ def stamp(moment):
 
 
 def server(server_id, zone='az1', addresses=('10.0.0.5',)):
-    """A server as Nova shows it."""
+    """Return a server as Nova shows it."""
     cards = [{'addr': address, 'version': 4, 'OS-EXT-IPS:type': 'fixed'} for address in addresses]
     return {
         'id': server_id,

@@ -37,7 +37,8 @@ def test_zones_of_region_default_to_those_of_cloud(description, region, zones):
         ),
         (
             'zone: {}',
-            'f does not describe a cloud: Object contains unknown field `zone`, expected one of `zones`',
+            'f does not describe a cloud: Object contains unknown field `zone`, expected one of '
+            '`zones`',
         ),
         ('a: [', 'The cloud cannot be read: f is neither YAML nor JSON: while parsing'),
         ('--- {}\n--- {}', 'f contains 2 documents, expected one'),

@@ -1,15 +1,16 @@
-"""How Octavia's answers reach the driver."""
+"""Calls of Octavia's API and the errors that they raise."""
 
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from placement_worker.contract.model import Credentials
-from placement_worker.errors import ServiceFailed
-from tests.unit.cloud.fake_services import answer, hang, reset
+from tests.unit.cloud.fake_services import TRUST, answer, reset
 
 LBAAS = '/octavia/v2.0/lbaas'
-TRUST = Credentials('trust-a')
+
+
 MEMBER = {'address': '10.0.0.5', 'protocol_port': 80, 'weight': 0, 'tags': ['n1'], 'backup': False}
+
+
 LB = {
     'id': 'lb1',
     'name': 'x',
@@ -21,6 +22,7 @@ LB = {
 
 @pytest.fixture
 def octavia(clouds, services):
+    """Return the API of a region after its first request."""
     made = clouds.acting_for(TRUST, 'project-a').octavia(None)
     made.find('loadbalancer')
     services.seen.clear()
@@ -57,15 +59,18 @@ CALLS = {
         '/pools/p1/members',
     ),
 }
+
+
 CALL = pytest.mark.parametrize(('call', 'method', 'path'), CALLS.values(), ids=CALLS.keys())
+
+
 CHANGES = {name: CALLS[name] for name in ('delete', 'delete_member', 'update_members')}
 
 
 @CALL
 @pytest.mark.parametrize('status', [400, 403, 404, 409, 429, 500, 501, 502, 503, 504])
-def test_a_refusal_is_told_with_its_status_and_words_after_one_request(
-    octavia, services, call, method, path, status
-):
+def test_call_refused_raises_status_and_message(octavia, services, call, method, path, status):
+    """An error of Octavia has its status and message, and the call is not retried."""
     services.fail(
         LBAAS + path,
         answer(status, {'faultcode': 'Client', 'faultstring': 'Not so.'}, Retry_After='3'),
@@ -79,7 +84,8 @@ def test_a_refusal_is_told_with_its_status_and_words_after_one_request(
 
 
 @CALL
-def test_without_an_answer_nobody_knows_what_came_of_a_call(octavia, services, call, method, path):
+def test_call_without_response_has_no_status(octavia, services, call, method, path):
+    """A call without a response raises an error without a status."""
     services.fail(LBAAS + path, reset)
 
     with pytest.raises(ApiError, match='closed without a response') as failed:
@@ -91,7 +97,8 @@ def test_without_an_answer_nobody_knows_what_came_of_a_call(octavia, services, c
 
 @pytest.mark.parametrize('body', ['{"loadb', b'\xff', '', 'null', '[]', '{"pools": 1}'])
 @pytest.mark.parametrize('name', ['find', 'show', 'create', 'members', 'create_member'])
-def test_an_answer_that_makes_no_sense_is_none(octavia, services, name, body):
+def test_call_with_invalid_response_has_no_status(octavia, services, name, body):
+    """An invalid response raises an error without a status."""
     call, _, path = CALLS[name]
     services.fail(LBAAS + path, answer(200, body))
 
@@ -102,13 +109,15 @@ def test_an_answer_that_makes_no_sense_is_none(octavia, services, name, body):
 
 
 @pytest.mark.parametrize(('call', 'method', 'path'), CHANGES.values(), ids=CHANGES.keys())
-def test_changes_need_no_body_in_the_answer(octavia, services, call, method, path):
+def test_change_accepts_response_without_body(octavia, services, call, method, path):
+    """Deletions and updates succeed without a body in the response."""
     services.fail(LBAAS + path, answer(202))
 
     assert call(octavia) is None
 
 
-def test_objects_have_the_names_of_the_api(octavia, services):
+def test_create_sends_and_returns_names_of_api(octavia, services):
+    """Requests and results use the keys of the API, not those of openstacksdk."""
     services.fail('/loadbalancers', answer(202, {'loadbalancer': LB}))
 
     made = octavia.create(
@@ -127,7 +136,8 @@ def test_objects_have_the_names_of_the_api(octavia, services):
     }
 
 
-def test_members_are_changed_in_one_request_with_every_field_that_is_given(octavia, services):
+def test_update_members_sends_one_request(octavia, services):
+    """An update sends all members with all their keys in one request."""
     octavia.update_members('p1', [MEMBER], additive_only=True)
     octavia.update_members('p1', [MEMBER], additive_only=False)
 
@@ -138,7 +148,8 @@ def test_members_are_changed_in_one_request_with_every_field_that_is_given(octav
     assert services.bodies[-2:] == [{'members': [MEMBER]}] * 2
 
 
-def test_a_load_balancer_goes_with_its_children_if_told(octavia, services):
+def test_delete_with_cascade_sends_parameter(octavia, services):
+    """A cascading delete of a load balancer sends the parameter, and only then."""
     services.fail('/lb1', answer(204), answer(204))
 
     octavia.delete('loadbalancer', 'lb1', cascade=True)
@@ -153,7 +164,8 @@ def test_a_load_balancer_goes_with_its_children_if_told(octavia, services):
     ('healthmonitor', 'healthmonitors', 'healthmonitors'), ('flavor', 'flavors', 'flavors'),
     ('availability_zone', 'availabilityzones', 'availability_zones'),
 ])  # fmt: skip
-def test_all_pages_are_found_with_all_filters(octavia, services, kind, path, key):
+def test_find_sends_all_filters_with_each_page(octavia, services, kind, path, key):
+    """A listing follows all pages and sends all filters with each request."""
     more = [{'rel': 'next', 'href': 'http://elsewhere/'}]
     first = {key: [{'id': 'a', 'name': 'x'}], f'{key}_links': more}
     services.fail(
@@ -171,7 +183,8 @@ def test_all_pages_are_found_with_all_filters(octavia, services, kind, path, key
     ('flavor', 'flavors/f1', {'id': 'f1', 'name': 'small', 'enabled': True}),
     ('availability_zone', 'availabilityzones/az1', {'name': 'az1', 'enabled': True}),
 ])  # fmt: skip
-def test_what_has_no_status_is_shown_without_one(octavia, services, kind, path, found):
+def test_show_of_flavor_or_zone_needs_no_status(octavia, services, kind, path, found):
+    """Flavors and availability zones are returned without a provisioning status."""
     services.fail(f'{LBAAS}/{path}', answer(200, {kind: found}), answer(404))
 
     shown = octavia.show(kind, path.partition('/')[2])
@@ -183,8 +196,8 @@ def test_what_has_no_status_is_shown_without_one(octavia, services, kind, path, 
 
 
 @CALL
-def test_a_trust_that_is_gone_is_no_missing_object(octavia, services, call, method, path):
-    """Keystone's 404 must not look as if Octavia had nothing to delete."""
+def test_call_with_deleted_trust_has_status_unauthorized(octavia, services, call, method, path):
+    """A status 404 of Keystone does not look like a missing object of Octavia."""
     services.tokens.clear()
     del services.trusts['trust-a']
 
@@ -194,24 +207,8 @@ def test_a_trust_that_is_gone_is_no_missing_object(octavia, services, call, meth
     assert failed.value.status == 401
 
 
-def test_a_call_has_a_time_out_of_its_own(make_clouds, services):
-    clouds = make_clouds(request_timeout_s=0.3)
-    octavia = clouds.acting_for(TRUST, 'project-a').octavia(None)
-    octavia.find('pool')
-    services.fail('/pools', hang)
-
-    with pytest.raises(ApiError, match='not respond in time') as failed:
-        octavia.find('pool')
-
-    assert failed.value.status is None
-
-
-def test_a_region_without_octavia_is_told(clouds):
-    with pytest.raises(ServiceFailed, match='no load-balancer service in region Nowhere'):
-        clouds.acting_for(TRUST, 'project-a').octavia('Nowhere')
-
-
-def test_no_call_asks_more_than_it_says(clouds, services):
+def test_calls_send_no_extra_requests(clouds, services):
+    """A call sends one request, besides one login per trust."""
     octavia = clouds.acting_for(TRUST, 'project-a').octavia(None)
     octavia.find('pool')
     octavia.find('pool')

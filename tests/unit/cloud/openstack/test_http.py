@@ -1,0 +1,155 @@
+"""The deadline of an exchange, whatever the service does."""
+
+import logging
+import socket
+import time
+
+import pytest
+import requests
+from urllib3.connection import HTTPConnection
+
+from placement_worker.cloud import deadline
+from placement_worker.cloud.openstack import http
+from placement_worker.cloud.ports import ApiError
+from placement_worker.errors import ServiceFailed
+from tests.unit.cloud.fake_services import SERVICE_ID, TOKENS, TRUST, ZONES, drip, hang
+
+HEAD = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n'
+BUDGET_S = 1
+SLACK_S = 5  # for a loaded machine
+SLOW = {
+    'no response': hang,
+    'slow headers': drip(b'HTTP/1.1 200 OK\r\nX: '),
+    'slow body': drip(HEAD + b'\r\n'),
+    'slow body without an end': drip(b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n'),
+}
+
+
+@pytest.mark.parametrize('slow', SLOW.values(), ids=SLOW.keys())
+@pytest.mark.parametrize('path', [TOKENS, ZONES])
+def test_lookup_at_slow_service_ends_with_budget(make_clouds, services, slow, path):
+    """A service that responds slowly or never delays a lookup at most by its time budget."""
+    services.fail(path, *[slow] * 9)
+    started = time.monotonic()
+
+    with pytest.raises(
+        ServiceFailed,
+        match=r'(Identity|Compute) service unavailable after 1 attempt .* not respond in time',
+    ):
+        make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a').zones(None)
+
+    assert time.monotonic() - started < BUDGET_S + SLACK_S
+
+
+def test_lookup_through_proxy_ends_with_budget(make_clouds, services, monkeypatch):
+    """The time budget holds for requests through an HTTP proxy too."""
+    monkeypatch.setenv('http_proxy', services.url)
+    monkeypatch.setenv('no_proxy', '')
+    services.fail(ZONES, SLOW['slow headers'])
+    started = time.monotonic()
+
+    with pytest.raises(ServiceFailed, match='not respond in time'):
+        make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a').zones(None)
+
+    assert time.monotonic() - started < BUDGET_S + SLACK_S
+
+
+def slowed(call, seconds):
+    """Return a function that takes some seconds longer."""
+
+    def slow(*args, **options):
+        result = call(*args, **options)
+        time.sleep(seconds)
+        return result
+
+    return slow
+
+
+def post_slowly(services, budget_s):
+    """Send a request whose response arrives byte by byte; return the duration in seconds."""
+    services.fail('/octavia/pools', drip(b'HTTP/1.1 202 Accepted\r\nContent-Length: 200\r\n\r\n'))
+    started = time.monotonic()
+    with (
+        http.session() as session,
+        deadline.until(started + budget_s),
+        pytest.raises(requests.exceptions.ReadTimeout),
+    ):
+        session.post(f'{services.url}/octavia/pools', json={}, timeout=60)
+    return time.monotonic() - started
+
+
+def test_deadline_before_connection_sends_no_request(services, monkeypatch):
+    """No request is sent if the deadline passes before the connection is established."""
+    monkeypatch.setattr(socket, 'getaddrinfo', slowed(socket.getaddrinfo, 0.6))
+
+    post_slowly(services, 0.3)
+
+    assert services.seen == []
+
+
+def test_deadline_before_response_reads_nothing(services, monkeypatch):
+    """No response is read if the deadline passes while the request is sent."""
+    monkeypatch.setattr(HTTPConnection, 'request', slowed(HTTPConnection.request, 0.6))
+
+    assert post_slowly(services, 0.3) < 0.6 + SLACK_S
+
+
+@pytest.mark.parametrize('slow', SLOW.values(), ids=SLOW.keys())
+def test_lookup_over_tls_ends_with_budget(make_clouds, services, certificate, slow):
+    """The time budget holds for requests over TLS too."""
+    services.fail(ZONES, slow)
+    started = time.monotonic()
+
+    with pytest.raises(ServiceFailed, match=r'Compute .* not respond in time'):
+        make_clouds(budget_s=BUDGET_S, verify=certificate).acting_for(TRUST, 'project-a').zones(
+            None
+        )
+
+    assert time.monotonic() - started < BUDGET_S + SLACK_S
+
+
+def test_lookup_at_host_with_full_backlog_ends_with_budget(make_clouds, services):
+    """A host that accepts no connection delays a lookup at most by its time budget."""
+    with socket.create_server(('127.0.0.1', 0), backlog=0) as deaf:
+        address = deaf.getsockname()
+        with socket.create_connection(address), socket.socket() as waiting:
+            waiting.setblocking(False)
+            waiting.connect_ex(address)  # now its queue is full
+            services.url = 'http://{}:{}'.format(*address)
+            started = time.monotonic()
+
+            with pytest.raises(
+                ServiceFailed,
+                match=r'Identity service unavailable after 1 attempt .* not respond in time',
+            ):
+                make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a')
+
+    assert time.monotonic() - started < BUDGET_S + SLACK_S
+
+
+def test_call_without_response_ends_with_request_timeout(make_clouds, services):
+    """A request ends after its own timeout even without a deadline."""
+    clouds = make_clouds(request_timeout_s=0.3)
+    octavia = clouds.acting_for(TRUST, 'project-a').octavia(None)
+    octavia.find('pool')
+    services.fail('/pools', hang)
+
+    with pytest.raises(ApiError, match='not respond in time') as failed:
+        octavia.find('pool')
+
+    assert failed.value.status is None
+
+
+def test_response_is_logged_with_request_id_of_service(ask, caplog):
+    """The log contains the request id of the service, and no query of the URL."""
+    caplog.set_level(logging.DEBUG, 'placement_worker.cloud.openstack.http')
+
+    ask()
+
+    (line,) = (
+        record.getMessage()
+        for record in caplog.records
+        if record.name == 'placement_worker.cloud.openstack.http'
+    )
+    assert line.startswith('GET http://127.0.0.1:')
+    assert line.endswith(f'/v2/lbaas/pools: HTTP 200, request id {SERVICE_ID}')

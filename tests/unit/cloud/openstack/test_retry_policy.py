@@ -1,0 +1,209 @@
+"""Retries: which errors are retried, how long, and the reason that follows."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oslo_messaging._drivers import common
+
+from placement_worker import errors
+from placement_worker.cloud import deadline
+from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy
+from placement_worker.cloud.openstack.services import compute
+from placement_worker.cloud.ports import ApiError
+from placement_worker.errors import ServiceFailed
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.registry import Registry
+from tests.factories import zone_policy
+from tests.unit.cloud.fake_services import TOKENS, ZONES, answer, reset
+
+BROKEN = {'computeFault': {'message': 'Unexpected API Error.'}}
+BUSY = {'overLimit': {'message': 'Slow down', 'details': ''}}
+INVALID = 'U sent an invalid response: '
+
+
+TRANSIENT = [
+    (answer(500, BROKEN), 'HTTP 500 Internal Server Error from U: Unexpected API Error'),
+    (answer(502, '<html>'), 'HTTP 502 Bad Gateway from U'),
+    (answer(503), 'HTTP 503 Service Unavailable from U'),
+    (answer(504, 'null'), 'HTTP 504 Gateway Timeout from U'),
+    (answer(429, BUSY), 'HTTP 429 Too Many Requests from U: Slow down'),
+    (reset, 'U: the connection was closed without a response'),
+    (answer(200, '{"availabilityZo'), f'{INVALID}Input data was truncated'),
+    (answer(200, b'\xff\xfe'), f'{INVALID}JSON is malformed: invalid character (byte 0)'),
+    (answer(200, {'zones': []}), f'{INVALID}Object missing required field `availabilityZoneInfo`'),
+]
+
+
+@pytest.mark.parametrize(('fault', 'cause'), TRANSIENT)
+def test_call_with_transient_error_is_retried(cloud, services, waits, fault, cause):
+    """A request is retried until the transient error is gone."""
+    services.fail(ZONES, fault, fault)
+
+    assert cloud.zones(None) == {'az1': True, 'az2': False}
+    assert services.count(ZONES) == 3
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize(('fault', 'cause'), TRANSIENT)
+def test_call_with_lasting_error_names_service_and_cause(cloud, services, fault, cause):
+    """The reason names service, number of attempts, duration, cause and region."""
+    services.fail(ZONES, *[fault] * 4)
+
+    with pytest.raises(ServiceFailed) as failed:
+        cloud.zones(None)
+
+    reason = re.sub(r' in [\d.]+ s:', ' in T s:', str(failed.value)).replace(services.url, 'U')
+    assert (
+        reason == f'Compute service unavailable after 4 attempts in T s: {cause} (region RegionOne)'
+    )
+
+
+@pytest.mark.parametrize(
+    ('status', 'advice'),
+    [
+        (401, 'check that the service validates tokens at the same Keystone'),
+        (403, 'check that the roles of the trust .* let it list availability zones'),
+        (
+            404,
+            r'check that the endpoint in the catalog \(`openstack catalog list`\) leads to this',
+        ),
+        (501, ''),
+        (301, ''),
+    ],
+)
+def test_call_refused_is_not_retried(cloud, services, waits, status, advice):
+    """A refused request is not retried, and the reason says what to check."""
+    services.fail(ZONES, *[answer(status, {'forbidden': {'message': 'No.', 'code': status}})] * 2)
+
+    with pytest.raises(
+        ServiceFailed, match=f'^Compute service refused the request: HTTP {status} .*: No.*{advice}'
+    ):
+        cloud.zones(None)
+
+    assert services.count(ZONES) == (2 if status == 401 else 1), (
+        'after 401 keystoneauth repeats the request with another token'
+    )
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    ('path', 'fault', 'reason'),
+    [
+        (ZONES, answer(503), 'Compute service unavailable after 4 attempts'),
+        (ZONES, answer(403), 'Compute service refused the request: HTTP 403'),
+        (TOKENS, answer(401), 'Identity service refused the request: HTTP 401'),
+    ],
+)
+def test_validate_with_failing_service_returns_reason_over_rpc(
+    clouds, services, path, fault, reason
+):
+    """The reason reaches a caller that validates a spec over RPC."""
+    services.fail(path, *[fault] * 4)
+    asked = {'spec': zone_policy('az1')['spec'], 'check_resources': True}
+
+    with pytest.raises(errors.CloudUnavailable, match=f'^{reason}') as failed:
+        Endpoints(clouds, Registry.installed()).policy_validate(asked)
+
+    sent = common.serialize_remote_exception((failed.type, failed.value, failed.tb))
+    got = common.deserialize_remote_exception(sent, [errors.__name__])
+    assert isinstance(got, errors.CloudUnavailable)
+    assert got.args == (str(failed.value),)
+
+
+@pytest.mark.parametrize('asked', ['7', 'Thu, 01 Jan 2026 00:00:07 GMT'])
+def test_call_with_retry_after_waits_as_requested(cloud, services, waits, asked):
+    """Retry-After, as seconds or as a date, sets the wait before the next attempt."""
+    services.fail(ZONES, answer(429, Retry_After=asked, Date='Thu, 01 Jan 2026 00:00:00 GMT'))
+
+    cloud.zones(None)
+
+    assert waits == [7]
+
+
+def test_call_with_retry_after_beyond_budget_fails_at_once(cloud, services, waits):
+    """A wait that exceeds the time budget is not started."""
+    services.fail(ZONES, answer(503, Retry_After='3600'))
+
+    with pytest.raises(ServiceFailed, match=r'after 1 attempt in .* retry after 3600 s'):
+        cloud.zones(None)
+
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    ('left_s', 'retry_after', 'kind'),
+    [
+        (1, '7', errors.OutOfTime),
+        (1, '3600', errors.ServiceFailed),
+        (60, '3600', errors.ServiceFailed),
+    ],
+)
+def test_call_out_of_time_raises_out_of_time(cloud, services, left_s, retry_after, kind):
+    """OutOfTime is raised only if a caller with more time could succeed."""
+    services.fail(ZONES, answer(503, Retry_After=retry_after))
+
+    with pytest.raises(ServiceFailed) as failed, deadline.until(time.monotonic() + left_s):
+        cloud.zones(None)
+
+    assert failed.type is kind
+
+
+@given(
+    answers=st.lists(
+        st.tuples(st.none() | st.integers(400, 599), st.none() | st.floats(0, 50)), max_size=12
+    ),
+    max_attempts=st.integers(1, 6),
+)
+def test_call_stays_within_attempts_and_budget(answers, max_attempts):
+    """Attempts and waits never exceed their limits."""
+    waits, given = [], iter(answers)
+
+    def call():
+        for status, wait_s in given:
+            raise ApiError('no', status, wait_s)
+        return 'yes'
+
+    try:
+        outcome = RetryPolicy(max_attempts, 20, waits.append).call(compute(None), call)
+    except ServiceFailed as exc:
+        outcome = str(exc)
+
+    assert len(waits) < max_attempts
+    assert all(wait < 20 for wait in waits)
+    if outcome != 'yes':
+        last_status, _ = answers[len(waits)]
+        assert ('refused' in outcome) is (
+            last_status is not None
+            and last_status != 429
+            and not (last_status >= 500 and last_status != 501)
+        )
+
+
+def test_call_after_deadline_sends_no_request():
+    """A request after the deadline fails without an attempt."""
+    calls = []
+
+    with (
+        deadline.until(time.monotonic() - 1),
+        pytest.raises(errors.OutOfTime, match='Compute service not called: no time left'),
+    ):
+        RetryPolicy().call(compute(None), lambda: calls.append(1))
+
+    assert not calls
+
+
+def test_lookup_budget_counts_time_inside_blocks_only():
+    """The budget is reduced by the duration of each block, and time between blocks is free."""
+    budget = LookupBudget(10)
+    with budget.spending():
+        first = deadline.left_s(None)
+        time.sleep(0.2)
+    time.sleep(0.2)
+    with budget.spending():
+        second = deadline.left_s(None)
+
+    assert 9.5 < first <= 10
+    assert first - 0.4 < second <= first - 0.2

@@ -1,0 +1,128 @@
+"""Sessions: tokens, trusts and the request id."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from placement_worker.cloud.request_id import bound_request_id
+from placement_worker.contract.model import Credentials
+from placement_worker.errors import ServiceFailed
+from tests.unit.cloud.concurrency import MANY, WAIT_S, at_once, hold
+from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, answer, reset
+
+REQUEST_ID = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
+OTHER_ID = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
+
+
+def test_lookups_of_one_trust_share_a_token(clouds, services):
+    """A later check with the same trust needs no new token."""
+    for _ in range(3):
+        clouds.acting_for(TRUST, 'project-a').zones(None)
+
+    assert services.count(TOKENS) == 1
+    assert services.count(ZONES) == 3
+
+
+def test_log_in_with_expiring_token_gets_another(clouds, services):
+    """A token that is about to expire is replaced."""
+    services.lifetime_s = 30
+    cloud = clouds.acting_for(TRUST, 'project-a')
+
+    cloud.zones(None)
+
+    assert services.count(TOKENS) > 1
+
+
+def test_refused_token_of_many_threads_is_replaced_once(clouds, services):
+    """Threads whose token is refused get one new token together."""
+    cloud = clouds.acting_for(TRUST, 'project-a')
+    services.tokens.clear()
+
+    answers = at_once(lambda: clouds.acting_for(TRUST, 'project-a').network(None, 'net'))
+
+    assert answers == [None] * MANY
+    assert services.count(TOKENS) == 2
+    assert cloud.zones(None)
+
+
+def test_invalidate_of_old_token_keeps_new_one(clouds, services):
+    """A thread that was refused with an old token does not discard the new one."""
+    cloud = clouds.acting_for(TRUST, 'project-a')
+    opened = hold(services, f'/nova-RegionOne{ZONES}')
+
+    with ThreadPoolExecutor() as threads:
+        held = threads.submit(cloud.zones, 'RegionOne')
+        while services.count(ZONES) < 1:
+            pass
+        services.tokens.clear()
+        assert clouds.acting_for(TRUST, 'project-a').zones('RegionTwo') == {'az3': True}
+        opened.set()
+
+        assert held.result(WAIT_S) == {'az1': True, 'az2': False}
+    assert services.count(TOKENS) == 2
+
+
+def test_log_in_with_deleted_trust_hides_its_id(clouds, services):
+    """An error about a deleted trust says what to check and hides the trust id."""
+    cloud = clouds.acting_for(TRUST, 'project-a')
+    del services.trusts['trust-a']
+
+    with pytest.raises(ServiceFailed) as failed:
+        cloud.zones(None)
+
+    assert 'Identity service refused the request: HTTP 404' in str(failed.value)
+    assert 'check that the trust exists' in str(failed.value)
+    assert 'trust-a' not in str(failed.value)
+    assert services.count(TOKENS) == 2
+
+
+def test_sessions_beyond_maximum_drop_least_recently_used(make_clouds, services):
+    """The cache keeps the sessions of the most recently used trusts."""
+    clouds = make_clouds(max_sessions=2)
+    for trust in ('trust-a', 'trust-b', 'trust-a', 'trust-a2', 'trust-a'):
+        clouds.acting_for(Credentials(trust), services.trusts[trust]).zones(None)
+    assert services.count(TOKENS) == 3
+
+    clouds.acting_for(Credentials('trust-b'), 'project-b')
+
+    assert services.count(TOKENS) == 4
+
+
+@pytest.mark.parametrize('status', [401, 403, 404])
+def test_log_in_refused_is_not_retried(clouds, services, waits, status):
+    """A refused login is not retried, and the reason hides the trust id."""
+    services.fail(TOKENS, answer(status, {'error': {'message': 'No trust-a here.'}}))
+
+    with pytest.raises(
+        ServiceFailed,
+        match=f'Identity service refused the request: HTTP {status} '
+        '.*: No [*]{3} here; check that the trust',
+    ):
+        clouds.acting_for(TRUST, 'project-a')
+
+    assert (services.count(TOKENS), waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    'fault', [answer(503), reset, answer(201, '{"tok'), answer(201, {'token': {}}), answer(201, [])]
+)
+def test_log_in_with_transient_error_is_retried(clouds, services, fault):
+    """A login is retried after transient errors and invalid responses."""
+    services.fail(TOKENS, fault, fault)
+
+    assert clouds.acting_for(TRUST, 'project-a').zones(None)
+    assert services.count(TOKENS) == 3
+
+
+def test_request_sends_bound_request_id(ask):
+    """A service receives the request id that is bound, and none outside the block."""
+    with bound_request_id(REQUEST_ID):
+        assert ask() == REQUEST_ID
+
+    assert ask() == 'none'
+
+
+def test_request_with_explicit_id_sends_it(ask):
+    """A request id that the caller passes takes precedence over the bound one."""
+    with bound_request_id(REQUEST_ID):
+        assert ask(global_request_id=OTHER_ID) == OTHER_ID
