@@ -22,7 +22,8 @@ COMMANDS = {
     'import of the client': [
         sys.executable,
         '-c',
-        'from placement_worker.cmd import threads; threads.choose(); import placement_worker.client.rpc_client',
+        'from placement_worker.cmd import threading_backend; threading_backend.choose(); '
+        'import placement_worker.client.rpc_client',
     ],
     'placement-worker --help': [str(Path(sys.executable).with_name('placement-worker')), '--help'],
 }

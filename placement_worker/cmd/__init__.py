@@ -1,1 +1,1 @@
-"""The programs."""
+"""The programs: placement-worker, placement-policy and placement-worker-status."""

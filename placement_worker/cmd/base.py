@@ -1,6 +1,4 @@
-"""What the commands of placement-policy have in common: who answers, exit status, one-line
-errors.
-"""
+"""Base classes of the commands of placement-policy: arguments, exit status, one-line errors."""
 
 import argparse
 import contextlib
@@ -13,9 +11,10 @@ from collections.abc import Sequence
 from typing import ClassVar, NoReturn
 
 from cliff import command
+from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import hints, targets
+from placement_worker.cmd import hints, summaries, targets
 from placement_worker.contract.caller import Caller
 from placement_worker.formats import documents
 from placement_worker.formats.escaping import escaped
@@ -25,100 +24,98 @@ HELP_WIDTH = 79
 
 
 class LocalCommand(command.Command):
-    """A command that runs in this process alone.
+    """A command that needs no worker.
 
-    :cvar examples: command lines that `--help` shows.
-    :cvar epilog: what the exit status means.
-    :cvar failed: the exit status for wrong arguments and whatever else keeps it from being run.
+    :cvar examples: command lines for `--help`.
+    :cvar epilog: the meaning of the exit status.
+    :cvar error_status: the exit status if the command cannot run, e.g. for wrong arguments.
     """
 
     examples: ClassVar[Sequence[str]] = ()
     epilog: ClassVar[str] = ''
-    failed: ClassVar[int] = INVALID
+    error_status: ClassVar[int] = INVALID
 
+    @override
+    def get_description(self) -> str:
+        return summaries.SUMMARIES.get(self.cmd_name or '') or super().get_description()
+
+    @override
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The command's own arguments, with examples of their use."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.error = functools.partial(self._refuse, prog_name)  # type: ignore[method-assign]
         self.add_arguments(parser)
         return parser
 
+    @override
     def get_epilog(self) -> str:
-        """What stands below the arguments; cliff would look through all distributions for the one
-        it is from.
-        """
-        shown = (
-            ['Examples:', *(f'  {example}' for example in self.examples), '']
-            if self.examples
-            else []
-        )
+        # cliff's method searches all distributions for the one that has this command.
+        examples = ['Examples:', *(f'  {example}' for example in self.examples), '']
+        shown = examples if self.examples else []
         return '\n'.join([*shown, textwrap.fill(self.epilog, HELP_WIDTH)])
 
+    @override
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run it; what goes wrong is told in one line."""
         try:
             return int(super().run(parsed_args))
-        except BrokenPipeError:  # whoever reads has seen enough
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-            )  # else the rest is written at exit
+        except BrokenPipeError:
+            # The reader has closed the pipe; the flush at exit must not fail a second time.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise
         except (errors.PlacementWorkerError, documents.Malformed, OSError) as exc:
-            return self.complain(hints.told(exc))
+            return self.write_error(hints.with_hint(exc))
 
     @abstractmethod
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
+        """Add the arguments of this command."""
 
-    def say(self, text: str) -> None:
-        """Print at once: somebody may wait for this line before writing the next."""
+    def write(self, text: str) -> None:
+        """Print at once; a script may wait for this line before it writes the next request."""
         print(text, file=self.app.stdout, flush=True)
 
-    def complain(self, message: str) -> int:
-        """Say in one line what is wrong."""
+    def write_error(self, message: str) -> int:
+        """Print one line to the standard error, and return the exit status for errors."""
         print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
-        return self.failed
+        return self.error_status
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
-        """Wrong arguments: one line like for any other fault, and the exit status that the command
-        has for them.
-        """
-        raise SystemExit(self.complain(f'{message}; {prog_name} --help shows how'))
+        """Report wrong arguments in one line, with the exit status of this command."""
+        raise SystemExit(self.write_error(f'{message}; run "{prog_name} --help" for the usage'))
 
 
 class Command(LocalCommand):
-    """A command that a worker answers."""
+    """A command that calls a worker."""
 
-    _mentioned = False
+    _cloud_noted = False
 
+    @override
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The command's own arguments, and those that choose who answers."""
         parser = super().get_parser(prog_name)
-        self.add_who_answers(parser)
+        self.add_target_arguments(parser)
         return parser
 
+    @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Have it answered."""
-        with self.answering(parsed_args) as caller:
+        with self.open_caller(parsed_args) as caller:
             return self.run_with(caller, parsed_args)
 
-    def add_who_answers(self, parser: argparse.ArgumentParser) -> None:
-        """The arguments that choose who answers."""
+    def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments that choose the worker."""
         targets.add_arguments(parser)
 
-    def answering(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
-        """Who answers."""
+    def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
+        """Return the caller of the worker that the arguments choose."""
         return targets.by(args)
 
-    def mention_cloud(self, args: argparse.Namespace, path: str) -> None:
-        """Say once which cloud an answer is about, if that is not what the user named."""
-        if not self._mentioned and targets.on_shipped_cloud(args, path):
-            self.complain(
-                'this is about the shipped cloud of the examples; --cloud FILE names another one'
+    def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
+        """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
+        if not self._cloud_noted and targets.on_shipped_cloud(args, path):
+            self.write_error(
+                'This decision is for the shipped cloud of the examples; use --cloud FILE for '
+                'another cloud'
             )
-            self._mentioned = True
+            self._cloud_noted = True
 
     @abstractmethod
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Do it, and return the exit status."""
+        """Run the command with a caller, and return the exit status."""

@@ -1,7 +1,9 @@
-"""placement-policy attach and detach."""
+"""The commands `placement-policy attach` and `placement-policy detach`."""
 
 import argparse
 from abc import abstractmethod
+
+from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import hints, output
@@ -14,12 +16,15 @@ from placement_worker.formats import documents
 
 
 class Bind(Command):
-    """What attaching and detaching have in common."""
+    """The common part of attaching and detaching."""
 
-    epilog = 'Exit status: 0 all are OK, 1 some ended in ERROR, 2 a request was invalid or no worker answered.'
+    epilog = (
+        'Exit status: 0 all requests are OK, 1 some request ended in ERROR, 2 a request was '
+        'invalid or no worker replied.'
+    )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of these commands."""
         parser.add_argument(
             'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
         )
@@ -27,50 +32,55 @@ class Bind(Command):
             '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
         )
 
+    @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Do it for every request of every file; the exit status tells the worst outcome."""
-        worst = OK
-        for path in args.files:
-            for number, document in enumerate(documents.read(path), start=1):
-                try:
-                    request = request_of(document, BindRequest)
-                    reply = self.bind(caller, request)
-                except errors.Refused as exc:
-                    self.complain(f'{path}, document {number}: {hints.told(exc)}')
-                    worst = INVALID
-                else:
-                    self.say(output.bond(reply, request, args.format, Paint.of(self.app.stdout)))
-                    worst = max(worst, OK if reply.status == 'OK' else SOME_ERROR)
-        return worst
+        return max(
+            self._run_document(caller, document, f'{path}, document {number}', args)
+            for path in args.files
+            for number, document in enumerate(documents.read(path), start=1)
+        )
+
+    def _run_document(
+        self, caller: Caller, document: object, source: str, args: argparse.Namespace
+    ) -> int:
+        try:
+            request = request_of(document, BindRequest)
+            reply = self.bind(caller, request)
+        except errors.Refused as exc:
+            self.write_error(f'{source}: {hints.with_hint(exc)}')
+            return INVALID
+        self.write(output.bind_reply(reply, request, args.format, Paint.of(self.app.stdout)))
+        return OK if reply.status == 'OK' else SOME_ERROR
 
     @abstractmethod
     def bind(self, caller: Caller, request: BindRequest) -> BindReply:
-        """Have one policy attached or detached."""
+        """Attach or detach one policy."""
 
 
 class Attach(Bind):
-    """Attach a policy to a cluster; for load balancing that makes the load balancer and adds all
-    nodes.
-    """
+    """The command `attach`."""
 
     examples = (
         'placement-policy attach request.yaml    # on an embedded cloud, to try it out',
-        'placement-policy attach --config-file /etc/placement-worker/placement-worker.conf request.yaml',
+        'placement-policy attach --config-file /etc/placement-worker/placement-worker.conf '
+        'request.yaml',
     )
 
+    @override
     def bind(self, caller: Caller, request: BindRequest) -> BindReply:
-        """As `Bind.bind`."""
         return caller.policy_attach(request)
 
 
 class Detach(Bind):
-    """Detach a policy from a cluster; for load balancing that deletes what attaching made."""
+    """The command `detach`."""
 
     examples = (
-        'placement-policy detach --config-file /etc/placement-worker/placement-worker.conf request.yaml',
-        'placement-policy detach --timeout 600 --transport rabbit://user:password@host/ request.yaml',
+        'placement-policy detach --config-file /etc/placement-worker/placement-worker.conf '
+        'request.yaml',
+        'placement-policy detach --timeout 600 --transport rabbit://user:password@host/ '
+        'request.yaml',
     )
 
+    @override
     def bind(self, caller: Caller, request: BindRequest) -> BindReply:
-        """As `Bind.bind`."""
         return caller.policy_detach(request)

@@ -1,4 +1,4 @@
-"""placement-policy check."""
+"""The command `placement-policy check`."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
@@ -20,72 +21,76 @@ from placement_worker.formats import documents
 from placement_worker.formats.escaping import escaped
 from placement_worker.handlers.in_process import InProcessCaller
 
-SHOWN = 80  # characters of an unknown key
+MAX_KEY_LENGTH = 80  # characters of an unknown key in a message
 
 
 class Check(Command):
-    """Decide policy checks, and show each policy's decision."""
+    """The command `check`."""
 
     examples = (
         'placement-policy check examples/scale-out.yaml',
-        'placement-policy check --explain full --cloud cloud.yaml request.yaml    # victims with their reasons',
+        'placement-policy check --explain full --cloud cloud.yaml request.yaml    '
+        '# victims with their reasons',
         'placement-policy check --transport rabbit://user:password@host/ -f json request.yaml',
         'placement-policy check --lines - < requests.jsonl > replies.jsonl',
     )
-    epilog = 'Exit status: 0 all are OK, 1 some check ended in ERROR, 2 a request was invalid or no worker answered.'
+    epilog = (
+        'Exit status: 0 all checks are OK, 1 some check ended in ERROR, 2 a request was invalid '
+        'or no worker replied.'
+    )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
         parser.add_argument(
             'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
         )
         parser.add_argument(
-            '--lines', action='store_true', help='JSON lines in, one compact JSON reply a line out'
+            '--lines',
+            action='store_true',
+            help='read JSON lines, and write one compact JSON reply per line',
         )
         parser.add_argument(
             '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
         )
         parser.add_argument(
-            '--explain', choices=['none', 'summary', 'full'], help="instead of the request's own"
+            '--explain',
+            choices=['none', 'summary', 'full'],
+            help='level of detail; default: that of the request',
         )
 
+    @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Answer every request; the exit status tells the worst outcome."""
         run = self._check_lines if args.lines else self._check_documents
         return max(run(caller, args), default=OK)
 
     def _check_documents(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
-        """Show the replies to all documents of all files; an invalid one does not stop the
-        others.
-        """
+        """Show the replies to all documents of all files, and yield the exit status of each."""
         for path in args.files:
             for number, document in enumerate(documents.read(path), start=1):
                 try:
                     request = decoded(caller, document, args.explain)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
-                    yield self.complain(f'{path}, document {number}: {hints.told(exc)}')
+                    yield self.write_error(f'{path}, document {number}: {hints.with_hint(exc)}')
                 else:
-                    self.say(output.reply(reply, request, args.format, Paint.of(self.app.stdout)))
+                    paint = Paint.of(self.app.stdout)
+                    self.write(output.check_reply(reply, request, args.format, paint))
                     if args.format == 'table':
-                        self.mention_cloud(args, path)
+                        self.note_shipped_cloud(args, path)
                     yield _status(reply)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
-        """Print one JSON reply a line, in order; a bad line gives an error object, and the rest
-        goes on.
-        """
+        """Print one JSON reply or error object per line, and yield the exit status of each."""
         for path in args.files:
-            with open(
-                sys.stdin.fileno() if path == '-' else path, 'rb', closefd=path != '-'
-            ) as lines:
+            file = sys.stdin.fileno() if path == '-' else path
+            with open(file, 'rb', closefd=path != '-') as lines:
                 for number, line in enumerate(filter(None, map(bytes.strip, lines))):
                     if not number and line[:1] not in b'{[':
-                        self.complain(
-                            f'{path} does not begin with a JSON object, as lines do; without --lines YAML is read'
+                        self.write_error(
+                            f'{path}: the first line is not a JSON object; for YAML, omit --lines'
                         )
                     status, answer = _check_line(caller, line, args.explain)
-                    self.say(escaped(msgspec.json.encode(answer).decode()))
+                    self.write(escaped(msgspec.json.encode(answer).decode()))
                     yield status
 
 
@@ -101,28 +106,28 @@ def _check_line(caller: Caller, line: bytes, explain: str | None) -> tuple[int, 
 
 
 def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
-    """A line `{"request": CheckRequest, "cloud": {...}}`: who answers over that cloud, and the
-    request.
+    """Return the caller and the request of a line `{"request": CheckRequest, "cloud": {...}}`.
 
-    :raises InvalidRequest: running workers answer, or the line says more.
+    :raises InvalidRequest: the target is a running worker, or the line has other keys.
     """
     unknown = sorted(document.keys() - {'request', 'cloud'})
     if unknown:
-        listed = ', '.join(f'`{key[:SHOWN]}`' for key in unknown[: unknown_keys.LISTED])
+        listed = ', '.join(f'`{key[:MAX_KEY_LENGTH]}`' for key in unknown[: unknown_keys.LISTED])
         raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {listed}')
     if not isinstance(caller, InProcessCaller):
         raise errors.InvalidRequest(
-            'Expected a CheckRequest alone: running workers have a cloud of their own'
+            'Expected a CheckRequest without `cloud`: a running worker has its own cloud'
         )
     cloud = Inventory.parse(document.get('cloud', {}), 'cloud')
     return caller.over(cloud), document['request']
 
 
 def decoded(caller: Caller, document: object, explain: str | None) -> CheckRequest:
-    """One request of a file, with how it is to be explained.
+    """Return one request of a file.
 
-    :param caller: is asked which inputs its policy types read if Senlin does not know one.
-    :raises InvalidRequest: it does not fit the contract, or has unknown inputs.
+    :param caller: the worker whose policy types declare inputs that Senlin does not define.
+    :param explain: the level of detail; None for that of the request.
+    :raises InvalidRequest: the document does not fit the contract, or has unknown inputs.
     """
     if isinstance(document, dict) and explain:
         document = {**document, 'explain': explain}

@@ -1,4 +1,4 @@
-"""Colours for people who look at a terminal; scripts, files and pipes get plain text."""
+"""Colors for terminals; scripts, files and pipes get plain text."""
 
 import os
 from collections.abc import Mapping
@@ -18,20 +18,20 @@ _CODES: Mapping[Style, int] = {
 
 
 class Paint:
-    """Escapes text, and colours it on a terminal."""
+    """A painter that escapes text, and colors it on a terminal."""
 
     def __init__(self, on: bool) -> None:
         self._on = on
 
     @classmethod
     def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> 'Paint':
-        """For a terminal that has colours, unless the user wants none (https://no-color.org)."""
+        """Return a painter that honors `NO_COLOR` (https://no-color.org) and dumb terminals."""
         return cls(
             stream.isatty() and not environ.get('NO_COLOR') and environ.get('TERM') != 'dumb'
         )
 
     def __call__(self, text: str, style: Style) -> str:
-        """Return the text, escaped, in a style."""
+        """Return the escaped text in a style."""
         shown = escaped(text)
         return f'\x1b[{_CODES[style]}m{shown}\x1b[0m' if self._on and shown else shown
 

@@ -1,22 +1,22 @@
-"""The commands of placement-policy: found without importing them, as importing all takes longer
-than a check.
-"""
+"""The commands of placement-policy by name, without the import of their modules."""
 
 import argparse
-import ast
-from importlib import abc, metadata, util
-from typing import Any
+import inspect
+from importlib import metadata
 
-from cliff import app, commandmanager, help  # noqa: A004  # cliff's name for it
+from cliff import app, commandmanager, help  # noqa: A004  # cliff names it so
+from typing_extensions import override
 
-COLUMN = 13
+from placement_worker.cmd import summaries
+
+COLUMN_WIDTH = 13
 
 
 class Commands(commandmanager.CommandManager):
-    """The commands that entry points name; one is imported when it is run."""
+    """The commands that entry points name; only the command that runs is imported."""
 
+    @override
     def load_commands(self, namespace: str) -> None:
-        """Know them by name; cliff's own way imports them all."""
         self.group_list.append(namespace)
         for found in metadata.entry_points(group=namespace):
             self.commands[found.name.replace('_', ' ')] = found
@@ -25,8 +25,8 @@ class Commands(commandmanager.CommandManager):
 class Help(help.HelpCommand):
     """Print detailed help for another command."""
 
+    @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Without a command: show which there are."""
         if parsed_args.cmd:
             status: int = super().take_action(parsed_args)
             return status
@@ -35,26 +35,10 @@ class Help(help.HelpCommand):
 
 
 def print_overview(program: app.App) -> None:
-    """Print the program's own options, and its commands with a line each."""
+    """Print the options of the program and a summary of each command."""
     program.parser.print_help(program.stdout)
     print('\nCommands:', file=program.stdout)
     for name, found in sorted(program.command_manager):
-        print(f'  {name:<{COLUMN}}  {summary(found).rstrip(".")}', file=program.stdout)
-
-
-def summary(found: Any) -> str:
-    """The first line of the docstring of what an entry point names, read from its source."""
-    module, _, name = found.value.partition(':')
-    spec = util.find_spec(module)
-    source = (
-        spec.loader.get_source(module)
-        if spec and isinstance(spec.loader, abc.InspectLoader)
-        else None
-    )
-    classes = (
-        node
-        for node in ast.parse(source or '').body
-        if isinstance(node, ast.ClassDef) and node.name == name
-    )
-    described = next((ast.get_docstring(node) for node in classes), None)
-    return (described or '').partition('\n')[0]
+        summary = summaries.SUMMARIES.get(name) or inspect.getdoc(found.load()) or ''
+        first_line = summary.partition('\n')[0].rstrip('.')
+        print(f'  {name:<{COLUMN_WIDTH}}  {first_line}', file=program.stdout)

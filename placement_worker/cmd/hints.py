@@ -1,38 +1,41 @@
-"""What to do about an error: the end of each line that placement-policy complains in."""
+"""Hints: the end of each error line of placement-policy says how to correct the error."""
 
 from placement_worker import errors
 from placement_worker.formats import documents
 
 _COMMAND = 'placement-policy'
-_REMEDIES: tuple[tuple[type[Exception], str], ...] = (
-    (errors.PolicyTypeNotFound, f'{_COMMAND} type list shows those that are'),
-    (errors.InvalidSpec, f'{_COMMAND} type show NAME-VERSION shows what a spec may say'),
-    (errors.UnsupportedAction, 'name one of the actions that Senlin has'),
-    (errors.Refused, 'correct it there and try again'),
+_HINTS: tuple[tuple[type[Exception], str], ...] = (
+    (errors.PolicyTypeNotFound, f'run "{_COMMAND} type list" for the installed types'),
+    (errors.InvalidSpec, f'run "{_COMMAND} type show NAME-VERSION" for the schema'),
+    (errors.UnsupportedAction, 'use an action of Senlin'),
+    (errors.Refused, 'correct the file and try again'),
     (errors.InvalidInventory, 'correct the file that --cloud names'),
-    (errors.BrokerUnreachable, 'see that RabbitMQ runs there and that the address is right'),
+    (errors.BrokerUnreachable, 'check that RabbitMQ runs at this address'),
+    (errors.NoWorkerAnswered, 'check that a worker serves this broker, or increase --timeout'),
     (
-        errors.NoWorkerAnswered,
-        'see that a worker serves this broker, or wait longer with --timeout',
+        errors.BrokerRefused,
+        'check the user, password, virtual host, permissions and certificates',
     ),
-    (errors.BrokerRefused, 'see user, password, virtual host, permissions and certificates'),
-    (errors.QueueMismatch, 'do with the queue what the message says'),
-    (errors.RequestParked, f'{_COMMAND} parked list shows what was put aside'),
-    (errors.WorkerFailed, 'look for it in the log, and report it to whoever wrote that'),
-    (errors.ServiceRefused, 'try again when that is set right'),
-    (errors.CloudUnavailable, 'try again when the service answers'),
+    (errors.QueueMismatch, 'correct the queue as the message says'),
+    (errors.RequestParked, f'run "{_COMMAND} parked list" to see parked requests'),
+    (
+        errors.WorkerFailed,
+        'look for the cause in the log of the worker, and report it to the maintainers',
+    ),
+    (errors.ServiceRefused, 'correct the cause and try again'),
+    (errors.CloudUnavailable, 'try again when the service is available'),
     (errors.ConfigurationError, 'correct the option'),
-    (documents.Malformed, 'give it YAML or JSON'),
-    (FileNotFoundError, 'see that the path is right'),
-    (IsADirectoryError, 'name a file in it'),
-    (PermissionError, 'see who may read and write it'),
-    (OSError, 'see what keeps it from being used'),
+    (documents.Malformed, 'write the file in YAML or JSON'),
+    (FileNotFoundError, 'check the path'),
+    (IsADirectoryError, 'name a file in this directory'),
+    (PermissionError, 'check the permissions of the file'),
+    (OSError, 'check the file and its file system'),
 )
-"""The first that fits counts. An error that names a command itself says already what to do."""
+"""The hint for each type of error; the first match counts."""
 
 
-def told(exc: Exception) -> str:
-    """What is wrong, and then what to do."""
+def with_hint(exc: Exception) -> str:
+    """Return the text of an error with its hint, unless the text already names a command."""
     text = ' '.join((errors.file_error(exc) if isinstance(exc, OSError) else str(exc)).split())
-    remedy = next((remedy for kind, remedy in _REMEDIES if isinstance(exc, kind)), None)
-    return text if remedy is None or _COMMAND in text else f'{text.rstrip(".")}; {remedy}'
+    hint = next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
+    return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'

@@ -1,4 +1,4 @@
-"""Show replies: tables for people, JSON and YAML for scripts."""
+"""Format replies: tables for people, JSON and YAML for scripts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,8 +25,8 @@ _STYLES: Mapping[str, Style] = {
 }  # fmt: skip
 
 
-def reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = PLAIN) -> str:
-    """One reply in one of the `FORMATS`; tables may be coloured."""
+def check_reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = PLAIN) -> str:
+    """Return the reply to a check in one of the `FORMATS`; only tables have colors."""
     if form != 'table':
         return document(answer, form)
     plan = _plan(answer) if request.target == 'BEFORE' else []
@@ -34,14 +34,14 @@ def reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = P
     return '\n'.join([*warnings(answer.warnings, paint), *shown, ''])
 
 
-def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAIN) -> str:
-    """What attaching or detaching left, in one of the `FORMATS`."""
+def bind_reply(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAIN) -> str:
+    """Return the reply to an attachment or detachment in one of the `FORMATS`."""
     if form != 'table':
         return document(answer, form)
     policy, cluster = request.policy, request.cluster
     title = (
-        f'{policy.name or policy.id} ({policy.spec.type_name}), cluster {cluster.name or cluster.id} '
-        f'({plurals.nodes(len(cluster.nodes))}): '
+        f'{policy.name or policy.id} ({policy.spec.type_name}), '
+        f'cluster {cluster.name or cluster.id} ({plurals.nodes(len(cluster.nodes))}): '
     )
     lines = [
         *warnings(answer.warnings, paint),
@@ -61,24 +61,23 @@ def bond(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAI
 
 
 def warnings(sentences: Sequence[str], paint: Paint) -> list[str]:
-    """Return a line for each warning, to stand before everything else."""
+    """Return a line for each warning; commands print them first."""
     return [paint(f'Warning: {sentence}', 'yellow') for sentence in sentences]
 
 
 def document(answer: object, form: str) -> str:
-    """An object of the contract as JSON or YAML; YAML begins a document of its own."""
+    """Return an object of the contract as JSON, or as one document of YAML."""
     if form == 'json':
         return escaped_lines(msgspec.json.format(msgspec.json.encode(answer)).decode())
-    return yaml.safe_dump(msgspec.to_builtins(answer), explicit_start=True, sort_keys=False).rstrip(
-        '\n'
-    )
+    builtins = msgspec.to_builtins(answer)
+    return yaml.safe_dump(builtins, explicit_start=True, sort_keys=False).rstrip('\n')
 
 
 def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
     cluster, data = request.cluster, answer.action.data
     title = (
-        f'{request.action.action} of cluster {cluster.name or cluster.id} ({plurals.nodes(len(cluster.nodes))}), '
-        f'{request.target}: '
+        f'{request.action.action} of cluster {cluster.name or cluster.id} '
+        f'({plurals.nodes(len(cluster.nodes))}), {request.target}: '
     )
     return [
         escaped(title) + paint(data['status'], _STYLES[data['status']]),
@@ -87,9 +86,7 @@ def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[st
 
 
 def _plan(answer: CheckReply) -> list[str]:
-    """What the engine will read from the action's data, in words; nothing if the action must not go
-    on.
-    """
+    """Return the lines about nodes to create or delete; none if the engine stops the action."""
     lines: list[str] = []
     if answer.action.data['status'] != 'OK':
         return lines
@@ -113,8 +110,8 @@ def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
     for number, decision in enumerate(decisions, start=1):
         outcome = paint(decision.outcome, _STYLES[decision.outcome])
         title = (
-            f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, priority '
-            f'{decision.priority}): '
+            f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, '
+            f'priority {decision.priority}): '
         )
         lines += [
             '',
@@ -127,7 +124,7 @@ def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
 
 
 def _detail(key: str, value: Any) -> list[str]:
-    """Rows become a table, anything else a line; what says nothing is left out."""
+    """Return the lines of a detail: rows become a table, other values one line."""
     if not plurals.is_shown(key, value):
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
@@ -140,8 +137,9 @@ def _counts(counts: Mapping[str, Any]) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows with a column per key; numbers stand right, and the items of a list one below the
-    other.
+    """Return a table with a column per key.
+
+    Columns of numbers are aligned right, and the items of a list take a line each.
     """
     columns = list(dict.fromkeys(column for row in rows for column in row))
     drawn = prettytable.PrettyTable([escaped(column.replace('_', ' ')) for column in columns])

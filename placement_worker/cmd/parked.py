@@ -1,4 +1,4 @@
-"""placement-policy parked list, show, retry and drop: requests that no worker could finish."""
+"""The commands `placement-policy parked list`, `show`, `retry` and `drop`."""
 
 import argparse
 import json
@@ -6,139 +6,144 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
+from typing_extensions import override
+
 from placement_worker import errors
 from placement_worker.cmd import output, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.decisions import masking
 from placement_worker.formats.escaping import escaped, escaped_lines
 
-MOST = 1000  # parked requests that are looked at
-CONTEXT = '_context_'  # how the names of what the caller's context holds begin in a message
+MAX_PARKED = 1000  # parked requests to read
+CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging
 
 
 class ParkedCommand(LocalCommand):
-    """A command on the queue of parked requests."""
+    """A command on the parking lot, the queue of parked requests."""
 
-    epilog = 'Exit status: 0 it was done, 2 it was not.'
+    epilog = 'Exit status: 0 success, 2 failure.'
 
+    @override
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The command's own arguments, where the broker is, and of which workers."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            '--transport', metavar='URL', help="instead of the configuration's transport_url"
+            '--transport', metavar='URL', help='default: transport_url of the configuration'
         )
-        parser.add_argument('--config-file', metavar='FILE', help="the workers' configuration")
+        parser.add_argument('--config-file', metavar='FILE', help='configuration of the workers')
         return parser
 
+    @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Look at the queue, and do it."""
         threading_backend.choose()
-        from placement_worker.cmd import remote  # noqa: PLC0415  # it imports the messaging layer
+        from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
 
-        with remote.parked(parsed_args.transport, parsed_args.config_file, MOST) as (
+        with remote.parked(parsed_args.transport, parsed_args.config_file, MAX_PARKED) as (
             connection,
-            waiting,
+            parked,
         ):
-            return self.run_with(connection, waiting, parsed_args)
+            return self.run_with(connection, parked, parsed_args)
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command; none."""
+        pass
 
     @abstractmethod
-    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
-        """Do it, and return the exit status."""
+    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
+        """Run the command on the parked requests, and return the exit status."""
 
 
 class ParkedList(ParkedCommand):
-    """List the requests that were parked, oldest first."""
+    """The command `parked list`."""
 
     examples = (
         'placement-policy parked list --config-file /etc/placement-worker/placement-worker.conf',
     )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
         parser.add_argument(
             '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
         )
 
-    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
-        """Show a row a request."""
-        rows = [_row(one) for one in waiting]
+    @override
+    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
+        rows = [_row(one) for one in parked]
         if args.format != 'table':
-            self.say(output.document(rows, args.format))
+            self.write(output.document(rows, args.format))
         else:
-            self.say(output.table(rows) if rows else 'No request is parked.')
+            self.write(output.table(rows) if rows else 'No parked requests.')
         return OK
 
 
 class ParkedShow(ParkedCommand):
-    """Show a parked request as it was sent, without what is secret in it."""
+    """The command `parked show`."""
 
     examples = ('placement-policy parked show ID --transport rabbit://user:password@host/',)
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
-        parser.add_argument('id', metavar='ID', help='as parked list shows it')
+        parser.add_argument('id', metavar='ID', help='an ID from parked list')
 
-    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
-        """Show its message, decoded as far as it can be."""
+    @override
+    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
         try:
-            shown = json.dumps(_without_secrets(_decoded(_find(waiting, args.id).body)), indent=2)
+            shown = json.dumps(_without_secrets(_decoded(_find(parked, args.id).body)), indent=2)
         except RecursionError:
             raise errors.InvalidRequest(
-                f'Request {args.id} is nested too deeply to be shown; placement-policy parked drop deletes it'
+                f'Request {args.id} is nested too deeply to show; run "placement-policy parked '
+                f'drop {args.id}" to delete it'
             ) from None
-        self.say(escaped_lines(shown))
+        self.write(escaped_lines(shown))
         return OK
 
 
 class ParkedRetry(ParkedCommand):
-    """Send a parked request to the workers again."""
+    """The command `parked retry`."""
 
     examples = (
-        'placement-policy parked retry ID --config-file /etc/placement-worker/placement-worker.conf',
+        'placement-policy parked retry ID '
+        '--config-file /etc/placement-worker/placement-worker.conf',
     )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
-        parser.add_argument('id', metavar='ID', help='as parked list shows it')
+        parser.add_argument('id', metavar='ID', help='an ID from parked list')
 
-    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
-        """It leaves the queue when the broker has confirmed that it is in the other one."""
+    @override
+    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
         from placement_worker.messaging import parking  # noqa: PLC0415
 
-        one = _find(waiting, args.id)
+        one = _find(parked, args.id)
         parking.retry(connection, one)
-        self.say(escaped(f'{one.id} was sent to {one.topic} again.'))
+        self.write(escaped(f'Sent {one.id} to {one.topic}.'))
         return OK
 
 
 class ParkedDrop(ParkedCommand):
-    """Delete a parked request for good."""
+    """The command `parked drop`."""
 
     examples = (
         'placement-policy parked drop ID --config-file /etc/placement-worker/placement-worker.conf',
     )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
-        parser.add_argument('id', metavar='ID', help='as parked list shows it')
+        parser.add_argument('id', metavar='ID', help='an ID from parked list')
 
-    def run_with(self, connection: Any, waiting: Iterator[Any], args: argparse.Namespace) -> int:
-        """Acknowledge it."""
-        one = _find(waiting, args.id)
+    @override
+    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
+        one = _find(parked, args.id)
         one.message.ack()
-        self.say(escaped(f'{one.id} was dropped.'))
+        self.write(escaped(f'Deleted {one.id}.'))
         return OK
 
 
-def _find(waiting: Iterator[Any], wanted: str) -> Any:
-    for one in waiting:
+def _find(parked: Iterator[Any], wanted: str) -> Any:
+    for one in parked:
         if one.id == wanted:
             return one
     raise errors.InvalidRequest(
-        f'No request {wanted} is parked; placement-policy parked list shows those that are'
+        f'No parked request {wanted}; run "placement-policy parked list" for the parked requests'
     )
 
 
@@ -160,17 +165,13 @@ def _row(one: Any) -> dict[str, Any]:
 
 
 def _value(data: Any, key: str) -> Any:
-    """Return an item of a map, or None; a lone surrogate, which JSON holds and UTF-8 does not, is
-    escaped.
-    """
+    """Return an item of a map, or None; escape lone surrogates, which UTF-8 cannot encode."""
     value = data.get(key) if isinstance(data, dict) else None
     return value.encode(errors='backslashreplace').decode() if isinstance(value, str) else value
 
 
 def _decoded(body: Any) -> Any:
-    """The message inside the envelope, and the request inside the message, where they can be
-    read.
-    """
+    """Return the message of an envelope with its request decoded, as far as they are readable."""
     message = _json(body)
     if isinstance(message, dict) and 'oslo.message' in message:
         message = _json(message['oslo.message'])
@@ -183,9 +184,7 @@ def _decoded(body: Any) -> Any:
 
 
 def _json(value: Any) -> Any:
-    """What a text says; a text that is no JSON is shown as it is, unless there may be secrets in
-    it.
-    """
+    """Return the data of a JSON text; other text stays, or is masked if it may hold secrets."""
     text = value.decode(errors='replace') if isinstance(value, bytes) else value
     if not isinstance(text, str):
         return text
@@ -196,7 +195,7 @@ def _json(value: Any) -> Any:
 
 
 def _without_secrets(message: Any) -> Any:
-    """As in the decision log, and of the caller's context its ids alone."""
+    """Mask secrets as in the decision log, and keep only the ids of the caller's context."""
     if isinstance(message, dict):
         kept = (key for key in message if not key.startswith(CONTEXT) or key.endswith('_id'))
         message = {key: message[key] for key in kept}

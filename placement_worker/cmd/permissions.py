@@ -1,4 +1,4 @@
-"""Whether the user of the service can use the files that a configuration names."""
+"""Check that the user of the service can use the files that a configuration names."""
 
 import os
 import pwd
@@ -10,25 +10,25 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from placement_worker.errors import ConfigurationError
 
 SERVICE_USER = 'placement-worker'
-"""The user of conf/placement-worker.service."""
+"""The user in conf/placement-worker.service."""
 
 
 def become(name: str | None) -> None:
-    """Give up the permissions of root for those of the service, for the rest of this process.
+    """Switch this process from root to the user of the service.
 
-    Permissions are then judged by the kernel, ACLs and read-only mounts included. `$HOME` changes
-    as well: default files of the configuration are searched there.
+    The kernel then judges permissions, including ACLs and read-only mounts. `$HOME` changes as
+    well because oslo.config searches it for default files.
 
-    :param name: the user of the service. None: `SERVICE_USER` if root asks and that user exists,
-        else the own user.
-    :raises ConfigurationError: the user does not exist, or a plain user asks for another one.
+    :param name: the user of the service. None: `SERVICE_USER` if the process runs as root and that
+        user exists, else no switch.
+    :raises ConfigurationError: the user does not exist, or the process does not run as root.
     """
     try:
         user = pwd.getpwnam(name or SERVICE_USER)
     except KeyError:
         if name is None:
             return
-        raise ConfigurationError(f'There is no user {name!a}; see what --user names') from None
+        raise ConfigurationError(f'Unknown user {name!a}; correct --user') from None
     is_root = os.geteuid() == 0
     if user.pw_uid == os.geteuid() or (name is None and not is_root):
         return
@@ -43,7 +43,7 @@ def become(name: str | None) -> None:
 
 
 def own_name() -> str:
-    """Return the name of the user whose permissions count, or its number if it has no name."""
+    """Return the name of the effective user, or its id if it has no name."""
     number = os.geteuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -52,7 +52,7 @@ def own_name() -> str:
 
 
 def check(conf: cfg.ConfigOpts) -> Result:
-    """Judge the files that a worker writes; those that it reads are opened by other checks."""
+    """Check the files that a worker writes; other checks open the files that it reads."""
     user, missing, refused = own_name(), [], []
     for option, path in _written(conf):
         folder = os.path.dirname(path) or '.'
@@ -68,13 +68,13 @@ def check(conf: cfg.ConfigOpts) -> Result:
     if missing:
         return Result(
             Code.WARNING,
-            f'{"; ".join(missing)}. RuntimeDirectory= and LogsDirectory= of the unit make such folders',
+            f'{"; ".join(missing)}. RuntimeDirectory= and LogsDirectory= of the unit create them',
         )
-    return Result(Code.SUCCESS, f'Permissions are those of user {user}')
+    return Result(Code.SUCCESS, f'Checked the permissions of user {user}')
 
 
 def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
-    """Yield each option that names a file to be written, and the file."""
+    """Yield each option that names a file to write, and the file."""
     log_file = os.path.join(conf.log_dir or '', conf.log_file) if conf.log_file else conf.log_dir
     for option, path in (
         ('[DEFAULT] log_file', log_file),
@@ -84,10 +84,7 @@ def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
     ):
         if path:
             yield option, path
-    if (
-        conf.worker.liveness_file
-    ):  # replaced by another file each time, so its folder has to be writable
-        yield (
-            '[worker] liveness_file',
-            os.path.join(os.path.dirname(conf.worker.liveness_file) or '.', ''),
-        )
+    if conf.worker.liveness_file:
+        # The worker replaces this file by a rename, so its folder must be writable.
+        folder = os.path.dirname(conf.worker.liveness_file) or '.'
+        yield '[worker] liveness_file', os.path.join(folder, '')

@@ -1,8 +1,9 @@
-"""placement-policy plan."""
+"""The command `placement-policy plan`."""
 
 import argparse
 
 import msgspec
+from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import hints, output, plan_changes
@@ -14,25 +15,26 @@ from placement_worker.contract.caller import Caller
 from placement_worker.formats import documents
 
 UNCHANGED, FAILED, CHANGED = 0, 1, 2
-_GRAVITY = (UNCHANGED, CHANGED, FAILED)
+_SEVERITY = (UNCHANGED, CHANGED, FAILED)
 
 
 class Plan(Command):
-    """Show what policy checks would change, and change nothing."""
+    """The command `plan`."""
 
-    failed = FAILED
+    error_status = FAILED
     examples = (
-        'placement-policy plan examples/scale-in.yaml    # who would die, and why',
+        'placement-policy plan examples/scale-in.yaml    # victims with their reasons',
         'placement-policy plan --cloud cloud.yaml request.yaml -f json',
-        'placement-policy plan --config-file /etc/placement-worker/placement-worker.conf request.yaml',
+        'placement-policy plan --config-file /etc/placement-worker/placement-worker.conf '
+        'request.yaml',
     )
     epilog = (
-        'Exit status: 0 nothing changes, 2 something does, 1 a check ended in ERROR, or a request was invalid, or no '
-        'worker answered (that of check is another one).'
+        'Exit status: 0 nothing would change, 2 something would change, 1 a check ended in ERROR, '
+        'a request was invalid, or no worker replied. The exit status of check differs.'
     )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
         parser.add_argument(
             'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
         )
@@ -40,28 +42,28 @@ class Plan(Command):
             '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
         )
 
+    @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Show the changes of every request; an invalid one does not stop the others."""
         statuses = [
-            self._plan(caller, document, path, number, args)
+            self._show_plan(caller, document, path, number, args)
             for path in args.files
             for number, document in enumerate(documents.read(path), start=1)
         ]
-        return max(statuses, key=_GRAVITY.index)
+        return max(statuses, key=_SEVERITY.index)
 
-    def _plan(
+    def _show_plan(
         self, caller: Caller, document: object, path: str, number: int, args: argparse.Namespace
     ) -> int:
         try:
             request = msgspec.structs.replace(decoded(caller, document, 'full'), dry_run=True)
             found = plan_changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:
-            return self.complain(f'{path}, document {number}: {hints.told(exc)}')
+            return self.write_error(f'{path}, document {number}: {hints.with_hint(exc)}')
         if args.format == 'table':
-            self.say('\n'.join(shown(found, Paint.of(self.app.stdout))))
-            self.mention_cloud(args, path)
+            self.write('\n'.join(shown(found, Paint.of(self.app.stdout))))
+            self.note_shipped_cloud(args, path)
         else:
-            self.say(output.document(found, args.format))
+            self.write(output.document(found, args.format))
         if found.status != 'OK':
             return FAILED
         return CHANGED if found.any else UNCHANGED

@@ -1,6 +1,4 @@
-"""What the policies' decisions would change, read from a reply: what `placement-policy plan`
-shows.
-"""
+"""The changes that the decisions of a reply would make, for `placement-policy plan`."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +14,13 @@ from placement_worker.planning import sizing
 from placement_worker.policies.base import AFTER
 
 LOAD_BALANCING = 'senlin.policy.loadbalance-'
+NO_PLACE = '(no known place)'
 
 
 class PlaceChange(Struct, frozen=True):
-    """The nodes of one zone, one region, or one zone of a region (`RegionOne/az1`) before and after
-    the action.
+    """The number of nodes in one place before and after the action.
+
+    A place is a zone, a region, or a zone of a region (`RegionOne/az1`).
     """
 
     name: str
@@ -30,7 +30,7 @@ class PlaceChange(Struct, frozen=True):
 
 
 class Victim(Struct, frozen=True):
-    """A node that is to be deleted; empty strings where the reply does not say."""
+    """A node to delete; strings are empty if the reply lacks the value."""
 
     id: str
     place: str = ''
@@ -39,13 +39,13 @@ class Victim(Struct, frozen=True):
 
 
 class PoolChange(Struct, frozen=True):
-    """What a load-balancing policy would do: its `details`, as spec.md 5 lists them."""
+    """The changes of a load-balancing policy: the `details` of its decision."""
 
     policy: str
     details: dict[str, Any]
 
     @property
-    def touched(self) -> bool:
+    def is_changed(self) -> bool:
         """Whether members would be added or removed."""
         return bool(self.details.get('added') or self.details.get('removed'))
 
@@ -53,8 +53,8 @@ class PoolChange(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """The difference that one action would make.
 
-    `places`: what it counts (`zones`, `regions`, `nodes`) -> a row a place. `patched`: nodes whose
-    data would change.
+    :ivar places: kind of place (`zones`, `regions`, `nodes`) -> the change of each place.
+    :ivar patched: the ids of nodes whose data would change.
     """
 
     action: str
@@ -75,19 +75,17 @@ class Changes(Struct, frozen=True):
     @property
     def any(self) -> bool:
         """Whether anything would change."""
-        return bool(
-            self.created or self.deleted or self.patched or any(pool.touched for pool in self.pools)
-        )
+        nodes_changed = self.created or self.deleted or self.patched
+        return bool(nodes_changed or any(pool.is_changed for pool in self.pools))
 
 
 def of(request: CheckRequest, reply: CheckReply) -> Changes:
-    """Compare the cluster of the request with what its reply would lead to.
+    """Compare the cluster of a request with the result of its reply.
 
-    :param reply: of the request with `dry_run`; where it explains in full, victims come with
-        reasons.
+    :param reply: the reply to the request with `dry_run`; an explanation in full gives reasons.
     """
     data = reply.action.data
-    about = Changes(
+    changes = Changes(
         action=request.action.action,
         action_id=request.action.id,
         target=request.target,
@@ -97,15 +95,15 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
         size=len(sizing.current_nodes(request.action, request.cluster)),
         warnings=reply.warnings,
     )
-    if about.status != 'OK':
-        return about
-    if request.target == AFTER:  # what was decided before has been done
+    if changes.status != 'OK':
+        return changes
+    if request.target == AFTER:  # the engine has already applied the earlier decisions
         return structs.replace(
-            about, pools=list(_pools(reply.decisions)), patched=sorted(reply.nodes)
+            changes, pools=list(_pools(reply.decisions)), patched=sorted(reply.nodes)
         )
     victims = list(_victims(request, reply))
     return structs.replace(
-        about,
+        changes,
         created=_count(data, CREATION),
         deleted=_count(data, DELETION),
         places=dict(_planned(reply.decisions)) or _emptied(request.cluster, victims),
@@ -116,16 +114,14 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
 
 
 def _count(data: Mapping[str, Any], kind: str) -> int:
-    """How many nodes were decided to be created or deleted; who decided it may have left out the
-    count.
-    """
+    """Return the number of nodes to create or delete; without a `count` it is 1."""
     decided = data.get(kind)
     count = decided.get('count', 1) if isinstance(decided, dict) else 0
     return count if isinstance(count, int) else 0
 
 
 def _planned(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[PlaceChange]]]:
-    """The rows of each placement policy; the nodes that leave from no known place stand last."""
+    """Yield the rows of each placement policy; nodes in no known place come last."""
     for decision in decisions:
         for key in ('regions', 'zones'):
             rows = decision.details.get(key)
@@ -140,11 +136,11 @@ def _planned(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[PlaceCha
                     for row in rows
                 ]
                 unplaced = decision.details.get('unplaced', 0)
-                yield key, changes + [PlaceChange('(no known place)', unplaced, 0)] * bool(unplaced)
+                yield key, changes + [PlaceChange(NO_PLACE, unplaced, 0)] * bool(unplaced)
 
 
 def _emptied(cluster: Cluster, victims: Sequence[Victim]) -> dict[str, list[PlaceChange]]:
-    """Where nobody planned by place: how many nodes of each place go; {} if none does."""
+    """Return the changes by place if no placement policy decided; {} without victims."""
     if not victims:
         return {}
     stated = Snapshot(Inventory(), cluster)
@@ -185,4 +181,4 @@ def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
 
 
 def _named(region: str | None, zone: str | None) -> str:
-    return '/'.join(filter(None, (region, zone))) or '(no known place)'
+    return '/'.join(filter(None, (region, zone))) or NO_PLACE

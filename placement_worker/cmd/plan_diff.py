@@ -1,4 +1,4 @@
-"""Draw changes as a difference: what comes stands behind a plus, what goes behind a minus."""
+"""Show changes as a difference: a plus marks additions, a minus marks removals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _OWN_LINES = ('pool', 'added', 'removed', 'updates', 'estimated_s')
 
 
 def shown(changes: Changes, paint: Paint = PLAIN) -> list[str]:
-    """The lines of one plan, an empty one at the end."""
+    """Return the lines of one plan, with an empty line at the end."""
     return [*_lines(changes, paint), '']
 
 
@@ -51,7 +51,8 @@ def _places(key: str, rows: Sequence[PlaceChange], paint: Paint) -> Iterator[str
     for row in rows:
         sign, style = _sign(row.after - row.before)
         change = f'{row.after - row.before:+d}' if sign != ' ' else ''
-        line = f'{sign} {row.name:<{width}}  {row.before:>{digits}} -> {row.after:>{digits}}  {change:<6} {row.note}'
+        counts = f'{row.before:>{digits}} -> {row.after:>{digits}}'
+        line = f'{sign} {row.name:<{width}}  {counts}  {change:<6} {row.note}'
         yield f'  {paint(line.rstrip(), style)}'
 
 
@@ -75,7 +76,7 @@ def _cells(victim: Victim) -> tuple[str, ...]:
 
 
 def _pool(pool: PoolChange, paint: Paint) -> Iterator[str]:
-    """Members that come and go, what that costs, and whatever else the policy tells."""
+    """Yield the members to remove and to add, the other details, and the cost."""
     details = pool.details
     name = details.get('pool')
     yield escaped(f'Pool{f" {name}" if name else ""} ({pool.policy}):')
@@ -83,7 +84,7 @@ def _pool(pool: PoolChange, paint: Paint) -> Iterator[str]:
     yield from (f'  {paint(f"+ {member}", "green")}' for member in _members(details.get('added')))
     for key, value in details.items():
         if key not in _OWN_LINES and value not in (None, [], {}, 0, ''):
-            yield escaped(f'    {key.replace("_", " ")}: {_told(value)}')
+            yield escaped(f'    {key.replace("_", " ")}: {_shown(value)}')
     updates = details.get('updates')
     if updates is not None:
         seconds = details.get('estimated_s')
@@ -92,13 +93,13 @@ def _pool(pool: PoolChange, paint: Paint) -> Iterator[str]:
 
 
 def _members(members: Any) -> Sequence[str]:
-    """Node ids; a mapping has them as keys, a number stands for itself."""
+    """Return the node ids of a list or of the keys of a mapping, or a count in words."""
     if isinstance(members, (list, tuple, Mapping)):
         return [str(member) for member in members]
     return [plurals.nodes(members)] if isinstance(members, int) and members else []
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ', '.join(f'{key}: {what}' for key, what in value.items())
     return ', '.join(map(str, value)) if isinstance(value, list) else str(value)

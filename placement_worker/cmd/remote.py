@@ -1,4 +1,4 @@
-"""Commands that ask running workers; importing this imports the messaging layer."""
+"""Connections of commands to running workers; this module imports oslo.messaging."""
 
 import contextlib
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from placement_worker.messaging import parking
 def client(
     url: str | None, config_file: str | None, timeout_s: float | None, server: str | None = None
 ) -> PolicyClient:
-    """The client that a transport URL or the workers' configuration file leads to.
+    """Return a client for a transport URL or for the configuration file of the workers.
 
-    :param server: the host of the one worker to ask; None for any.
+    :param server: the host of one worker; None for any worker.
     :raises OSError: the file cannot be read.
-    :raises ConfigurationError: it says what does not fit.
+    :raises ConfigurationError: the file or the URL is not valid.
     """
     conf = _configured(config_file)
     return PolicyClient(
@@ -38,23 +38,24 @@ def client(
 
 @contextlib.contextmanager
 def parked(
-    url: str | None, config_file: str | None, most: int
+    url: str | None, config_file: str | None, limit: int
 ) -> Iterator[tuple[Connection, Iterator[parking.ParkedRequest]]]:
-    """A connection, and the requests that the workers have parked; those not acknowledged stay.
+    """Return a connection and the parked requests; requests that are not acknowledged stay parked.
 
+    :param limit: the maximum number of requests.
     :raises OSError: the file cannot be read.
-    :raises ConfigurationError: it says what does not fit.
-    :raises NoWorkerAnswered: the broker is away, or no worker has made the queue yet.
+    :raises ConfigurationError: the file or the URL is not valid.
+    :raises NoWorkerAnswered: the broker cannot be reached, or no worker has declared the queue.
     """
     conf = _configured(config_file)
     target = load_transport_url(conf, url)
     queue = conf.worker.topic + PARKING_SUFFIX
     with open_connection(conf, target) as connection:
         try:
-            yield connection, parking.parked_requests(connection, queue, most)
+            yield connection, parking.parked_requests(connection, queue, limit)
         except NotFound as exc:
             raise errors.NoWorkerAnswered(
-                f'There is no queue {queue}: no worker has run on this broker'
+                f'Queue {queue} does not exist: no worker has run on this broker'
             ) from exc
 
 
@@ -63,9 +64,7 @@ def _configured(config_file: str | None) -> cfg.ConfigOpts:
     config.register(conf)
     config.set_defaults()
     if config_file:
-        with open(
-            config_file, 'rb'
-        ):  # Python's error says what is wrong with it, oslo.config's does not
+        with open(config_file, 'rb'):  # oslo.config hides the cause of a file that it cannot open
             pass
     try:
         conf([], default_config_files=[config_file] if config_file else [])

@@ -1,4 +1,4 @@
-"""Make requests of what files say."""
+"""Decode requests from the documents of files."""
 
 from typing import TypeVar
 
@@ -8,9 +8,9 @@ T = TypeVar('T')
 
 
 def request_of(document: object, kind: type[T]) -> T:
-    """One request of a file; a key that the contract does not list is refused, as it may be a slip.
+    """Return a document as a request; an unknown key is an error because it may be a typo.
 
-    :raises InvalidRequest: it is of another kind, or does not fit the contract.
+    :raises InvalidRequest: the document is of another kind, or does not fit the contract.
     """
     document_kinds.check(document, kind, 'Expected only keys of the contract')
     return codec.decode(document, kind)

@@ -1,4 +1,4 @@
-"""placement-policy simulate."""
+"""The command `placement-policy simulate`."""
 
 import argparse
 import errno
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
+from typing_extensions import override
 
 from placement_worker.cmd import output
 from placement_worker.cmd.base import OK, LocalCommand
@@ -14,37 +15,38 @@ from placement_worker.cmd.colors import Paint
 from placement_worker.formats.escaping import escaped
 from placement_worker.policies.registry import Registry
 
-if TYPE_CHECKING:  # a simulation is no reason for the other commands to wait
+if TYPE_CHECKING:  # the other commands must not wait for these imports
     from placement_worker.simulation.history import History, Moment
     from placement_worker.simulation.run import Record
     from placement_worker.simulation.scenario import Scenario
 
 UNEXPECTED = 1
-SHOWN_UP_TO = 100  # steps, unless --every says otherwise
-EXPLAINED = 1000
+MAX_SHOWN_STEPS = 100  # the default of --every shows each step up to this length
+EXPLAINED = 1000  # default of --explained
 
 
 class Simulate(LocalCommand):
-    """Play a scenario on the embedded cloud: tables, pictures, a report.
+    """The command `simulate`.
 
-    :cvar patience_s: how long somebody at a terminal waits before a progress bar appears.
+    :cvar progress_delay_s: time until a terminal shows a progress bar, in seconds.
     """
 
-    patience_s: ClassVar[float] = 1
+    progress_delay_s: ClassVar[float] = 1
 
     examples = (
-        'placement-policy simulate zone-outage    # one of the shipped ones',
-        'placement-policy simulate zone-outage --compare greedy --report report.html --plot plot.svg',
+        'placement-policy simulate zone-outage    # a shipped scenario',
+        'placement-policy simulate zone-outage --compare greedy --report report.html '
+        '--plot plot.svg',
         'placement-policy simulate scenario.yaml --every 1000',
-        'placement-policy simulate scenario.yaml -f jsonl    # a line of JSON a step',
+        'placement-policy simulate scenario.yaml -f jsonl    # one line of JSON per step',
     )
     epilog = (
-        'Exit status: 0 every step ended as the scenario expects, 1 some step did not, 2 the scenario or the '
-        'arguments are wrong.'
+        'Exit status: 0 every step ended as the scenario expects, 1 some step did not, 2 the '
+        'scenario or the arguments are invalid.'
     )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
         parser.add_argument(
             'scenario', metavar='SCENARIO', help='YAML or JSON, or the name of a shipped scenario'
         )
@@ -55,10 +57,10 @@ class Simulate(LocalCommand):
             '--every',
             metavar='N',
             type=_positive,
-            help=f'show each Nth step; default: 1 up to {SHOWN_UP_TO} steps, else the last one only',
+            help=f'show each Nth step; default: 1 up to {MAX_SHOWN_STEPS} steps, else the last',
         )
         parser.add_argument(
-            '--compare', choices=('greedy',), help="draw Senlin's greedy rule beside ours"
+            '--compare', choices=('greedy',), help="add Senlin's greedy rule for comparison"
         )
         parser.add_argument(
             '--plot', metavar='FILE', help='write the charts as a picture, .svg or .png'
@@ -66,18 +68,18 @@ class Simulate(LocalCommand):
         parser.add_argument(
             '--report',
             metavar='FILE',
-            help='write an HTML page: charts, and every decision explained',
+            help='write an HTML page with charts and the explanation of every decision',
         )
         parser.add_argument(
             '--explained',
             metavar='N',
             type=_natural,
             default=EXPLAINED,
-            help=f'how many steps the report explains; default: {EXPLAINED}',
+            help=f'number of steps that the report explains; default: {EXPLAINED}',
         )
 
+    @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Play it, show it, and write what is asked for."""
         from placement_worker.simulation import scenario as scenarios  # noqa: PLC0415
         from placement_worker.simulation.history import History  # noqa: PLC0415
 
@@ -93,16 +95,14 @@ class Simulate(LocalCommand):
         for moment in self._moments(scenario, args):
             history.add(moment)
             if self._is_shown(moment.ours.number, scenario.length, args.every):
-                self._show(moment, args.format)
+                self._show_step(moment, args.format)
         if args.format == 'table':
-            self.say('\n'.join(_summary(history, Paint.of(self.app.stdout))))
-        self._write(scenario, history, args)
+            self.write('\n'.join(_summary(history, Paint.of(self.app.stdout))))
+        self._write_files(scenario, history, args)
         return UNEXPECTED if history.ours.unexpected else OK
 
     def _moments(self, scenario: 'Scenario', args: argparse.Namespace) -> Iterator['Moment']:
-        """Both clusters step by step; a progress bar for who waits at a terminal that nothing else
-        is printed on.
-        """
+        """Yield the moments of a run, with a progress bar on a terminal without other output."""
         from tqdm import tqdm  # noqa: PLC0415
 
         from placement_worker.simulation import greedy  # noqa: PLC0415
@@ -113,8 +113,15 @@ class Simulate(LocalCommand):
         ours = play(scenario, installed, explained)
         printing = self.app.stdout.isatty() and self._is_shown(1, scenario.length, args.every)
         quiet = printing or not self.app.stderr.isatty()
-        bar = tqdm(ours, total=scenario.length + 1, unit=' steps', delay=self.patience_s, leave=False, disable=quiet,
-                   file=self.app.stderr)  # fmt: skip
+        bar = tqdm(
+            ours,
+            total=scenario.length + 1,
+            unit=' steps',
+            delay=self.progress_delay_s,
+            leave=False,
+            disable=quiet,
+            file=self.app.stderr,
+        )
         if not args.compare:
             yield from map(Moment, bar)
             return
@@ -122,16 +129,18 @@ class Simulate(LocalCommand):
 
     def _is_shown(self, number: int, length: int, every: int | None) -> bool:
         if every is None:
-            every = 1 if length <= SHOWN_UP_TO else length
+            every = 1 if length <= MAX_SHOWN_STEPS else length
         return number == length or (number > 0 and number % every == 0)
 
-    def _show(self, moment: 'Moment', form: str) -> None:
+    def _show_step(self, moment: 'Moment', form: str) -> None:
         if form == 'jsonl':
-            self.say(escaped(msgspec.json.encode(moment).decode()))
+            self.write(escaped(msgspec.json.encode(moment).decode()))
         else:
-            self.say('\n'.join(_step(moment, Paint.of(self.app.stdout))))
+            self.write('\n'.join(_step(moment, Paint.of(self.app.stdout))))
 
-    def _write(self, scenario: 'Scenario', history: 'History', args: argparse.Namespace) -> None:
+    def _write_files(
+        self, scenario: 'Scenario', history: 'History', args: argparse.Namespace
+    ) -> None:
         if args.plot:
             from placement_worker.simulation import plot  # noqa: PLC0415
 
@@ -143,9 +152,9 @@ class Simulate(LocalCommand):
 
 
 def _check_folder(path: str) -> None:
-    """See before a long run that its result will have a place.
+    """Check before a long run that the folder of an output file exists.
 
-    :raises FileNotFoundError: it has none.
+    :raises FileNotFoundError: the folder does not exist.
     """
     folder = Path(path).absolute().parent
     if not folder.is_dir():
@@ -166,7 +175,7 @@ def _positive(text: str) -> int:
 
 
 def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
-    """What happened, why, and a row a place."""
+    """Yield the lines of a step: event, checks, a table of the places, and totals."""
     ours, other = moment.ours, moment.other
     yield paint(f'Step {ours.number}: {ours.what}', 'bold') + (
         escaped(f' ({ours.note})') if ours.note else ''
@@ -175,7 +184,7 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
         style = paint(check.status, 'green' if check.status == 'OK' else 'red')
         yield f'{output.INDENT}{escaped(check.action)}: {style}, {escaped(check.reason)}'
     if not ours.as_expected:
-        yield output.INDENT + paint('That is not what the scenario expects.', 'red')
+        yield output.INDENT + paint('The scenario expects another outcome.', 'red')
     others = {one.name: one.nodes for one in other.standings} if other else {}
     rows = [
         {
@@ -189,24 +198,25 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
         for one in ours.standings
     ]
     yield from (output.INDENT + line for line in output.table(rows).splitlines())
-    yield output.INDENT + _stand(ours)
+    yield output.INDENT + _totals(ours)
     if other:
-        yield f'{output.INDENT}greedy: {_stand(other)}'
+        yield f'{output.INDENT}greedy: {_totals(other)}'
     yield ''
 
 
-def _stand(record: 'Record') -> str:
+def _totals(record: 'Record') -> str:
     failed = f', {record.failed} of them failed' if record.failed else ''
-    return f'{record.size} nodes{failed}; {record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'
+    measures = f'{record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'
+    return f'{record.size} nodes{failed}; {measures}'
 
 
 def _summary(history: 'History', paint: Paint) -> Iterator[str]:
     sides = [('', history.ours)] + [('greedy: ', history.other)] * bool(history.other.steps)
-    for who, totals in sides:
+    for label, totals in sides:
         yield (
-            f'{who}{totals.steps} steps, {totals.checks} checks, {totals.errors} of them with errors; '
-            f'{totals.created} nodes created, {totals.deleted} deleted; off their ideal {totals.mean:.2f} on average, '
-            f'{totals.worst:.1f} at worst'
+            f'{label}{totals.steps} steps, {totals.checks} checks, {totals.errors} of them with '
+            f'errors; {totals.created} nodes created, {totals.deleted} deleted; off their ideal '
+            f'{totals.mean:.2f} on average, {totals.worst:.1f} at worst'
         )
     if history.ours.unexpected:
         steps = '1 step' if history.ours.unexpected == 1 else f'{history.ours.unexpected} steps'

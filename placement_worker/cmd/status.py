@@ -1,4 +1,4 @@
-"""placement-worker-status: whether the worker is alive or ready, and whether it may be upgraded."""
+"""The program `placement-worker-status`: probes of a worker, and the check before an upgrade."""
 
 import argparse
 import datetime
@@ -13,25 +13,28 @@ USAGE = f"""usage: {PROGRAM} liveness --file FILE [--max-age SECONDS]
        {PROGRAM} readiness --file FILE [--max-age SECONDS]
        {PROGRAM} [--config-file FILE] [--user USER] upgrade check [--json]
 
-liveness: see in the file that [worker] liveness_file names whether the worker on this machine is alive.
-    Exit status: 0 it is, 1 it is not, 2 wrong arguments.
-readiness: check in the same file whether it is connected to the broker as well, and can take requests.
+liveness: check in the file of [worker] liveness_file that the worker on this machine is alive.
+    Exit status: 0 alive, 1 not alive, 2 wrong arguments.
+readiness: check in the same file that the worker is also connected to the broker.
     Exit status: as for liveness.
-upgrade check: see whether a worker of this version can start: configuration, broker, queues, libraries, time-outs.
-    --user: whose permissions count if root runs it; default: placement-worker if there is such a user, else root.
-    Exit status: 0 it can, 1 it can but look at the warnings, 2 it cannot, 255 the check itself failed.
+upgrade check: check that a worker of this version can start: configuration, broker, queues,
+    libraries, timeouts.
+    --user: the user whose permissions count if root runs the check; default: placement-worker if
+        that user exists, else root.
+    Exit status: 0 the worker can start, 1 it can start, with warnings, 2 it cannot start,
+        255 the check itself failed.
 """
 
 
 def main() -> int:
-    """Run the command that the arguments name; the exit status is the command's."""
+    """Run the command that the arguments name, and return its exit status."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ('-h', '--help'):
         print(USAGE, end='')  # noqa: T201
         return 0
     if arguments[0] in PROBES:
         return _probe(*arguments)
-    # Only now: a probe of a container runs often, and needs none of this.
+    # A container runs probes often, so they must not wait for these imports.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
     threading_backend.choose()
@@ -44,18 +47,18 @@ def main() -> int:
 
 
 def _probe(name: str, *arguments: str) -> int:
-    """Return 0 if the file is fresh and says so; else print one line with the reason."""
+    """Return 0 if the file is recent and confirms it; else print one line with the reason."""
     about = f'Check whether the worker is {PROBES[name]}.'
     parser = argparse.ArgumentParser(prog=f'{PROGRAM} {name}', description=about)
     parser.add_argument(
-        '--file', metavar='FILE', required=True, help='what [worker] liveness_file names'
+        '--file', metavar='FILE', required=True, help='the file of [worker] liveness_file'
     )
     parser.add_argument(
         '--max-age',
         metavar='SECONDS',
         type=_seconds,
         default=60,
-        help='how old the file may be; default: 60',
+        help='maximum age of the file; default: 60',
     )
     args = parser.parse_args(arguments)
     now = datetime.datetime.now(datetime.UTC)

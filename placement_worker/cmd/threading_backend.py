@@ -1,4 +1,4 @@
-"""Threads for oslo.messaging: without this it takes eventlet."""
+"""The threading backend of oslo.service; its default for oslo.messaging is eventlet."""
 
 import logging
 import warnings
@@ -7,9 +7,9 @@ from oslo_service import backend
 
 
 def choose() -> None:
-    """Choose threads; before the first import of oslo.messaging, which looks at the choice then."""
+    """Choose threads; oslo.messaging reads the choice at its first import."""
     logging.getLogger(backend.__name__).setLevel(logging.WARNING)
     with warnings.catch_warnings():
-        # futurist imports eventlet where it is installed, and does not use it.
+        # futurist imports eventlet if it is installed, and does not use it.
         warnings.filterwarnings('ignore', message='\\s*Eventlet is deprecated')
         backend.init_backend(backend.BackendType.THREADING)

@@ -1,6 +1,8 @@
-"""placement-policy validate, type list and type show."""
+"""The commands `placement-policy validate`, `type list` and `type show`."""
 
 import argparse
+
+from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import hints, output
@@ -12,16 +14,16 @@ from placement_worker.formats import documents
 
 
 class Validate(Command):
-    """Check policy specs, and print them with their defaults."""
+    """The command `validate`."""
 
     examples = (
         'placement-policy validate conf/policies/zone_placement.yaml',
         'placement-policy validate --check-resources --cloud cloud.yaml spec.yaml',
     )
-    epilog = 'Exit status: 0 all are valid, 2 one is not, or no worker answered.'
+    epilog = 'Exit status: 0 all specs are valid, 2 a spec is invalid or no worker replied.'
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
         parser.add_argument(
             'files',
             metavar='SPEC',
@@ -34,42 +36,42 @@ class Validate(Command):
         parser.add_argument(
             '--check-resources',
             action='store_true',
-            help='see as well that the cloud has what the spec names',
+            help='also check that the cloud has the resources that the spec names',
         )
 
+    @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Check each; an invalid one does not stop the others."""
         status = OK
         for path in args.files:
             for number, document in enumerate(documents.read(path), start=1):
                 try:
                     spec = caller.policy_validate(_spec(document), args.check_resources)
                 except errors.Refused as exc:
-                    told = hints.told(exc).replace('`$.spec', '`$')  # the file is the spec
-                    status = self.complain(f'{path}, document {number}: {told}')
+                    text = hints.with_hint(exc).replace('`$.spec', '`$')  # the file is the spec
+                    status = self.write_error(f'{path}, document {number}: {text}')
                 else:
-                    self.say(output.document(spec, args.format))
+                    self.write(output.document(spec, args.format))
                     if args.check_resources:
-                        self.mention_cloud(args, path)
+                        self.note_shipped_cloud(args, path)
         return status
 
 
 class TypeList(Command):
-    """List the policy types."""
+    """The command `type list`."""
 
     examples = (
         'placement-policy type list',
         'placement-policy type list -f json --transport rabbit://user:password@host/',
     )
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
         parser.add_argument(
             '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
         )
 
+    @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Ask for them."""
         types = caller.policy_type_list()
         if args.format == 'table':
             rows = [
@@ -82,33 +84,32 @@ class TypeList(Command):
                 }
                 for one in types
             ]
-            self.say(output.table(rows))
+            self.write(output.table(rows))
         else:
-            self.say(output.document(types, args.format))
+            self.write(output.document(types, args.format))
         return OK
 
 
 class TypeShow(Command):
-    """Show a policy type with the schema of its properties."""
+    """The command `type show`."""
 
     examples = ('placement-policy type show senlin.policy.zone_placement-1.0 -f json',)
 
+    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Of this command."""
         parser.add_argument('type_name', metavar='NAME', help='e.g. senlin.policy.deletion-1.1')
         parser.add_argument(
             '-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml'
         )
 
+    @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Ask for it."""
         try:
             shown = caller.policy_type_get(args.type_name)
         except errors.PolicyTypeNotFound as exc:
-            return self.complain(
-                hints.told(exc).replace(' - at `$.type_name`', '')
-            )  # it is an argument here
-        self.say(output.document(shown, args.format))
+            # The type is an argument here, so the path in the request means nothing to the user.
+            return self.write_error(hints.with_hint(exc).replace(' - at `$.type_name`', ''))
+        self.write(output.document(shown, args.format))
         return OK
 
 
@@ -119,9 +120,9 @@ def _support(policy_type: PolicyType) -> list[str]:
 
 
 def _spec(document: object) -> Spec:
-    """One spec of a file.
+    """Return a document of a file as a spec.
 
-    :raises InvalidRequest: it is none, or has keys that no spec has.
+    :raises InvalidRequest: the document is no spec, or has unknown keys.
     """
     document_kinds.check(document, Spec, 'Expected only keys of a spec')
     return codec.decode(document, Spec)

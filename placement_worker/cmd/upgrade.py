@@ -1,4 +1,4 @@
-"""placement-worker-status upgrade check; importing this imports the messaging layer."""
+"""The command `placement-worker-status upgrade check`; this module imports oslo.messaging."""
 
 import functools
 import sys
@@ -26,7 +26,7 @@ Check = Callable[[Any], Result]
 
 
 def failing(check: Check) -> Check:
-    """A check that fails with what is raised."""
+    """Return a check that reports an expected exception as its failure."""
 
     @functools.wraps(check)
     def checked(self: 'Checks') -> Result:
@@ -39,51 +39,49 @@ def failing(check: Check) -> Check:
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """Whether a worker of this version can start with this configuration; nothing is made or
-    changed.
-    """
+    """The checks that a worker of this version can start; they change nothing."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
     @failing
     def configuration(self) -> Result:
-        """Every option has a value that fits, and the cloud is one that is there."""
+        """Check that every option has a valid value and that the cloud is known."""
         config.validate_options(self._conf)
         process.clouds(self._conf)
         publisher.check(self._conf)
         return Result(Code.SUCCESS)
 
     @failing
-    def strays(self) -> Result:
-        """Nothing stands in the files that nobody reads."""
+    def unknown_options(self) -> Result:
+        """Check that the files contain no unknown option."""
         found = unknown_options.found(unknown_options.files(self._conf))
         return (
-            Result(Code.WARNING, f'Nobody reads {", ".join(found)}')
+            Result(Code.WARNING, f'Unknown options: {", ".join(found)}')
             if found
             else Result(Code.SUCCESS)
         )
 
     @failing
     def permissions(self) -> Result:
-        """The user of the service can write the files that the configuration names."""
+        """Check that the user of the service can write the files that the configuration names."""
         return permissions.check(self._conf)
 
     @failing
     def timeouts(self) -> Result:
-        """Who waits waits longer than what it waits for."""
+        """Check that each timeout exceeds the timeouts nested inside it."""
         config.validate_timeouts(self._conf)
         return Result(Code.SUCCESS)
 
     @failing
     def broker(self) -> Result:
-        """A broker answers, lets us in, and is not too old."""
+        """Check that a broker accepts the connection and is recent enough."""
         target = load_transport_url(self._conf)
         if not target.transport.startswith('rabbit'):
             return Result(
                 Code.WARNING,
-                f'The driver is {target.transport}: a worker that dies loses the requests it has in hand. Use '
-                'rabbit:// in production.',
+                f'The driver is {target.transport}: a worker that crashes loses its requests in '
+                'flight. Use rabbit:// in production.',
             )
         with open_connection(self._conf, target) as connection:
             version = str(connection.connection.server_properties.get('version', ''))
@@ -91,7 +89,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @failing
     def queues(self) -> Result:
-        """Exchange and queues, where they are there, are made as the worker needs them."""
+        """Check that existing exchanges and queues have the properties that the worker needs."""
         found = topology.compare(
             self._conf, load_transport_url(self._conf), process.queues(self._conf)
         )
@@ -99,21 +97,21 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.FAILURE, ' '.join(found.mismatches))
         if found.missing:
             return Result(
-                Code.SUCCESS, f'Not there yet, a worker makes them: {", ".join(found.missing)}'
+                Code.SUCCESS, f'Not declared yet; a worker declares: {", ".join(found.missing)}'
             )
         return Result(Code.SUCCESS)
 
     @failing
     def libraries(self) -> Result:
-        """What is installed is what the package asks for."""
-        wrong = unfit(metadata.requires(process.PROGRAM) or [], metadata.version)
+        """Check that the installed libraries meet the requirements of this package."""
+        wrong = unmet(metadata.requires(process.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
     _upgrade_checks = (
         ('Configuration', configuration),
-        ('Names of options', strays),
+        ('Names of options', unknown_options),
         ('Permissions', permissions),
-        ('Order of time-outs', timeouts),
+        ('Order of timeouts', timeouts),
         ('Libraries', libraries),
         ('Broker', broker),
         ('Exchange and queues', queues),
@@ -121,24 +119,24 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def broker_version(version: str) -> Result:
-    """Whether RabbitMQ of this version will do; one that does not tell its version may."""
+    """Return whether a version of RabbitMQ is recent enough; an unknown version is a warning."""
     if not version[:1].isdigit():
         return Result(
             Code.WARNING,
-            f'The broker does not tell its version; RabbitMQ {OLDEST_BROKER} or newer is needed.',
+            f'The broker reports no version; RabbitMQ {OLDEST_BROKER} or newer is required',
         )
     if Version(version.partition('-')[0].partition('+')[0]) < Version(OLDEST_BROKER):
         return Result(
-            Code.FAILURE, f'The broker is RabbitMQ {version}; {OLDEST_BROKER} or newer is needed.'
+            Code.FAILURE, f'The broker is RabbitMQ {version}; {OLDEST_BROKER} or newer is required'
         )
     return Result(Code.SUCCESS, f'RabbitMQ {version}')
 
 
-def unfit(requirements: Sequence[str], installed: Callable[[str], str]) -> list[str]:
-    """Of the package's requirements those that are not met, in words.
+def unmet(requirements: Sequence[str], installed: Callable[[str], str]) -> list[str]:
+    """Return a sentence for each requirement that the installed libraries do not meet.
 
-    :param requirements: as in the metadata of a package, e.g. `oslo.messaging<19,>=18.2`.
-    :param installed: the version of a distribution; raises PackageNotFoundError.
+    :param requirements: requirements of a package's metadata, e.g. `oslo.messaging<19,>=18.2`.
+    :param installed: returns the version of a distribution, or raises PackageNotFoundError.
     """
     found = []
     for requirement in map(Requirement, requirements):
@@ -147,11 +145,11 @@ def unfit(requirements: Sequence[str], installed: Callable[[str], str]) -> list[
         try:
             version = installed(requirement.name)
         except metadata.PackageNotFoundError:
-            found.append(f'{requirement.name} is not installed, needed is {requirement.specifier}')
+            found.append(f'{requirement.name} is missing; {requirement.specifier} is required')
             continue
         if not requirement.specifier.contains(version, prereleases=True):
             found.append(
-                f'{requirement.name} {version} is installed, needed is {requirement.specifier}'
+                f'{requirement.name} {version} is installed; {requirement.specifier} is required'
             )
     return found
 
@@ -159,12 +157,12 @@ def unfit(requirements: Sequence[str], installed: Callable[[str], str]) -> list[
 def run(
     program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF, user: str | None = None
 ) -> int:
-    """Check what a configuration leads to, and print a table or JSON.
+    """Check a configuration, and print the results as a table or JSON.
 
-    :param arguments: of the command line, e.g. `--config-file FILE upgrade check`.
-    :param user: whose permissions count; see `permissions.become`.
-    :returns: the codes of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
-        breaks.
+    :param arguments: the command line, e.g. `--config-file FILE upgrade check`.
+    :param user: the user whose permissions count; see `permissions.become`.
+    :returns: the exit status of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
+        raises.
     """
     config.register(conf)
     log.register_options(conf)

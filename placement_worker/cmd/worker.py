@@ -1,4 +1,4 @@
-"""The daemon's program."""
+"""The program `placement-worker`."""
 
 import sys
 
@@ -6,8 +6,8 @@ from placement_worker.cmd import threading_backend
 
 
 def main() -> int:
-    """Serve until SIGTERM; the exit status says whether that went well."""
+    """Serve until SIGTERM, and return the exit status."""
     threading_backend.choose()
-    from placement_worker.worker import process  # noqa: PLC0415  # it imports oslo.messaging
+    from placement_worker.worker import process  # noqa: PLC0415  # slow: imports oslo.messaging
 
     return process.run(sys.argv[1:])

@@ -1,10 +1,10 @@
-"""What a scenario's file says, in YAML or JSON; every key is checked.
+"""Scenario files in YAML or JSON; an unknown key is an error.
 
 ::
 
     title: A zone is lost and comes back
     seed: 1
-    cloud: {zones: {az1: true, az2: true}}          # as the embedded cloud's file
+    cloud: {zones: {az1: true, az2: true}}          # as in a file for --cloud
     policies: [...]                                 # bindings, as in a request
     steps:
       - scale_out: 10
@@ -31,16 +31,15 @@ Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 Percentage = Annotated[str, Meta(pattern=r'^(100|\d{1,2}(\.\d+)?)\s?%$')]
 Weights = dict[str, Annotated[int, Meta(ge=1, le=HEAVIEST)]]
 
-
-THERE = '; correct it there'
+CORRECT = '; correct the file'
 
 
 class InvalidScenario(PlacementWorkerError):
-    """The file does not describe a scenario; the text names path, expectation and finding."""
+    """The file does not describe a scenario; the message names the path and the cause."""
 
 
 class Failing(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which nodes fail: so many or so large a share of those in a zone, a region, or anywhere."""
+    """Failing nodes: a number or a percentage of those in a zone, a region, or anywhere."""
 
     count: Count | Percentage = '100%'
     zone: str | None = None
@@ -49,7 +48,7 @@ class Failing(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Resize(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The inputs of a resize, as Senlin has them."""
+    """The inputs of CLUSTER_RESIZE, as Senlin defines them."""
 
     number: int
     adjustment_type: Literal['EXACT_CAPACITY', 'CHANGE_IN_CAPACITY', 'CHANGE_IN_PERCENTAGE'] = (
@@ -62,10 +61,11 @@ class Resize(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that happens; exactly one of the keys but `note`, `expect` and `steps`.
+    """One step; it has exactly one key besides `note`, `expect` and `steps`.
 
-    `expect`: how the checks of the step have to end. Zones may be named with their region:
-    `RegionOne/az1`.
+    A zone may include its region, e.g. `RegionOne/az1`.
+
+    :ivar expect: the expected outcome of the checks of this step.
     """
 
     scale_out: Count | None = None
@@ -86,17 +86,17 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     expect: Literal['OK', 'ERROR'] = 'OK'
 
     def __post_init__(self) -> None:
-        said = [verb for verb in VERBS if getattr(self, verb) is not None]
-        if len(said) != 1:
+        given = [verb for verb in VERBS if getattr(self, verb) is not None]
+        if len(given) != 1:
             raise ValueError(
-                f'Expected one of {", ".join(VERBS)}, got {" and ".join(said) or "none"}'
+                f'Expected one of {", ".join(VERBS)}, got {" and ".join(given) or "none"}'
             )
         if (self.repeat is None) != (self.steps is None):
             raise ValueError('Expected `repeat` and `steps` together')
 
     @property
     def verb(self) -> str:
-        """What happens, as the key says."""
+        """The key that names the kind of this step."""
         return next(verb for verb in VERBS if getattr(self, verb) is not None)
 
 
@@ -104,7 +104,7 @@ VERBS = tuple(name for name in Step.__struct_fields__ if name not in ('steps', '
 
 
 class StartingNodes(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes that are there at the start."""
+    """Nodes that exist at the start."""
 
     count: Count
     zone: str | None = None
@@ -112,7 +112,7 @@ class StartingNodes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
-    """The cluster; empty at the start, unless `nodes` says otherwise."""
+    """The cluster; it starts with `nodes`, by default with none."""
 
     name: str = 'simulated'
     min_size: Annotated[int, Meta(ge=0)] = 0
@@ -122,7 +122,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """A cluster, the policies bound to it, its cloud, and what happens."""
+    """A cluster with its policies, its cloud, and the steps to play."""
 
     title: str
     cloud: dict[str, Any]
@@ -140,11 +140,11 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def length(self) -> int:
-        """How many steps there are, repeated ones as often as they are."""
+        """The number of steps, with each repetition counted."""
         return _length(self.steps)
 
     def unrolled(self) -> Iterator[Step]:
-        """All steps in their order, repeated ones as often as they are."""
+        """Yield all steps in order, with repetitions expanded."""
         return _unrolled(self.steps)
 
 
@@ -165,43 +165,43 @@ def _unrolled(steps: list[Step]) -> Iterator[Step]:
 
 
 def shipped() -> dict[str, Path]:
-    """The scenarios that come with the package: name -> file."""
+    """Return the scenarios of this package: name -> file."""
     folder = Path(str(resources.files('placement_worker') / 'examples' / 'scenarios'))
     return {path.stem: path for path in sorted(folder.glob('*.yaml'))}
 
 
 def load(name: str) -> Scenario:
-    """Read a scenario from a file, or one of the shipped ones.
+    """Read a scenario from a file, or a shipped scenario.
 
-    :raises InvalidScenario: it is none; the text says what to do.
+    :raises InvalidScenario: the file holds no valid scenario, or the name is unknown.
     :raises OSError: the file cannot be read.
-    :raises Malformed: it is no YAML.
+    :raises Malformed: the file is neither YAML nor JSON.
     """
     raw = documents.read(str(_found(name)))
     if len(raw) > 1:
         raise InvalidScenario(
-            f'{name} holds {len(raw)} documents, expected one: a scenario is one document'
+            f'{name} contains {len(raw)} documents; use one document per scenario'
         )
     other = document_kinds.another(raw[0], document_kinds.SCENARIO)
+    unexpected = unknown_keys.described(raw[0], Scenario)
     if other:
-        raise InvalidScenario(f'{name} is no scenario: it looks like {other}')
-    strange = unknown_keys.described(raw[0], Scenario)
-    if strange:
+        raise InvalidScenario(f'{name} is not a scenario: it looks like {other}')
+    if unexpected:
         raise InvalidScenario(
-            f'{name} is no scenario: expected only keys that it has, got {strange}{THERE}'
+            f'{name} is not a scenario: expected only keys of a scenario, got {unexpected}{CORRECT}'
         )
     try:
         scenario = codec.decode(raw[0], Scenario)
     except InvalidRequest as exc:
-        raise InvalidScenario(f'{name} is no scenario: {exc}{THERE}') from exc
+        raise InvalidScenario(f'{name} is not a scenario: {exc}{CORRECT}') from exc
     unknown = sorted(set(_unknown_names(scenario)))
     if unknown:
-        raise InvalidScenario(f'{name} names what it does not have: {", ".join(unknown)}{THERE}')
+        raise InvalidScenario(f'{name} names unknown places: {", ".join(unknown)}{CORRECT}')
     return scenario
 
 
 def _unknown_names(scenario: Scenario) -> Iterator[str]:
-    """Zones and regions that steps name, and the cloud or the policies do not."""
+    """Yield the places in steps that neither the cloud nor the policies contain."""
     cloud = scenario.inventory
     regions = (
         cloud.region_map
@@ -215,7 +215,7 @@ def _unknown_names(scenario: Scenario) -> Iterator[str]:
         if region.zones is None:
             why = f'region {name} has no zones of its own'
             shared |= {
-                f'{name}/{zone}': f' ({why}; name zone {zone}, or give it some)'
+                f'{name}/{zone}': f' ({why}; name zone {zone}, or add zones to the region)'
                 for zone in cloud.zone_list
             }
     listed = {
@@ -239,7 +239,7 @@ def _unknown_names(scenario: Scenario) -> Iterator[str]:
 
 
 def _steps(steps: list[Step]) -> Iterator[Step]:
-    """All steps as they stand in the file."""
+    """Yield all steps of the file, nested ones as well."""
     for step in steps:
         yield step
         yield from _steps(step.steps or [])
@@ -251,5 +251,5 @@ def _found(name: str) -> Path | str:
     if name in shipped():
         return shipped()[name]
     raise InvalidScenario(
-        f'{name}: no such file; name one, or a shipped scenario: {", ".join(shipped())}'
+        f'{name}: no such file; name a file or a shipped scenario: {", ".join(shipped())}'
     )

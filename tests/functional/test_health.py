@@ -343,7 +343,7 @@ def test_the_upgrade_check_makes_nothing(own_broker, tmp_path):
 
     assert status == 0
     assert (
-        'Not there yet, a worker makes them: exchange test-'
+        'Not declared yet; a worker declares: exchange test-'
         in results(done)['Exchange and queues'][1]
     )
     assert f'queue {topic}.testhost' in results(done)['Exchange and queues'][1]
@@ -371,7 +371,7 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
         assert f'rabbitmqctl -p / delete_queue {name}' in details
     assert {
         results(done)[name][0]
-        for name in ('Configuration', 'Order of time-outs', 'Libraries', 'Broker')
+        for name in ('Configuration', 'Order of timeouts', 'Libraries', 'Broker')
     } == {0}
 
 
@@ -381,13 +381,13 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
         (
             'graceful_shutdown_timeout = 500',
             {},
-            'Order of time-outs',
+            'Order of timeouts',
             'engine_timeout_s (600 s) has to be less than',
         ),
         (
             '',
             {'liveness_request_age_s': 600},
-            'Order of time-outs',
+            'Order of timeouts',
             '[worker] liveness_request_age_s (600 s)',
         ),
         ('', {'workers': 0}, 'Configuration', 'Value for option workers from '),

@@ -102,8 +102,8 @@ def test_what_is_not_parked_cannot_be_touched(poisoned):
         done = parked(worker, command, 'nothing')
         assert (done.returncode, done.stdout) == (2, '')
         assert done.stderr == (
-            f'placement-policy parked {command}: No request nothing is parked; placement-policy parked list shows '
-            'those that are\n'
+            f'placement-policy parked {command}: No parked request nothing; run "placement-policy parked list" for '
+            'the parked requests\n'
         )
 
 
@@ -113,7 +113,7 @@ def test_poison_that_is_tried_again_is_parked_again_and_can_be_dropped(poisoned)
 
     assert (
         parked(worker, 'retry', row['id']).stdout
-        == f'{row["id"]} was sent to {worker.topic} again.\n'
+        == f'Sent {row["id"]} to {worker.topic}.\n'
     )
 
     def others():
@@ -126,8 +126,8 @@ def test_poison_that_is_tried_again_is_parked_again_and_can_be_dropped(poisoned)
     _wait_for(others, timeout_s=60)
     (again,) = others()
     assert again['action_id'] == 'poison'
-    assert parked(worker, 'drop', again['id']).stdout == f'{again["id"]} was dropped.\n'
-    assert parked(worker, 'list').stdout == 'No request is parked.\n'
+    assert parked(worker, 'drop', again['id']).stdout == f'Deleted {again["id"]}.\n'
+    assert parked(worker, 'list').stdout == 'No parked requests.\n'
 
 
 def test_a_cast_that_is_parked_has_the_error_for_its_reply(poisoned, tmp_path):

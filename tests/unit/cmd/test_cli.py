@@ -31,8 +31,8 @@ CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
 
 REAL_OPEN = open
-THERE = '; correct it there and try again'
-SCHEMA = '; placement-policy type show NAME-VERSION shows what a spec may say'
+CORRECT = '; correct the file and try again'
+SCHEMA = '; run "placement-policy type show NAME-VERSION" for the schema'
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run,
     if status == 2:
         assert (
             err
-            == f'placement-policy check: f, document 2: Object missing required field `target` - at `$`{THERE}\n'
+            == f'placement-policy check: f, document 2: Object missing required field `target` - at `$`{CORRECT}\n'
         )
 
 
@@ -169,7 +169,7 @@ def test_a_key_that_the_contract_does_not_list_is_refused_and_named(run, change,
     assert (status, out) == (2, '')
     assert (
         err
-        == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}{THERE}\n'
+        == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}{CORRECT}\n'
     )
 
 
@@ -179,7 +179,7 @@ def test_of_many_keys_that_the_contract_does_not_list_only_the_first_are_named(r
     )
 
     named = ', '.join(f'`$.key{i}`' for i in range(5))
-    assert err.endswith(f': Expected only keys of the contract, got {named} and 2 more{THERE}\n')
+    assert err.endswith(f': Expected only keys of the contract, got {named} and 2 more{CORRECT}\n')
 
 
 SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {'name': 'web'}}
@@ -216,7 +216,7 @@ SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {
         (
             'simulate',
             GOOD,
-            'f is no scenario: it looks like a check request; placement-policy check takes it',
+            'f is not a scenario: it looks like a check request; placement-policy check takes it',
         ),
     ],
 )
@@ -285,7 +285,7 @@ def test_yaml_that_is_given_as_lines_is_told_once_how_it_is_read(run):
 
     assert status == 2
     assert err == (
-        'placement-policy check: f does not begin with a JSON object, as lines do; without --lines YAML is read\n'
+        'placement-policy check: f: the first line is not a JSON object; for YAML, omit --lines\n'
     )
     assert {json.loads(line)['error']['type'] for line in out.splitlines()} == {'InvalidRequest'}
 
@@ -392,18 +392,18 @@ def test_lines_come_from_standard_input_too():
         ),
         (
             ['validate', 'f', '--config-file', 'none.conf'],
-            'none.conf: No such file or directory; see that the path',
+            'none.conf: No such file or directory; check the path',
         ),
         (['type', 'show', 'foo'], 'Policy type `foo` is not installed'),
         (
             ['ping'],
-            'It is not said which workers to ask: name the running ones with --transport or --config-file; ',
+            'The running workers are not named; use --transport or --config-file, and run ',
         ),
-        (['ping', '--config-file', 'locked'], 'locked: Permission denied; see who may read'),
+        (['ping', '--config-file', 'locked'], 'locked: Permission denied; check the permissions'),
         (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
         (
             ['ping', '--config-file', 'none.conf'],
-            'none.conf: No such file or directory; see that the path',
+            'none.conf: No such file or directory; check the path',
         ),
     ],
 )
@@ -487,7 +487,7 @@ def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
         'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`'
         f'{SCHEMA}',
         'placement-policy validate: f, document 3: Expected only keys of a spec, got `$.vrsion` '
-        f'(did you mean `version`?){THERE}',
+        f'(did you mean `version`?){CORRECT}',
     ]
 
 
@@ -517,11 +517,13 @@ def test_a_spec_can_be_checked_against_the_cloud(run):
     )
 
 
-MENTIONED = 'this is about the shipped cloud of the examples; --cloud FILE names another one\n'
+NOTE = (
+    'This decision is for the shipped cloud of the examples; use --cloud FILE for another cloud\n'
+)
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'mentioned'),
+    ('arguments', 'noted'),
     [
         (['check', 'own'], True),
         (['check', 'own', 'own', '--explain', 'full'], True),
@@ -534,7 +536,7 @@ MENTIONED = 'this is about the shipped cloud of the examples; --cloud FILE names
         (['validate', 'spec'], False),
     ],
 )
-def test_who_forgets_the_cloud_is_told_once_which_one_is_meant(run, arguments, mentioned):
+def test_who_forgets_the_cloud_is_told_once_which_one_is_meant(run, arguments, noted):
     own = request('CLUSTER_SCALE_OUT', [zone_policy('az1', 'b')])
 
     Path('scale-out.yaml').write_bytes((ROOT / 'examples' / 'scale-out.yaml').read_bytes())
@@ -542,7 +544,7 @@ def test_who_forgets_the_cloud_is_told_once_which_one_is_meant(run, arguments, m
     status, _, err = run(*arguments, own=own, spec=zone_policy('az1')['spec'])
 
     assert status == (2 if arguments[0] == 'plan' else 0)
-    assert err == (f'placement-policy {arguments[0]}: {MENTIONED}' if mentioned else '')
+    assert err == (f'placement-policy {arguments[0]}: {NOTE}' if noted else '')
 
 
 def test_types_are_listed_as_a_table_and_as_data(run):
@@ -580,7 +582,7 @@ def test_a_type_that_there_is_not_is_told_without_a_path_that_nobody_wrote(run):
 
     assert err == (
         'placement-policy type show: Policy type `senlin.policy.zone` is not installed (did you mean '
-        '`senlin.policy.zone_placement-1.0`?); placement-policy type list shows those that are\n'
+        '`senlin.policy.zone_placement-1.0`?); run "placement-policy type list" for the installed types\n'
     )
 
 

@@ -1,4 +1,4 @@
-"""What makes placement-policy pleasant: help with examples, completion, colours on terminals alone,
+"""What makes placement-policy pleasant: help with examples, completion, colors on terminals alone,
 and errors in one line that ends with what to do.
 """
 
@@ -120,10 +120,9 @@ def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback
     status, _, err = program(*arguments, **FILES)
 
     what_to_do = [
-        *(remedy for _, remedy in hints._REMEDIES),
-        'shows how', 'shows those that are', 'name one, or a shipped scenario: ', 'it is left out',
-        'correct it there',
-        'a scenario is one document',
+        *(hint for _, hint in hints._HINTS),
+        'for the usage', 'for the list of commands', 'for the installed types', 'correct the file',
+        'name a file or a shipped scenario: ', 'skipped the line', 'use one document per scenario',
     ]  # fmt: skip
     assert status == (1 if arguments[0] == 'plan' else 2)
     assert err.startswith('placement-policy')
@@ -140,7 +139,7 @@ def test_every_error_that_a_command_can_meet_has_a_remedy(kind):
     )
     roots = (errors.PlacementWorkerError,)
 
-    assert ('; ' in hints.told(kind('It is wrong.'))) is not (inside_replies or kind in roots)
+    assert ('; ' in hints.with_hint(kind('It is wrong.'))) is not (inside_replies or kind in roots)
 
 
 def test_a_service_that_refuses_is_not_to_be_waited_for():
@@ -149,14 +148,15 @@ def test_a_service_that_refuses_is_not_to_be_waited_for():
     )
 
     assert (
-        hints.told(errors.ServiceRefused(refused)) == f'{refused}; try again when that is set right'
+        hints.with_hint(errors.ServiceRefused(refused))
+        == f'{refused}; correct the cause and try again'
     )
 
 
 def test_an_error_that_names_a_command_has_said_what_to_do():
-    text = 'No request 7 is parked; placement-policy parked list shows those that are'
+    text = 'No parked request 7; run "placement-policy parked list" for the parked requests'
 
-    assert hints.told(errors.InvalidRequest(text)) == text
+    assert hints.with_hint(errors.InvalidRequest(text)) == text
 
 
 def test_who_reads_no_further_gets_no_complaint(tmp_path):
@@ -203,7 +203,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'coloured'),
+    ('arguments', 'colored'),
     [
         (['check', 'good'], '\x1b[32mOK\x1b[0m'),
         (['plan', 'good'], '\x1b[31m- az1'),
@@ -212,9 +212,7 @@ class Terminal(io.StringIO):
     ],
     ids=lambda value: value[0] if isinstance(value, list) else '',
 )
-def test_terminals_are_coloured_unless_the_user_wants_none(
-    program, monkeypatch, arguments, coloured
-):
+def test_terminals_are_colored_unless_the_user_wants_none(program, monkeypatch, arguments, colored):
     monkeypatch.setenv('TERM', 'xterm')
     monkeypatch.delenv('NO_COLOR', raising=False)
     program('type', 'list', **FILES)  # writes the files
@@ -225,7 +223,7 @@ def test_terminals_are_coloured_unless_the_user_wants_none(
         app.run(arguments)
         return app.stdout.getvalue()
 
-    assert coloured in shown()
+    assert colored in shown()
     monkeypatch.setenv('NO_COLOR', '1')
     assert '\x1b' not in shown()
     assert '\x1b' not in program(*arguments)[1]

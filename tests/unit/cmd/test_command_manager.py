@@ -1,21 +1,23 @@
-"""The overview of placement-policy's commands, which imports none of them."""
+"""The overview of the commands of placement-policy."""
 
 import subprocess
 import sys
 from importlib import metadata
 
 from placement_worker.cmd import cli, command_manager
+from placement_worker.cmd.summaries import SUMMARIES
 
 
-def test_the_overview_imports_no_command():
-    told = subprocess.run(
+def test_overview_imports_no_command():
+    """`placement-policy --help` imports neither a command nor the libraries of commands."""
+    done = subprocess.run(
         [sys.executable, '-X', 'importtime', '-m', 'placement_worker', '--help'],
         capture_output=True,
         text=True,
         check=True,
     )
 
-    imported = {line.rpartition('|')[2].strip() for line in told.stderr.splitlines()}
+    imported = {line.rpartition('|')[2].strip() for line in done.stderr.splitlines()}
     assert 'placement_worker.cmd.command_manager' in imported
     assert not imported & {
         'msgspec',
@@ -25,7 +27,8 @@ def test_the_overview_imports_no_command():
     }
 
 
-def test_the_overview_has_each_command_with_the_first_line_of_its_docstring(capsys):
+def test_overview_shows_each_command_with_its_summary(capsys):
+    """The overview has a line for each command, those of cliff included."""
     program = cli.PlacementPolicy()
     program.stdout = sys.stdout
 
@@ -33,5 +36,6 @@ def test_the_overview_has_each_command_with_the_first_line_of_its_docstring(caps
 
     shown = capsys.readouterr().out.splitlines()
     for found in metadata.entry_points(group=cli.NAMESPACE):
-        first = found.load().__doc__.partition('\n')[0].rstrip('.')
-        assert f'  {found.name.replace("_", " "):<13}  {first}' in shown
+        name = found.name.replace('_', ' ')
+        assert f'  {name:<13}  {SUMMARIES[name].rstrip(".")}' in shown
+    assert '  help           Print detailed help for another command' in shown

@@ -46,7 +46,7 @@ def test_files_in_a_writable_folder_pass(check, text):
 
     assert (result.code, result.details) == (
         Code.SUCCESS,
-        f'Permissions are those of user {permissions.own_name()}',
+        f'Checked the permissions of user {permissions.own_name()}',
     )
 
 
@@ -69,9 +69,7 @@ def test_a_folder_that_nobody_makes_fails(check):
 
 def test_the_permissions_of_an_unknown_user_cannot_be_judged():
     """A slip in --user is an error, not a check as root."""
-    with pytest.raises(
-        ConfigurationError, match="There is no user 'no\\\\x1bbody'; see what --user names"
-    ):
+    with pytest.raises(ConfigurationError, match=r"Unknown user 'no\\x1bbody'; correct --user"):
         permissions.become('no\x1bbody')
 
 

@@ -181,7 +181,7 @@ def test_scripts_get_the_changes_as_data(plan, form):
         (['plan', 'f'], 'f, document 1: Object missing required field `target` - at `$`'),
         (
             ['plan', 'f', '--foo'],
-            'unrecognized arguments: --foo; placement-policy plan --help shows how',
+            'unrecognized arguments: --foo; run "placement-policy plan --help" for the usage',
         ),
         (
             ['plan', 'f', '--transport', 'rabbit://127.0.0.1:1/'],
@@ -212,7 +212,7 @@ def test_the_worker_is_asked_to_write_nothing_and_to_explain_all_whatever_the_re
             return super().policy_check(request, context)
 
     class Heard(Plan):
-        def answering(self, args):
+        def open_caller(self, args):
             return contextlib.nullcontext(Listening(Inventory.parse(CLOUD, 'test'), registry))
 
     program('plan', 'f', f={**GROW, 'dry_run': False, 'explain': 'none'})  # writes the file
@@ -328,7 +328,7 @@ class Pipe:
 
 
 @pytest.mark.parametrize(
-    ('stream', 'environ', 'coloured'),
+    ('stream', 'environ', 'colored'),
     [
         (Screen(), {'TERM': 'xterm'}, True),
         (Screen(), {'TERM': 'xterm', 'NO_COLOR': ''}, True),
@@ -337,5 +337,5 @@ class Pipe:
         (Pipe(), {'TERM': 'xterm'}, False),
     ],
 )
-def test_colours_are_for_terminals_whose_users_want_them(stream, environ, coloured):
-    assert (Paint.of(stream, environ)('x', 'red') != 'x') is coloured
+def test_colours_are_for_terminals_whose_users_want_them(stream, environ, colored):
+    assert (Paint.of(stream, environ)('x', 'red') != 'x') is colored

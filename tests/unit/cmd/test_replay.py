@@ -62,7 +62,7 @@ def test_a_torn_line_is_named_and_left_out_and_is_status_2(program, line):
 
     assert status == 2
     assert err.startswith('placement-policy replay: log, line 1: Expected JSON - at `$`: ')
-    assert err.endswith('; it is left out\n')
+    assert err.endswith('; skipped the line\n')
     assert out.splitlines()[-1].startswith('2 decisions replayed')
 
 
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_log_is_told_after_a_few_lines_and_nothing_is_called_t
     assert out.endswith(': nothing to compare\n')
     assert len(err.splitlines()) == 6
     assert err.splitlines()[-1] == (
-        'placement-policy replay: and 4 more lines are left out, too: see that the file is a decision log'
+        'placement-policy replay: Skipped 4 more lines; check that the file is a decision log'
     )
 
 

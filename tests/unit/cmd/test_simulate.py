@@ -105,7 +105,7 @@ def test_what_the_scenario_does_not_expect_is_shown_and_is_status_1(program):
     )
 
     assert status == 1
-    assert '    That is not what the scenario expects.' in out
+    assert '    The scenario expects another outcome.' in out
     assert out.splitlines()[-1] == '1 step did not end as the scenario expects.'
 
 
@@ -126,7 +126,7 @@ def test_picture_and_report_are_written(program, tmp_path):
     [
         (
             ['none'],
-            'none: no such file; name one, or a shipped scenario: capped-regions, growing-weights, zone-outage',
+            'none: no such file; name a file or a shipped scenario: capped-regions, growing-weights, zone-outage',
         ),
         (
             ['s', '--plot', 'p.pdf'],
@@ -134,17 +134,17 @@ def test_picture_and_report_are_written(program, tmp_path):
         ),
         (
             ['s', '--every', 'x'],
-            'argument --every: expected a number of steps, got x; placement-policy simulate --help ',
+            'argument --every: expected a number of steps, got x; run "placement-policy simulate ',
         ),
         (
             ['s', '--every', '0'],
-            'argument --every: expected at least 1 step, got 0; placement-policy simulate ',
+            'argument --every: expected at least 1 step, got 0; run "placement-policy simulate ',
         ),
         (['s', '--report', '/none/r.html'], '/none: No such folder'),
         (['s', '--plot', '/none/r.svg'], '/none: No such folder'),
         (
             ['bad'],
-            'bad is no scenario: expected only keys that it has, got `$.titel` (did you mean `title`?)',
+            'bad is not a scenario: expected only keys of a scenario, got `$.titel` (did you mean `title`?)',
         ),
         (['empty'], 'empty is empty'),
         (['policy'], 'Policy type `x-1.0` is not installed - at `$.policies[0].spec`'),
@@ -191,7 +191,7 @@ class Terminal(io.StringIO):
 
 
 class Hasty(Simulate):
-    patience_s = 0
+    progress_delay_s = 0
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_unknown_input_on_the_command_line_is_an_error(program, command, failed)
 
     assert (status, out) == (failed, '')
     assert err.startswith(
-        f'placement-policy {command}: asked.json, document 1: {UNKNOWN}; correct it'
+        f'placement-policy {command}: asked.json, document 1: {UNKNOWN}; correct the file'
     )
 
 

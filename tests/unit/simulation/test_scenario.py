@@ -43,23 +43,23 @@ GOOD = {
         ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, '`$.steps[0].steps[0].x`'),
         (
             {'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]},
-            'does not have: zone R/a, zone z',
+            'unknown places: zone R/a, zone z',
         ),
-        ({'steps': [{'lose_region': 'R'}]}, 'does not have: region R'),
+        ({'steps': [{'lose_region': 'R'}]}, 'unknown places: region R'),
         (
             {'cloud': {'zones': {'a': True}, 'regions': ['R']}, 'steps': [{'lose_zone': 'R/a'}]},
-            'does not have: zone R/a (region R has no zones of its own; name zone a, or give it some); correct',
+            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add zones to the region)',
         ),
         (
             {
                 'cloud': {'zones': {'a': True}, 'regions': {'R': {}}},
                 'steps': [{'restore_zone': 'R/a'}],
             },
-            'does not have: zone R/a (region R has no zones of its own; name zone a, or give it some); correct',
+            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add zones to the region)',
         ),
         (
             {'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]},
-            'does not have: place z in a policy',
+            'unknown places: place z in a policy',
         ),
         ({'cloud': {'zone': 1}}, 'does not describe a cloud: Object contains unknown field `zone`'),
         ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
@@ -78,7 +78,7 @@ def test_what_is_wrong_is_named_with_its_path(tmp_path, change, message):
 def test_a_name_that_is_no_file_gets_the_shipped_ones_named():
     with pytest.raises(
         InvalidScenario,
-        match='none: no such file; name one, or a shipped scenario: capped-regions, ',
+        match='none: no such file; name a file or a shipped scenario: capped-regions, ',
     ):
         scenarios.load('none')
 
@@ -87,7 +87,7 @@ def test_a_file_of_several_documents_is_refused(tmp_path):
     file = tmp_path / 'f.yaml'
     file.write_text(f'{json.dumps(GOOD)}\n---\n{json.dumps(GOOD)}\n')
 
-    with pytest.raises(InvalidScenario, match='holds 2 documents'):
+    with pytest.raises(InvalidScenario, match='contains 2 documents'):
         scenarios.load(str(file))
 
 

@@ -1,0 +1,24 @@
+"""The summary of each command.
+
+They stand apart from the commands because importing all commands takes longer than printing the
+overview of `placement-policy --help`.
+"""
+
+from collections.abc import Mapping
+
+SUMMARIES: Mapping[str, str] = {
+    'attach': 'Attach policies to clusters; load balancing creates a load balancer and members.',
+    'check': 'Decide policy checks, and show the decision of each policy.',
+    'detach': 'Detach policies from clusters; load balancing deletes what attaching created.',
+    'parked drop': 'Delete a parked request permanently.',
+    'parked list': 'List the parked requests, oldest first.',
+    'parked retry': 'Send a parked request to the workers again.',
+    'parked show': 'Show a parked request with its secrets masked.',
+    'ping': 'Check whether a running worker replies: any worker, or the worker on a host.',
+    'plan': 'Show the changes that policy checks would make, without making them.',
+    'replay': 'Repeat the decisions of a decision log, and show every difference.',
+    'simulate': 'Play a scenario on the embedded cloud, with tables, pictures and a report.',
+    'type list': 'List the policy types.',
+    'type show': 'Show a policy type with the schema of its properties.',
+    'validate': 'Validate policy specs, and print them with their defaults.',
+}
