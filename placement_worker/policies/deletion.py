@@ -1,7 +1,4 @@
-"""The deletion policy.
-
-:source: seed 002; spec.md 4.
-"""
+"""The deletion policy, senlin.policy.deletion."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from typing_extensions import override
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckRequest, Node, SupportStatus
 from placement_worker.planning import victims
 from placement_worker.planning.size_warnings import excess_removal
@@ -24,16 +22,18 @@ KEPT = 'chosen by an earlier policy'
 
 
 class HookParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a hook's message goes."""
+    """The recipient of a hook's message."""
 
     queue: Annotated[str, Meta(description='Zaqar queue that receives the message.')] = ''
     url: Annotated[str, Meta(description='URL that receives the message.')] = ''
 
 
 class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is told before a node is deleted; nothing at all, by default."""
+    """The message that the engine sends before it deletes a node; none by default."""
 
-    type: Annotated[Literal['zaqar', 'webhook'], Meta(description='Who is told.')] = 'zaqar'
+    type: Annotated[
+        Literal['zaqar', 'webhook'], Meta(description='Type of the recipient of the message.')
+    ] = 'zaqar'
     timeout: Annotated[
         int, Meta(ge=0, description='Seconds before the actual deletion happens.')
     ] = 0
@@ -47,7 +47,7 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def configured(self) -> bool:
-        """Whether anybody is told."""
+        """Whether there is a recipient."""
         return bool(self.params.queue or self.params.url)
 
 
@@ -70,7 +70,13 @@ class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Deletion(Policy[DeletionProperties]):
-    """Say which nodes are deleted."""
+    """Choose the nodes to delete.
+
+    Nodes that an earlier policy chose stay chosen, and the criteria choose the rest. Nodes that the
+    action names replace the choice by criteria. A check fails if a chosen or named node is not a
+    member of the cluster, or if a place holds fewer nodes than placement policies planned to delete
+    there.
+    """
 
     name = 'senlin.policy.deletion'
     versions = dict.fromkeys(('1.0', '1.1'), DeletionProperties)
@@ -89,13 +95,8 @@ class Deletion(Policy[DeletionProperties]):
     after = frozenset({'senlin.policy.region_placement', 'senlin.policy.zone_placement'})
     exclusive = True
 
+    @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        """Choose the victims, unless the action names them.
-
-        :raises InvalidInput: a named node is no member, or the inputs are not what they have to be.
-        :raises NoFeasiblePlan: a place holds fewer nodes than a placement policy planned to take
-            from it.
-        """
         size = state.size(request)
         if size.kind == CREATION:
             return skipped(size.explained('The cluster does not shrink.'))
@@ -105,15 +106,14 @@ class Deletion(Policy[DeletionProperties]):
             return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
         if not size.count and not kept:
             return skipped(size.explained('No node is to be deleted.'))
-        user_named = bool(
-            request.action.candidate_inputs.candidates
-        )  # then no other node may be chosen
+        # An earlier policy has narrowed down nodes that the user named: no other may be chosen.
+        user_named = bool(request.action.candidate_inputs.candidates)
         count = len(kept) if user_named else max(size.count, len(kept))
-        choice, place_of = victim_selection.choose(
+        choice, location_of = victim_selection.choose(
             request, state, count, self.properties.criteria, kept
         )
         chosen = [node.id for node in (*kept, *choice.victims)]
-        outcome = self._applied(state, chosen, self._details(request, kept, choice, place_of))
+        outcome = self._applied(state, chosen, self._details(request, kept, choice, location_of))
         warnings = excess_removal(size, request.cluster)
         outcome = replace(outcome, reason=size.explained(outcome.reason), warnings=warnings)
         return outcome if user_named else self._with_hooks(outcome)
@@ -126,15 +126,11 @@ class Deletion(Policy[DeletionProperties]):
             grace_period=self.properties.grace_period,
             reduce_desired_capacity=self.properties.reduce_desired_capacity,
         )
-        return Outcome(
-            'APPLIED',
-            GENERATED,
-            data={**state.data, 'reason': GENERATED, 'deletion': deletion},
-            details=details,
-        )
+        data = {**state.data, 'reason': GENERATED, DELETION: deletion}
+        return Outcome('APPLIED', GENERATED, data=data, details=details)
 
     def _with_hooks(self, outcome: Outcome) -> Outcome:
-        """Whoever is to be told of victims that a policy chose."""
+        """Return the outcome with the hooks, which apply to victims that a policy chose."""
         hooks = self.properties.hooks
         if not hooks.configured:
             return outcome
@@ -145,41 +141,40 @@ class Deletion(Policy[DeletionProperties]):
         request: CheckRequest,
         kept: Sequence[Node],
         choice: victims.Choice,
-        place_of: victim_selection.PlaceOf,
+        location_of: victim_selection.LocationOf,
     ) -> dict[str, Any]:
-        """How many nodes have each reason; if asked for, each victim's and that of the first ones
-        spared.
-        """
+        """Return the reasons with their counts and, for `explain: full`, the ranked nodes."""
         criteria = self.properties.criteria
         of_kept = {KEPT: len(kept)} if kept else {}
-        details: dict[str, Any] = {
-            'reasons': {**of_kept, **victims.reason_counts(choice, criteria)}
+        reasons = {**of_kept, **victims.reason_counts(choice, criteria)}
+        if request.explain != 'full':
+            return {'reasons': reasons}
+
+        def reason(node: Node) -> str:
+            return victims.reason(node, criteria, choice.unplaced)
+
+        first, next_rank = len(kept) + 1, len(kept) + len(choice.victims) + 1
+        return {
+            'reasons': reasons,
+            'victims': [
+                *_ranked(kept, 1, lambda _: KEPT, location_of),
+                *_ranked(choice.victims, first, reason, location_of),
+            ],
+            'spared': _ranked(choice.spared[:SPARED_SHOWN], next_rank, reason, location_of),
         }
-        if request.explain == 'full':
-
-            def reason(node: Node) -> str:
-                return victims.reason(node, criteria, choice.unplaced)
-
-            chosen = len(kept) + len(choice.victims)
-            details['victims'] = [
-                *_ranked(kept, 1, lambda _: KEPT, place_of),
-                *_ranked(choice.victims, len(kept) + 1, reason, place_of),
-            ]
-            details['spared'] = _ranked(choice.spared[:SPARED_SHOWN], chosen + 1, reason, place_of)
-        return details
 
 
 def _ranked(
     nodes: Sequence[Node],
     start: int,
     reason: Callable[[Node], str],
-    place_of: victim_selection.PlaceOf,
+    location_of: victim_selection.LocationOf,
 ) -> list[dict[str, Any]]:
     return [
         {
             'rank': rank,
             'id': node.id,
-            'place': '/'.join(place_of(node)),
+            'place': '/'.join(location_of(node)),
             'reason': reason(node),
             'status': node.status,
             'tainted': node.tainted,
@@ -197,19 +192,22 @@ def _kept(request: CheckRequest, state: State) -> list[Node]:
     if request.action.action == actions.NODE_DELETE or deletion.candidates is None:
         return []
     chosen = deletion.candidates
-    victim_selection.refuse_strangers(chosen, request.cluster.nodes, request.cluster)
+    victim_selection.check_members(chosen, request.cluster)
     known = {node.id: node for node in request.cluster.nodes}
     return [known[node_id] for node_id in chosen]
 
 
 def _named(request: CheckRequest) -> list[str] | None:
-    """The nodes that the action itself names, in its order; None if it leaves the choice to us."""
+    """Return the nodes that the action names, in its order; None if it leaves the choice open.
+
+    :raises InvalidInput: a node is not a member of the cluster, or CLUSTER_DEL_NODES names none.
+    """
     action = request.action
     named = action.candidate_inputs.candidates
     if not named and action.action == actions.NODE_DELETE and action.node:
         named = [action.node.id]
     if named:
-        victim_selection.refuse_strangers(named, request.cluster.nodes, request.cluster)
+        victim_selection.check_members(named, request.cluster)
         return named
     if action.action == actions.CLUSTER_DEL_NODES:
         action.candidate_inputs.required()

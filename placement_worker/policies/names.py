@@ -1,4 +1,4 @@
-"""Look up which names of a placement policy the cloud knows, and warn of those that it does not."""
+"""Names of places in a spec: look them up in the cloud, and warn of unknown ones."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -12,12 +12,12 @@ T = TypeVar('T')
 _LISTED = 5
 
 
-def unknown(what: str, names: Sequence[str]) -> tuple[str, ...]:
+def warn_of_unknown(what: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return a warning of names that the cloud does not know, if there are any.
 
-    :param what: that is named, e.g. "region".
+    :param what: the type of the names, e.g. "region".
     """
-    return (f'The cloud does not know {_listed(what, names)}',) if names else ()
+    return (f'The cloud does not know {_list(what, names)}',) if names else ()
 
 
 class Search:
@@ -28,16 +28,16 @@ class Search:
     """
 
     def __init__(self, what: str, names: Sequence[str]) -> None:
-        """Begin with all names.
+        """Start a search for all names.
 
-        :param what: that is named, e.g. "region".
+        :param what: the type of the names, e.g. "region".
         """
         self._what, self._names = what, names
         self._causes: list[str] = []
         self.missing = list(names)
 
     def answer(self, ask: Callable[[], T]) -> T | None:
-        """Return the answer of the cloud, or None if it gives none."""
+        """Return the answer of a part of the cloud, or None if it gives none."""
         try:
             return ask()
         except CloudUnavailable as exc:
@@ -45,27 +45,29 @@ class Search:
             return None
 
     def among(self, ask: Callable[[], Collection[str]]) -> None:
-        """Drop the names that are among the answer."""
+        """Remove the names that a part of the cloud knows from the missing ones."""
         if self.missing:
             known = self.answer(ask) or ()
             self.missing = [name for name in self.missing if name not in known]
 
     def binding_outcome(self, request: BindRequest) -> BindingOutcome:
-        """Return the outcome of the binding, with warnings of the names that are still missing.
+        """Return the outcome of the binding, with a warning of the names that are still missing.
 
-        :raises NoUsablePlace: the whole cloud has answered, and knows none of the names.
+        :raises NoUsablePlace: the whole cloud has answered and knows none of the names.
         """
         if self.missing and self._causes:
-            listed = _listed(self._what, self.missing)
+            listed = _list(self._what, self.missing)
             return BindingOutcome(
                 request.policy.data, warnings=[f'Lookup of {listed} failed: {self._causes[0]}']
             )
         if len(self.missing) == len(self._names):
-            raise NoUsablePlace(f'The cloud does not know {_listed(self._what, self._names)}')
-        return BindingOutcome(request.policy.data, warnings=unknown(self._what, self.missing))
+            raise NoUsablePlace(f'The cloud does not know {_list(self._what, self._names)}')
+        return BindingOutcome(
+            request.policy.data, warnings=warn_of_unknown(self._what, self.missing)
+        )
 
 
-def _listed(what: str, names: Sequence[str]) -> str:
+def _list(what: str, names: Sequence[str]) -> str:
     """Return the first names, escaped, e.g. regions "R1", "R2" and 3 more."""
     shown = ', '.join(json.dumps(name, ensure_ascii=False) for name in names[:_LISTED])
     more = f' and {len(names) - _LISTED} more' if len(names) > _LISTED else ''

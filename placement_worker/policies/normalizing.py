@@ -1,7 +1,7 @@
-"""Values of a spec as Senlin reads them: a number may be written as a string, a string as a number.
+"""Conversion of a spec's properties to the types of their schema, as Senlin converts them.
 
-Senlin's schema converts each value before it is checked, so specs that Senlin has stored hold such
-values.
+Senlin converts each value before it checks it: a number may be written as a string, and a string as
+a number. Specs that Senlin has stored therefore hold such values.
 
 :source: senlin/common/schema.py of Senlin 16 (`to_schema_type` of each class).
 """
@@ -17,55 +17,53 @@ FALSE = frozenset({'0', 'f', 'false', 'off', 'n', 'no'})
 """The words of oslo_utils.strutils.bool_from_string, which Senlin calls."""
 
 
-def normalized(raw: object, kind: type[Struct]) -> Any:
-    """Return a spec's properties with each value converted to the type that the schema names.
+def normalized(raw: object, schema: type[Struct]) -> Any:
+    """Return a spec's properties with each value converted to the type in the schema.
 
-    Integers: strings of digits, floats (truncated); null counts as absent. Booleans: the words
-    yes, on, 1 and so on. Strings: numbers and booleans; where a string is optional, an empty one
-    counts as absent. A value that cannot be converted stays as it is, for the decoder to refuse.
-
-    :param kind: the schema of the properties.
+    Integers: strings of digits and floats, which are truncated; null counts as absent. Booleans:
+    the words yes, on, 1 and so on. Strings: numbers and booleans; where a string is optional, an
+    empty one counts as absent. A value that cannot be converted stays, and the decoder refuses it.
     """
     if not isinstance(raw, dict):
         return raw
-    types = _fields(kind)
+    types = _fields(schema)
     return {
-        key: _value(value, types[key]) if key in types else value
+        key: _convert(value, types[key]) if key in types else value
         for key, value in raw.items()
         if not (value is None and isinstance(types.get(key), inspect.IntType))
     }
 
 
-def _value(raw: Any, kind: inspect.Type) -> Any:
+def _convert(raw: Any, kind: inspect.Type) -> Any:
     kind, optional = _without_null(kind)
-    if isinstance(kind, inspect.StructType):
-        return normalized(raw, kind.cls)
-    if isinstance(kind, inspect.ListType) and isinstance(raw, list):
-        return [_value(item, kind.item_type) for item in raw]
-    if isinstance(kind, inspect.IntType):
-        return _integer(raw)
-    if isinstance(kind, inspect.BoolType):
-        return _boolean(raw)
-    if isinstance(kind, inspect.StrType) or _is_of_words(kind):
-        return None if optional and raw == '' else _string(raw)
+    match kind:
+        case inspect.StructType():
+            return normalized(raw, kind.cls)
+        case inspect.ListType() if isinstance(raw, list):
+            return [_convert(item, kind.item_type) for item in raw]
+        case inspect.IntType():
+            return _cast(int, raw) if isinstance(raw, (str, float)) else raw
+        case inspect.BoolType():
+            return _boolean(raw)
+        case inspect.StrType() | inspect.LiteralType() if _is_text(kind):
+            return _string(raw, optional=optional)
     return raw
 
 
 @functools.cache
-def _fields(kind: type[Struct]) -> Mapping[str, inspect.Type]:
-    """Return the types of a struct's fields by name; looking them up takes longer than decoding."""
-    found = cast(inspect.StructType, inspect.type_info(kind))
+def _fields(schema: type[Struct]) -> Mapping[str, inspect.Type]:
+    """Return the types of a struct's fields by name; the lookup takes longer than decoding."""
+    found = cast(inspect.StructType, inspect.type_info(schema))
     return {field.encode_name: _bare(field.type) for field in found.fields}
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
+    """Return the type without its constraints and descriptions."""
     return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
 
 
 def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
-    """Return the type behind `X | None`, and whether null is allowed; other unions stay as they
-    are.
-    """
+    """Return the type behind `X | None`, and whether null is allowed; other unions stay."""
     kind = _bare(kind)
     if not isinstance(kind, inspect.UnionType):
         return kind, False
@@ -73,31 +71,25 @@ def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
     return (_bare(others[0]), len(others) < len(kind.types)) if len(others) == 1 else (kind, False)
 
 
-def _is_of_words(kind: inspect.Type) -> bool:
-    return isinstance(kind, inspect.LiteralType) and all(
-        isinstance(one, str) for one in kind.values
-    )
-
-
-def _integer(raw: Any) -> Any:
-    return _made(int, raw) if isinstance(raw, (str, float)) else raw
+def _is_text(kind: inspect.Type) -> bool:
+    words = kind.values if isinstance(kind, inspect.LiteralType) else ()
+    return all(isinstance(word, str) for word in words)
 
 
 def _boolean(raw: Any) -> Any:
-    word = _string(raw)
+    word = _string(raw, optional=False)
     word = word.strip().lower() if isinstance(word, str) else None
     return word in TRUE if word in TRUE | FALSE else raw
 
 
-def _string(raw: Any) -> Any:
-    return _made(str, raw) if isinstance(raw, (int, float)) else raw
+def _string(raw: Any, *, optional: bool) -> Any:
+    if optional and raw == '':
+        return None
+    return _cast(str, raw) if isinstance(raw, (int, float)) else raw
 
 
-def _made(kind: type[int] | type[str], raw: Any) -> Any:
+def _cast(kind: type[int] | type[str], raw: Any) -> Any:
     try:
         return kind(raw)
-    except (
-        ValueError,
-        OverflowError,
-    ):  # not a number, or more digits than Python converts; infinite
+    except (ValueError, OverflowError):  # no number, infinity, or too many digits for Python
         return raw

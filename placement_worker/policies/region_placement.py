@@ -1,13 +1,11 @@
-"""The region placement policy.
+"""The region placement policy, senlin.policy.region_placement."""
 
-:source: seed 004; spec.md 3.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.action_data import CREATION
@@ -15,11 +13,11 @@ from placement_worker.contract.model import BindRequest, CheckRequest, SupportSt
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import interleave
-from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place
+from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place, Plan
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement, zone_placement
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
-from placement_worker.policies.zone_placement import NO_USABLE_ZONE
+from placement_worker.policies.zone_shares import NO_USABLE_ZONE
 
 
 class Region(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,11 +43,16 @@ class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True)
     regions: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')]
 
     def __post_init__(self) -> None:
-        shared_placement.refuse_repeated('regions', [region.name for region in self.regions])
+        shared_placement.check_distinct('regions', [region.name for region in self.regions])
 
 
 class RegionPlacement(Policy[RegionPlacementProperties]):
-    """Say how many nodes each region gains or loses."""
+    """Plan how many nodes each region gains or loses.
+
+    A check fails if Keystone knows none of the regions, if zone placement is bound and finds no
+    usable zone for a creation in any of them, if the caps leave too little room, or if more nodes
+    are to leave than there are.
+    """
 
     name = 'senlin.policy.region_placement'
     versions = {'1.0': RegionPlacementProperties}
@@ -61,82 +64,67 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     exclusive = True
     planner = staticmethod(shared_placement.plan_for)
 
+    @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        """Plan by region.
-
-        :raises NoUsablePlace: Keystone knows none of the regions; or zone placement would find no
-            usable zone in any of them, for a creation.
-        :raises NoFeasiblePlan: the caps leave too little room, or more nodes are to leave than
-            there are.
-        """
         size = state.size(request)
         profile = shared_placement.profile_of_new_node(request)
         if profile and profile.region:
-            return self._followed(request, state, profile.region)
+            return self._check_named(request, state, profile.region)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         nodes = sizing.current_nodes(request.action, request.cluster)
         groups = shared_placement.in_groups(size, nodes, state.cloud.regions_of)
         plan = self.planner(size, self._places(request, size, state), groups)
-        change = state.action_data.change(size.kind)
-        data = {**state.data, size.kind: change.replanned(size.count, regions=plan.counts)}
-        details = {
-            'regions': [shared_placement.row(row) for row in plan.rows],
-            'unplaced': plan.unplaced,
-        }
-        reason = shared_placement.summary(size, 'region', len(plan.counts))
-        unknown = [
-            region.name
-            for region in self.properties.regions
-            if region.name not in state.cloud.regions
-        ]
-        warnings = names.unknown('region', unknown)
-        if size.kind != CREATION:
-            return Outcome('APPLIED', reason, data=data, details=details, warnings=warnings)
-        entries = [
-            {'region_name': name}
-            for name in interleave({row.name: row.planned for row in plan.rows})
-        ]
-        return Outcome(
-            'APPLIED',
-            reason,
-            data={**data, 'placement': state.action_data.placement.with_entries(entries)},
-            nodes=shared_placement.placed_node(request, state, entries[0]),
-            details=details,
-            warnings=warnings,
-        )
+        return self._applied(request, state, size, plan)
 
+    @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        """Look up the regions in Keystone.
-
-        :raises NoUsablePlace: it knows none of them.
-        """
         search = names.Search('region', [region.name for region in self.properties.regions])
         search.among(lambda: state.cloud.regions)
         return search.binding_outcome(request)
 
+    @override
     def check_resources(self, cloud: Cloud) -> None:
-        """As `Policy.check_resources`."""
-        known = cloud.regions()
-        shared_placement.refuse_unusable(
-            'region', [r.name for r in self.properties.regions if r.name not in known]
+        shared_placement.refuse_unusable('region', self._unknown(cloud.regions()))
+
+    def _unknown(self, known: Collection[str]) -> list[str]:
+        """Return the regions of the spec that are not among the known ones."""
+        return [region.name for region in self.properties.regions if region.name not in known]
+
+    def _applied(self, request: CheckRequest, state: State, size: Size, plan: Plan) -> Outcome:
+        change = state.action_data.change(size.kind)
+        outcome = Outcome(
+            'APPLIED',
+            shared_placement.summary(size, 'region', len(plan.counts)),
+            data={**state.data, size.kind: change.replanned(size.count, regions=plan.counts)},
+            details={
+                'regions': [shared_placement.row(row) for row in plan.rows],
+                'unplaced': plan.unplaced,
+            },
+            warnings=names.warn_of_unknown('region', self._unknown(state.cloud.regions)),
+        )
+        if size.kind != CREATION:
+            return outcome
+        order = interleave({row.name: row.planned for row in plan.rows})
+        entries = [{'region_name': name} for name in order]
+        placement = state.action_data.placement.with_entries(entries)
+        return replace(
+            outcome,
+            data={**(outcome.data or {}), 'placement': placement},
+            nodes=shared_placement.placed_node(request, state, entries[0]),
         )
 
-    def _followed(self, request: CheckRequest, state: State, name: str) -> Outcome:
-        """Leave a new node in the region that its profile names, and record that.
+    def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:
+        """Leave a new node in the region that its profile names, and record the region.
 
-        :raises NoFeasiblePlan: the region is full; one that is not listed never is.
+        :raises NoFeasiblePlan: the region is full; an unlisted region has no cap.
         """
-        cap = next((one.cap for one in self.properties.regions if one.name == name), NO_CAP)
+        cap = next((one.cap for one in self.properties.regions if one.name == region), NO_CAP)
         nodes = sizing.current_nodes(request.action, request.cluster)
-        if cap != NO_CAP and state.cloud.regions_of(nodes)[name] >= cap:
+        if cap != NO_CAP and state.cloud.regions_of(nodes)[region] >= cap:
             raise NoFeasiblePlan(INFEASIBLE, {'asked': 1, 'possible': 0})
-        reason = f'The profile asks for region {name}.'
-        return Outcome(
-            'SKIPPED',
-            reason,
-            nodes=shared_placement.placed_node(request, state, {'region_name': name}),
-        )
+        patch = shared_placement.placed_node(request, state, {'region_name': region})
+        return Outcome('SKIPPED', f'The profile asks for region {region}.', nodes=patch)
 
     def _places(self, request: CheckRequest, size: Size, state: State) -> Sequence[Place]:
         known = state.cloud.regions
@@ -158,12 +146,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
 
 def _with_zones(region: Place, zones: Sequence[str], state: State) -> Place:
-    """The region; it is unavailable if its Nova reports none of the zones as available."""
+    """Return the region, unavailable if none of the zones is available there."""
     if not region.available:
         return region
     known = state.cloud.zones(region.name)
-    return (
-        region
-        if any(known.get(zone) for zone in zones)
-        else replace(region, available=False, note=NO_USABLE_ZONE)
-    )
+    if any(known.get(zone) for zone in zones):
+        return region
+    return replace(region, available=False, note=NO_USABLE_ZONE)

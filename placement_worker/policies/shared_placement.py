@@ -1,6 +1,4 @@
-"""What zone and region placement have in common: how a plan becomes action data, node data and
-details.
-"""
+"""Functions that zone and region placement share: check specs, plan, and describe the plan."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -22,15 +20,15 @@ TARGETS = on(
     actions.CLUSTER_RESIZE,
     actions.NODE_CREATE,
 )
-HEAVIEST = 2**31 - 1  # a bound on weights and caps, so that planning takes no longer than it should
+HEAVIEST = 2**31 - 1  # the maximum weight and cap, which bounds the time to plan
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
 
 
-def refuse_repeated(property_name: str, names: Sequence[str]) -> None:
-    """A place that stands in a spec twice would have two weights.
+def check_distinct(property_name: str, names: Sequence[str]) -> None:
+    """Check that a spec lists each place once; a repeated place would have two weights.
 
-    :raises ValueError: naming the first such place; the decoder adds where.
+    :raises ValueError: a name is repeated; the decoder adds the path.
     """
     seen: set[str] = set()
     for i, name in enumerate(names):
@@ -42,9 +40,11 @@ def refuse_repeated(property_name: str, names: Sequence[str]) -> None:
 
 
 def refuse_unusable(what: str, names: Sequence[str]) -> None:
-    """A spec may only name places that nodes can be created in.
+    """Refuse a spec that lists places in which no node can be created.
 
-    :raises InvalidSpec: naming all of these.
+    :param what: the type of the places, e.g. "region".
+    :param names: the unusable places.
+    :raises InvalidSpec: there are any.
     """
     if names:
         listed = ', '.join(f'`{name}`' for name in names)
@@ -52,16 +52,16 @@ def refuse_unusable(what: str, names: Sequence[str]) -> None:
 
 
 def profile_of_new_node(request: CheckRequest) -> Profile | None:
-    """The profile of the one node that a NODE_CREATE makes; None for any other action."""
+    """Return the profile of the node that a NODE_CREATE makes; None for any other action."""
     if request.action.action != actions.NODE_CREATE or request.action.node is None:
         return None
     return request.action.node.profile or request.cluster.profile
 
 
 def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
-    """Plan the size over the places.
+    """Plan how many nodes each place gains or loses.
 
-    :param groups: as `in_groups` counts them.
+    :param groups: the result of `in_groups`.
     :raises NoFeasiblePlan: more nodes than can be placed or removed.
     """
     if size.kind == CREATION:
@@ -72,7 +72,7 @@ def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> 
 def in_groups(
     size: Size, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]
 ) -> list[Counter[T]]:
-    """Count the nodes of each group in which they leave; a creation has one group, of all nodes.
+    """Count the nodes by place in each group, in which they leave; a creation has one group.
 
     Few nodes are unhealthy or were never created. All nodes are therefore counted in one pass,
     which other policies share, and the few in a second one.
@@ -80,12 +80,12 @@ def in_groups(
     everywhere = count(nodes)
     if size.kind == CREATION:
         return [everywhere]
-    first = [count(group) for group in victims.before_healthy(nodes)]
-    return [*first, everywhere - first[0] - first[1]]
+    unhealthy, never_created = map(count, victims.before_healthy(nodes))
+    return [unhealthy, never_created, everywhere - unhealthy - never_created]
 
 
 def placed_node(
-    request: CheckRequest, state: State, entry: Mapping[str, str]
+    request: CheckRequest, state: State, place: Mapping[str, str]
 ) -> dict[str, NodePatch]:
     """Return the patch that records the place of the node of a NODE_CREATE.
 
@@ -96,13 +96,13 @@ def placed_node(
         return {}
     data = state.node_data(node)
     placement = Placement(data.get('placement'))
-    if placement.is_at(entry):
+    if placement.is_at(place):
         return {}
-    return {node.id: NodePatch(data={**data, 'placement': placement.moved(entry)})}
+    return {node.id: NodePatch(data={**data, 'placement': placement.moved(place)})}
 
 
 def row(planned: Row, **more: str) -> dict[str, Any]:
-    """A row of a plan as `details` show it; `ideal` to two decimals."""
+    """Return a row of a plan for the details of a decision; `ideal` has two decimals."""
     return {
         **more,
         'name': planned.name,
@@ -118,13 +118,13 @@ def row(planned: Row, **more: str) -> dict[str, Any]:
 
 
 def summary(size: Size, what: str, places: int) -> str:
-    """E.g. 3 nodes leave 2 zones."""
+    """Return the reason of a decision, e.g. "3 nodes leave 2 zones"."""
     one, creates = size.count == 1, size.kind == CREATION
     if places:
         verb = ('goes to' if one else 'go to') if creates else ('leaves' if one else 'leave')
-        told = f'{verb} {places} {what}{"" if places == 1 else "s"}'
+        effect = f'{verb} {places} {what}{"" if places == 1 else "s"}'
     elif creates:
-        told = f'{"is" if one else "are"} created without a {what}'
+        effect = f'{"is" if one else "are"} created without a {what}'
     else:
-        told = f'of no known {what} {"leaves" if one else "leave"}'
-    return size.explained(f'{size.count} node{"" if one else "s"} {told}')
+        effect = f'of no known {what} {"leaves" if one else "leave"}'
+    return size.explained(f'{size.count} node{"" if one else "s"} {effect}')

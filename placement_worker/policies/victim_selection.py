@@ -1,4 +1,4 @@
-"""Which nodes an action means: those that it names, else those that are chosen for it."""
+"""Victim selection for policies: check named nodes, and choose the others as planned."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,21 +9,22 @@ from placement_worker.planning import victims
 from placement_worker.planning.removal_counts import RemovalCounts
 from placement_worker.policies.base import State
 
-NAMED_SHOWN = 10
-PlaceOf = Callable[[Node], victims.Location]
+LocationOf = Callable[[Node], victims.Location]
+_LISTED = 10  # unknown nodes that an error lists
+_SHOWN = 80  # characters of an id in an error
 
 
-def refuse_strangers(node_ids: Iterable[str], known: Iterable[Node], cluster: Cluster) -> None:
-    """Only members of the cluster can be meant.
+def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
+    """Check that all nodes are members of the cluster.
 
-    :raises InvalidInput: naming those that are none.
+    :raises InvalidInput: some are not; the text names the first ones.
     """
-    members = {node.id for node in known}
-    strangers = [node_id for node_id in node_ids if node_id not in members]
-    if strangers:
-        more = f' and {len(strangers) - NAMED_SHOWN} more' if len(strangers) > NAMED_SHOWN else ''
-        listed = ', '.join(node_id[:80] for node_id in strangers[:NAMED_SHOWN])
-        raise InvalidInput(f'Not a member of cluster {cluster.id[:80]}: {listed}{more}')
+    members = {node.id for node in cluster.nodes}
+    others = [node_id for node_id in node_ids if node_id not in members]
+    if others:
+        more = f' and {len(others) - _LISTED} more' if len(others) > _LISTED else ''
+        listed = ', '.join(node_id[:_SHOWN] for node_id in others[:_LISTED])
+        raise InvalidInput(f'Not a member of cluster {cluster.id[:_SHOWN]}: {listed}{more}')
 
 
 def choose(
@@ -32,37 +33,40 @@ def choose(
     count: int,
     criteria: victims.Criteria,
     kept: Sequence[Node] = (),
-) -> tuple[victims.Choice, PlaceOf]:
-    """Choose so many of the cluster's nodes, by criteria and as placement policies have planned.
+) -> tuple[victims.Choice, LocationOf]:
+    """Choose victims among the nodes of the cluster, by criteria and as placement policies planned.
 
-    :param kept: the ones of `count` that are chosen already; they are not part of the choice.
-    :returns: the choice, and what says the place that a node counts to.
+    :param count: the number of victims, `kept` included.
+    :param kept: victims that are already chosen; they are not part of the result.
+    :returns: the choice, and a function that returns the location of a node.
     :raises NoFeasiblePlan: a place holds fewer nodes than planned.
     """
     counts = RemovalCounts.of(state.action_data.deletion, count)
     ordered = victims.order(request.cluster.nodes, criteria, request.action.id)
 
-    def place_of(node: Node) -> victims.Location:
+    def location_of(node: Node) -> victims.Location:
         return counts.location(
             state.cloud.region_of(node) if counts.by_region else None,
             state.cloud.zone_of(node) if counts.by_zone else None,
         )
 
-    asked = counts.by_location
+    planned = counts.by_location
     if kept:
         ids = {node.id for node in kept}
         ordered = [node for node in ordered if node.id not in ids]
         count -= len(kept)
-        asked = None if asked is None else _left(asked, Counter(map(place_of, kept)), count)
-    return victims.choose(ordered, count, asked, place_of, counts.unknown), place_of
+        if planned is not None:
+            planned = _rest(planned, Counter(map(location_of, kept)), count)
+    choice = victims.choose(ordered, count, planned, location_of, counts.unknown)
+    return choice, location_of
 
 
-def _left(
-    asked: Mapping[victims.Location, int], kept: Mapping[victims.Location, int], count: int
+def _rest(
+    planned: Mapping[victims.Location, int], kept: Mapping[victims.Location, int], count: int
 ) -> dict[victims.Location, int]:
-    """Return what the kept nodes leave of the quotas, `count` in all at most."""
-    left: dict[victims.Location, int] = {}
-    for place in sorted(asked):
-        left[place] = min(max(asked[place] - kept.get(place, 0), 0), count)
-        count -= left[place]
-    return left
+    """Return the removal counts without the kept nodes, limited to `count` in total."""
+    rest: dict[victims.Location, int] = {}
+    for location in sorted(planned):
+        rest[location] = min(max(planned[location] - kept.get(location, 0), 0), count)
+        count -= rest[location]
+    return rest

@@ -1,34 +1,28 @@
-"""The zone placement policy; inside the regions that region placement has chosen, where it is bound
-too.
+"""The zone placement policy, senlin.policy.zone_placement."""
 
-:source: seeds 000 and 001; spec.md 3.
-"""
-
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, structs
+from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
-from placement_worker.cloud.snapshot import Location
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
-from placement_worker.planning.interleaving import interleave_groups
-from placement_worker.planning.placement import NO_CAP, Located, Place, Plan, Row
+from placement_worker.planning.placement import Located, Place, Plan
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import names, shared_placement
+from placement_worker.policies import names, shared_placement, zone_shares
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.zone_shares import Share
 
 NO_ZONE = 'No availability zone found available.'
-NO_USABLE_ZONE = 'no usable zone'
 
 
 class Zone(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,25 +47,16 @@ class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
     def __post_init__(self) -> None:
-        shared_placement.refuse_repeated('zones', [zone.name for zone in self.zones])
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The part of a size that one region takes; `plan` is None if no zone is usable there.
-
-    `region` is None where no policy planned by region; `held` is the number of nodes that are there
-    now.
-    """
-
-    region: str | None
-    size: Size
-    held: int
-    plan: Plan | None
+        shared_placement.check_distinct('zones', [zone.name for zone in self.zones])
 
 
 class ZonePlacement(Policy[ZonePlacementProperties]):
-    """Say how many nodes each availability zone gains or loses."""
+    """Plan how many nodes each availability zone gains or loses.
+
+    If region placement has planned, the share of each region is divided among the zones of that
+    region. A check fails if Nova knows none of the zones, if none is available for a creation, or
+    if more nodes are to leave than there are.
+    """
 
     name = 'senlin.policy.zone_placement'
     versions = {'1.0': ZonePlacementProperties}
@@ -85,12 +70,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     after = frozenset({'senlin.policy.region_placement'})
     exclusive = True
 
+    @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        """Plan by zone.
-
-        :raises NoUsablePlace: Nova knows none of the zones, or for a creation none is available.
-        :raises NoFeasiblePlan: more nodes are to leave than there are.
-        """
         size = state.size(request)
         profile = shared_placement.profile_of_new_node(request)
         if profile and profile.zone:
@@ -99,66 +80,48 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return Outcome('SKIPPED', reason, nodes=patch)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
-        nodes = sizing.current_nodes(request.action, request.cluster)
         regions = state.action_data.change(size.kind).regions_of(size.count)
-        if regions is not None:
-            shares = self._plan_in_regions(regions, size, nodes, state)
-            outcome = self._applied(
-                request, state, size, shares, regions=regions, places=_places(shares)
-            )
-            return replace(outcome, warnings=self._unknown_in(regions, state))
-        region, beside = _alone(request, state, nodes)
-        groups = shared_placement.in_groups(size, beside, state.cloud.zones_of)
-        plan = self._plan(region, size, groups, state)
-        if plan is None:
-            raise NoUsablePlace(NO_ZONE)
-        outcome = self._applied(request, state, size, [Share(None, size, len(beside), plan)])
-        return replace(outcome, warnings=self._unknown([region], state))
+        if regions is None:
+            return self._check_alone(request, state, size)
+        return self._check_in_regions(regions, request, state, size)
 
+    @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        """Look up the zones in all regions; an unavailable zone is known, too.
-
-        :raises NoUsablePlace: no region knows any of them.
-        """
+        # An unavailable zone is known, too.
         search = names.Search('availability zone', [zone.name for zone in self.properties.zones])
         search.among(lambda: state.cloud.zones(None))
-        for region in sorted(
-            (search.answer(lambda: state.cloud.regions) if search.missing else None) or ()
-        ):
+        regions = search.answer(lambda: state.cloud.regions) if search.missing else None
+        for region in sorted(regions or ()):
             search.among(partial(state.cloud.zones, region))
         return search.binding_outcome(request)
 
+    @override
     def check_resources(self, cloud: Cloud) -> None:
-        """As `Policy.check_resources`: a zone has to be available, in whatever region."""
+        # Each zone must be available in some region.
         missing = [zone.name for zone in self.properties.zones]
         for region in [None, *sorted(cloud.regions())]:
             known = cloud.zones(region) if missing else {}
             missing = [name for name in missing if not known.get(name)]
         shared_placement.refuse_unusable('availability zone', missing)
 
-    def _unknown_in(self, regions: Collection[str], state: State) -> tuple[str, ...]:
-        """Return a warning of zones unknown to these regions, unless other regions may know
-        them.
-        """
-        try:
-            others = set(state.cloud.regions) - set(regions)
-        except CloudUnavailable:  # only this warning needs the answer
-            return ()
-        return () if others else self._unknown(regions, state)
+    def _check_alone(self, request: CheckRequest, state: State, size: Size) -> Outcome:
+        """Plan among the zones of one region, because no policy planned by region."""
+        region, nodes = _region_and_nodes(request, state)
+        groups = shared_placement.in_groups(size, nodes, state.cloud.zones_of)
+        plan = self._plan(region, size, groups, state)
+        if plan is None:
+            raise NoUsablePlace(NO_ZONE)
+        outcome = self._applied(request, state, size, [Share(None, size, len(nodes), plan)])
+        return replace(outcome, warnings=self._warn_of_unknown([region], state))
 
-    def _unknown(self, regions: Collection[str | None], state: State) -> tuple[str, ...]:
-        """Return a warning of zones that none of these regions knows."""
-        known = {name for region in regions for name in state.cloud.zones(region)}
-        missing = [zone.name for zone in self.properties.zones if zone.name not in known]
-        return names.unknown('availability zone', missing)
-
-    def _plan_in_regions(
-        self, regions: Mapping[str, int], size: Size, nodes: Sequence[Node], state: State
-    ) -> list[Share]:
+    def _check_in_regions(
+        self, regions: Mapping[str, int], request: CheckRequest, state: State, size: Size
+    ) -> Outcome:
         """Plan each region's share among its own zones, for its own nodes."""
+        nodes = sizing.current_nodes(request.action, request.cluster)
         located = partial(state.cloud.zones_in_regions, regions=regions)
-        groups = _by_region(shared_placement.in_groups(size, nodes, located))
-        return [
+        groups = zone_shares.by_region(shared_placement.in_groups(size, nodes, located))
+        shares = [
             Share(
                 region=name,
                 size=(share := Size(size.kind, count)),
@@ -168,6 +131,23 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             for name, count in sorted(regions.items())
             if count
         ]
+        places = zone_shares.places(shares)
+        outcome = self._applied(request, state, size, shares, regions=regions, places=places)
+        return replace(outcome, warnings=self._warn_of_unknown_in(regions, state))
+
+    def _warn_of_unknown_in(self, regions: Collection[str], state: State) -> tuple[str, ...]:
+        """Return a warning of zones unknown to these regions, if no other region may know them."""
+        try:
+            others = set(state.cloud.regions) - set(regions)
+        except CloudUnavailable:  # only this warning needs the answer
+            return ()
+        return () if others else self._warn_of_unknown(regions, state)
+
+    def _warn_of_unknown(self, regions: Collection[str | None], state: State) -> tuple[str, ...]:
+        """Return a warning of zones that none of these regions knows."""
+        known = {name for region in regions for name in state.cloud.zones(region)}
+        missing = [zone.name for zone in self.properties.zones if zone.name not in known]
+        return names.warn_of_unknown('availability zone', missing)
 
     def _plan(
         self, region: str | None, size: Size, groups: Sequence[Located], state: State
@@ -202,13 +182,13 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         plan = {'zones': dict(sorted(counts.items())), **by_region}
         data = {**state.data, size.kind: change.replanned(size.count, **plan)}
         details = {
-            'zones': [row for share in shares for row in _rows(share)],
+            'zones': [row for share in shares for row in zone_shares.rows(share)],
             'unplaced': sum(share.plan.unplaced for share in shares if share.plan),
         }
         reason = shared_placement.summary(size, 'zone', len(counts))
         if size.kind != CREATION:
             return Outcome('APPLIED', reason, data=data, details=details)
-        entries = _entries(shares)
+        entries = zone_shares.entries(shares)
         return Outcome(
             'APPLIED',
             reason,
@@ -219,87 +199,29 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
 
 
 def zones_to_use(request: CheckRequest) -> list[str] | None:
-    """Return the zones of which a region must have one to get new nodes, or None if any region may.
+    """Return the zones of which a region needs one to get new nodes, or None if any region may.
 
-    They matter where an enabled policy of this type is bound and supports the cluster's profile
-    type. They are those of its spec, or the one that the profile of the new node names.
+    They matter if an enabled policy of this type is bound and supports the cluster's profile type.
+    They are the zones of its spec, or the zone in the profile of the new node.
     """
     if request.cluster.profile.type not in ZonePlacement.profile_types:
         return None
-    for one in request.policies:
-        if one.enabled and one.spec.type == ZonePlacement.name:
+    for binding in request.policies:
+        if binding.enabled and binding.spec.type == ZonePlacement.name:
             profile = shared_placement.profile_of_new_node(request)
             if profile and profile.zone:
-                return [
-                    profile.zone.partition(':')[0]
-                ]  # Nova reads zone:host as a host in the zone
-            properties = normalized(one.spec.properties, ZonePlacementProperties)
+                zone, _, _ = profile.zone.partition(':')  # zone:host names a host of the zone
+                return [zone]
+            properties = normalized(binding.spec.properties, ZonePlacementProperties)
             return [zone['name'] for zone in properties['zones']]
     return None
 
 
-def _alone(
-    request: CheckRequest, state: State, nodes: Sequence[Node]
-) -> tuple[str | None, Sequence[Node]]:
-    """Return the region whose zones are planned if no policy planned by region, and the nodes that
-    count there.
-    """
+def _region_and_nodes(request: CheckRequest, state: State) -> tuple[str | None, Sequence[Node]]:
+    """Return the region whose zones are planned, and the current nodes that count there."""
+    nodes = sizing.current_nodes(request.action, request.cluster)
     new = request.action.node
     if request.action.action != actions.NODE_CREATE or new is None:
         return request.cluster.profile.region, nodes
     new = structs.replace(new, data=state.node_data(new))
     return state.cloud.named_region_of(new), state.cloud.in_same_region(new, nodes)
-
-
-def _by_region(
-    groups: Sequence[Counter[Location]],
-) -> Mapping[str | None, list[Counter[str | None]]]:
-    """Region -> the nodes of each group by zone."""
-    found: defaultdict[str | None, list[Counter[str | None]]]
-    found = defaultdict(lambda: [Counter() for _ in groups])
-    for number, group in enumerate(groups):
-        for (region, zone), count in group.items():
-            found[region][number][zone] = count
-    return found
-
-
-def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
-    """The shares by region and zone; the whole of one without a zone if none is usable."""
-    places: list[dict[str, Any]] = []
-    for share in shares:
-        if share.plan is None:
-            places.append({'region_name': share.region, 'count': share.size.count})
-        else:
-            counts = share.plan.counts.items()
-            places += [
-                {'region_name': share.region, 'zone': zone, 'count': count}
-                for zone, count in counts
-            ]
-    return places
-
-
-def _rows(share: Share) -> list[dict[str, Any]]:
-    if share.region is None:
-        return [shared_placement.row(row) for row in share.plan.rows] if share.plan else []
-    if share.plan is None:
-        count = share.size.count
-        final = share.held + (count if share.size.kind == CREATION else -count)
-        whole = Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, NO_USABLE_ZONE)
-        return [shared_placement.row(whole, region_name=share.region)]
-    return [shared_placement.row(row, region_name=share.region) for row in share.plan.rows]
-
-
-def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
-    """One entry a node to be created, dealt evenly over the regions and over the zones of all of
-    them.
-    """
-    counts: dict[str | None, dict[str | None, int]] = {
-        share.region: {row.name: row.planned for row in share.plan.rows}
-        if share.plan
-        else {None: share.size.count}
-        for share in shares
-    }
-    return [
-        {key: name for key, name in (('region_name', region), ('zone', zone)) if name is not None}
-        for region, zone in interleave_groups(counts)
-    ]

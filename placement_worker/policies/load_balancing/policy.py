@@ -121,7 +121,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if state.data.get('hooks'):
             return skipped('The engine takes the nodes out of the pool after its lifecycle hooks.')
         named = _leaving(request, state)
-        victim_selection.refuse_strangers(named or (), request.cluster.nodes, request.cluster)
+        victim_selection.check_members(named or (), request.cluster)
         count = len(named) if named is not None else _deleted(request, state)
         if not count:
             return skipped('No node is to be deleted.')

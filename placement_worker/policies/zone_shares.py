@@ -1,0 +1,81 @@
+"""The shares of regions in a plan by zone, and their forms in data and details of a decision."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from placement_worker.cloud.snapshot import Location
+from placement_worker.contract.action_data import CREATION
+from placement_worker.planning.interleaving import interleave_groups
+from placement_worker.planning.placement import NO_CAP, Plan, Row
+from placement_worker.planning.sizing import Size
+from placement_worker.policies import shared_placement
+
+NO_USABLE_ZONE = 'no usable zone'
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of a size that one region takes.
+
+    `region`: None if no policy planned by region. `held`: the number of nodes in the region before
+    the action. `plan`: None if the region has no usable zone.
+    """
+
+    region: str | None
+    size: Size
+    held: int
+    plan: Plan | None
+
+
+def by_region(
+    groups: Sequence[Counter[Location]],
+) -> Mapping[str | None, list[Counter[str | None]]]:
+    """Return region -> the nodes of each group by zone; a region without nodes is empty."""
+    found: defaultdict[str | None, list[Counter[str | None]]]
+    found = defaultdict(lambda: [Counter() for _ in groups])
+    for number, group in enumerate(groups):
+        for (region, zone), count in group.items():
+            found[region][number][zone] = count
+    return found
+
+
+def places(shares: Sequence[Share]) -> list[dict[str, Any]]:
+    """Return the counts by region and zone; a region without usable zones has no zone."""
+    found: list[dict[str, Any]] = []
+    for share in shares:
+        if share.plan is None:
+            found.append({'region_name': share.region, 'count': share.size.count})
+        else:
+            found += [
+                {'region_name': share.region, 'zone': zone, 'count': count}
+                for zone, count in share.plan.counts.items()
+            ]
+    return found
+
+
+def rows(share: Share) -> list[dict[str, Any]]:
+    """Return the rows of a share for the details of a decision."""
+    region = {} if share.region is None else {'region_name': share.region}
+    if share.plan is not None:
+        return [shared_placement.row(row, **region) for row in share.plan.rows]
+    count = share.size.count
+    final = share.held + (count if share.size.kind == CREATION else -count)
+    whole = Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, NO_USABLE_ZONE)
+    return [shared_placement.row(whole, **region)]
+
+
+def entries(shares: Sequence[Share]) -> list[dict[str, str]]:
+    """Return the place of each node to create, interleaved over regions and their zones."""
+    counts: dict[str | None, dict[str | None, int]] = {
+        share.region: {row.name: row.planned for row in share.plan.rows}
+        if share.plan
+        else {None: share.size.count}
+        for share in shares
+    }
+    return [
+        {key: name for key, name in (('region_name', region), ('zone', zone)) if name is not None}
+        for region, zone in interleave_groups(counts)
+    ]
