@@ -44,7 +44,7 @@ class PlacementPolicy(app.App):
         for handler in logging.getLogger().handlers:
             if handler not in others:
                 handler.addFilter(_is_not_printed)
-        log_lines.guard()
+        log_lines.install()
         if not self.options.debug:
             # stevedore also raises the error that it logs.
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)

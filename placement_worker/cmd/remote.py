@@ -69,5 +69,5 @@ def _configured(config_file: str | None) -> cfg.ConfigOpts:
     try:
         conf([], default_config_files=[config_file] if config_file else [])
     except (cfg.Error, UnicodeDecodeError) as exc:
-        raise errors.ConfigurationError(config.told(exc)) from exc
+        raise errors.ConfigurationError(config.describe_error(exc)) from exc
     return conf

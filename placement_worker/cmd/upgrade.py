@@ -18,7 +18,7 @@ from placement_worker.client.connection import load_transport_url, open_connecti
 from placement_worker.cmd import permissions
 from placement_worker.config import unknown_options
 from placement_worker.messaging import publisher, topology
-from placement_worker.worker import process
+from placement_worker.worker import cloud_factory, queue_setup, startup
 
 OLDEST_BROKER = '3.10'
 
@@ -32,8 +32,8 @@ def failing(check: Check) -> Check:
     def checked(self: 'Checks') -> Result:
         try:
             return check(self)
-        except process.FAULTS as exc:
-            return Result(Code.FAILURE, process.told(exc))
+        except startup.STARTUP_ERRORS as exc:
+            return Result(Code.FAILURE, startup.describe_error(exc))
 
     return checked
 
@@ -48,7 +48,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def configuration(self) -> Result:
         """Check that every option has a valid value and that the cloud is known."""
         config.validate_options(self._conf)
-        process.clouds(self._conf)
+        cloud_factory.create(self._conf)
         publisher.check(self._conf)
         return Result(Code.SUCCESS)
 
@@ -91,7 +91,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def queues(self) -> Result:
         """Check that existing exchanges and queues have the properties that the worker needs."""
         found = topology.compare(
-            self._conf, load_transport_url(self._conf), process.queues(self._conf)
+            self._conf, load_transport_url(self._conf), queue_setup.names(self._conf)
         )
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))
@@ -104,7 +104,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def libraries(self) -> Result:
         """Check that the installed libraries meet the requirements of this package."""
-        wrong = unmet(metadata.requires(process.PROGRAM) or [], metadata.version)
+        wrong = unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
     _upgrade_checks = (
@@ -169,7 +169,7 @@ def run(
     config.set_defaults()
     try:
         permissions.become(user)
-        return int(upgradecheck.main(conf, process.PROGRAM, Checks(conf), list(arguments)))
-    except process.FAULTS as exc:
-        print(f'{program}: {process.told(exc)} (as user {permissions.own_name()})', file=sys.stderr)  # noqa: T201
+        return int(upgradecheck.main(conf, startup.PROGRAM, Checks(conf), list(arguments)))
+    except startup.STARTUP_ERRORS as exc:
+        print(f'{program}: {startup.describe_error(exc)} (as user {permissions.own_name()})', file=sys.stderr)  # noqa: T201
         return int(Code.FAILURE)

@@ -55,10 +55,11 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
         if not conf.worker[name]:
             raise ConfigurationError(f'[worker] {name} is empty')
     if topic == slow_topic:
-        raise ConfigurationError(f'[worker] topic and slow_topic have to differ, both are {topic}')
+        raise ConfigurationError(f'[worker] topic and slow_topic must differ, both are {topic}')
     if slow_topic in (topic + ISOLATION_SUFFIX, topic + PARKING_SUFFIX):
         raise ConfigurationError(
-            f'[worker] slow_topic = {slow_topic} is a queue for what is put aside'
+            f'[worker] slow_topic = {slow_topic} is the isolation queue or the parking lot of '
+            '[worker] topic'
         )
 
 
@@ -77,13 +78,13 @@ def validate_files(conf: cfg.ConfigOpts) -> None:
         trial[name]
 
 
-def told(exc: Exception) -> str:
-    """What an exception says; where an option stands, in words instead of oslo.config's Python."""
+def describe_error(exc: Exception) -> str:
+    """Return the text of an error without the Python in oslo.config's messages."""
     if isinstance(exc, cfg.ConfigFilesNotFoundError):
-        return f'{", ".join(exc.config_files)}: there is no such file; see what --config-file names'
+        return f'{", ".join(exc.config_files)}: no such file; check --config-file'
     if isinstance(exc, cfg.ConfigFilesPermissionDeniedError):
         return (
-            f'{", ".join(exc.config_files)}: permission denied; see who may read the configuration'
+            f'{", ".join(exc.config_files)}: permission denied; let the user of the worker read it'
         )
     return re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
 
@@ -117,7 +118,7 @@ def _check_order(*order: tuple[str, float]) -> None:
     for (shorter, low), (longer, high) in itertools.pairwise(order):
         if not low < high:
             told = 'endless' if low == math.inf else f'{low} s'
-            raise ConfigurationError(f'{shorter} ({told}) has to be less than {longer} ({high} s)')
+            raise ConfigurationError(f'{shorter} ({told}) must be less than {longer} ({high} s)')
 
 
 def own_opts() -> list[tuple[str, list[Any]]]:

@@ -1,121 +1,34 @@
-"""Build the OpenStack clouds that the configuration names; imported only where it names them."""
+"""The cloud that the configuration names."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from keystoneauth1 import exceptions, loading
-from keystoneauth1.identity import BaseIdentityPlugin
 from oslo_config import cfg
 
-from placement_worker.cloud.openstack.clouds import OpenStackClouds
-from placement_worker.cloud.openstack.retry_policy import RetryPolicy
-from placement_worker.cloud.openstack.sessions import Access
-from placement_worker.config import service_auth
-from placement_worker.config.service_auth import GROUP, REQUEST_TIMEOUT_S
-from placement_worker.errors import ConfigurationError
-
-INTERFACE = 'public'
-SCOPE = (
-    *(
-        'domain_id',
-        'domain_name',
-        'project_id',
-        'project_name',
-        'project_domain_id',
-        'project_domain_name',
-    ),
-    'system_scope',
-)
-"""What a token for a trust must not say besides."""
-Loader = Callable[..., Any]
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import Clouds
+from placement_worker.errors import ConfigurationError, InvalidInventory
 
 
-def clouds(conf: cfg.ConfigOpts) -> OpenStackClouds:
-    """The clouds of [service_auth], or of the entry of clouds.yaml that stands in for it. Nothing
-    is asked yet.
+def create(conf: cfg.ConfigOpts, state_file: str | None = None) -> Clouds:
+    """Return the cloud of `[cloud] backend`; no service is called yet.
 
-    :raises ConfigurationError: the options do not suffice, or do not fit.
+    :param state_file: keeps the load balancers of an embedded cloud whose description names no
+        file, so that all processes share them.
+    :raises ConfigurationError: an option is missing or has an invalid value.
     """
-    service_auth.register(conf)
-    access = (
-        _of_clouds_yaml(conf.cloud.cloud_name) if conf.cloud.cloud_name else _of_service_auth(conf)
-    )
-    access.log_in('a trust')  # tells now of options that are missing
-    return OpenStackClouds(
-        access,
-        retry_policy=RetryPolicy(conf.cloud.max_attempts, conf.cloud.lookup_budget_s),
-        max_sessions=conf.cloud.max_sessions,
-        validity_ttl_s=conf.cloud.validity_ttl_s,
-        allow_service_credentials=conf.cloud.allow_service_credentials,
-    )
+    if conf.cloud.backend == 'openstack':
+        # Only this backend needs the libraries of OpenStack.
+        from placement_worker.worker import openstack_factory  # noqa: PLC0415
+
+        return openstack_factory.create(conf)
+    inventory = _load_inventory(conf.cloud.inventory_file)
+    return inventory.with_state_in(state_file) if state_file else inventory
 
 
-def _of_service_auth(conf: cfg.ConfigOpts) -> Access:
-    group = conf[GROUP]
-    plugin = group.auth_section or GROUP
-    if not conf[plugin].auth_type:
+def _load_inventory(path: str | None) -> Inventory:
+    if not path:
         raise ConfigurationError(
-            f'[{plugin}] auth_type is not set: [cloud] backend = openstack needs a service user (auth_type = '
-            'password, auth_url, username, password, ...), or cloud_name'
+            '[cloud] backend = inventory needs inventory_file, the description of a cloud'
         )
-
-    def load(**options: Any) -> Any:
-        return loading.load_auth_from_conf_options(conf, GROUP, **options)
-
-    return Access(
-        log_in=_logging_in(load, f'[{plugin}]'),
-        region=group.region_name,
-        interfaces=[group.interface] if group.interface else group.valid_interfaces or [INTERFACE],
-        connection={
-            'verify': False if group.insecure else group.cafile or True,
-            'cert': (group.certfile, group.keyfile)
-            if group.certfile and group.keyfile
-            else group.certfile,
-            'timeout': group.timeout,
-        },
-    )
-
-
-def _of_clouds_yaml(name: str) -> Access:
-    from openstack.config import OpenStackConfig  # noqa: PLC0415  # only who tries things out pays for it
-    from openstack.exceptions import ConfigException  # noqa: PLC0415
-
     try:
-        cloud = OpenStackConfig().get_one(cloud=name)
-    except ConfigException as exc:
-        raise ConfigurationError(f'[cloud] cloud_name = {name}: {exc}') from exc
-    loader: Any = loading.get_plugin_loader(cloud.config['auth_type'])
-
-    def load(**options: Any) -> Any:
-        return loader.load_from_options(**{**cloud.config['auth'], **options})
-
-    verify, cert = cloud.get_requests_verify_args()
-    interface: Any = cloud.get_interface() or INTERFACE
-    return Access(
-        log_in=_logging_in(load, f'clouds.yaml, {name}'),
-        region=cloud.region_name,
-        interfaces=[interface] if isinstance(interface, str) else interface,
-        connection={'verify': verify, 'cert': cert, 'timeout': REQUEST_TIMEOUT_S},
-    )
-
-
-def _logging_in(load: Loader, source: str) -> Callable[[str | None], BaseIdentityPlugin]:
-    """What makes a plugin for a trust, or for the service user's own project."""
-
-    def log_in(trust_id: str | None) -> BaseIdentityPlugin:
-        scope: Mapping[str, Any] = (
-            {**dict.fromkeys(SCOPE), 'trust_id': trust_id} if trust_id else {}
-        )
-        try:
-            plugin: BaseIdentityPlugin = load(**scope)
-        except exceptions.AuthPluginException as exc:
-            raise ConfigurationError(
-                f'{source} does not suffice to act for the owner of a trust: {exc}'
-            ) from exc
-        except TypeError as exc:
-            raise ConfigurationError(
-                f'{source} has an auth_type that takes no trust: use password'
-            ) from exc
-        return plugin
-
-    return log_in
+        return Inventory.load(path)
+    except InvalidInventory as exc:
+        raise ConfigurationError(f'[cloud] inventory_file: {exc}') from exc

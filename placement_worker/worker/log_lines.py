@@ -17,18 +17,18 @@ AS_THEY_ARE = frozenset({'color', 'reset_color', 'exc_text'})
 """Fields of a record that are not escaped: escape sequences of oslo.log's own, with the option
 `log_color`, and the traceback, which `_exception` has formatted and which the record keeps for
 other handlers."""
-_GUARDED = '_guarded_by_log_lines'
+_INSTALLED = '_escaped_by_log_lines'
 
 
-def guard() -> None:
+def install() -> None:
     """Have the handlers that this process has now escape what they write; safe to repeat."""
     for handler in _handlers():
         formatter: Any = handler.formatter or logging.Formatter()
-        if not hasattr(formatter, _GUARDED):
+        if not hasattr(formatter, _INSTALLED):
             formatter.formatMessage = functools.partial(_message, formatter.formatMessage)
             formatter.formatException = functools.partial(_exception, formatter.formatException)
             formatter.format = functools.partial(_record, formatter.format)
-            setattr(formatter, _GUARDED, True)
+            setattr(formatter, _INSTALLED, True)
             handler.setFormatter(formatter)
 
 

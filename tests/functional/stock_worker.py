@@ -10,7 +10,7 @@ threading_backend.choose()
 
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from placement_worker.worker import process  # noqa: E402
+from placement_worker.worker import server_factory, wiring  # noqa: E402
 
-process._server_class = lambda *_: RPCServer
-sys.exit(process.run(sys.argv[1:]))
+server_factory._ServerBuilder._server_class = lambda *_: RPCServer
+sys.exit(wiring.run(sys.argv[1:]))

@@ -73,6 +73,7 @@ def test_a_log_that_cannot_be_written_keeps_a_worker_from_starting(tmp_path, bro
 
     assert done.returncode == 2
     assert done.stderr == (
-        f'placement-worker: [decision_log] file cannot be written: {tmp_path}/none/log: No such file or directory; '
-        f'its folder has to be there, and the worker has to have the right to write to it (read: {tmp_path}/c)\n'
+        f'placement-worker: Cannot write [decision_log] file: {tmp_path}/none/log: No such file or '
+        'directory; create its folder and let the user of the worker write to it '
+        f'(read: {tmp_path}/c)\n'
     )

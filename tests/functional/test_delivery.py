@@ -397,7 +397,7 @@ def test_a_faulty_file_at_sighup_ends_no_process_and_is_told_of_by_each(start):
         worker.config.write_text(worker.config.read_text() + 'max_nodes_per_cluster = 0\n')
         worker.process.send_signal(signal.SIGHUP)
 
-        _wait_for(lambda: worker.log.read_text().count('The configuration stays as it was: ') == 2)
+        _wait_for(lambda: worker.log.read_text().count('Kept the current configuration: ') == 2)
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
     assert worker.children() == pids
     assert 'Traceback' not in worker.log.read_text()

@@ -179,7 +179,7 @@ def test_a_second_worker_of_the_same_host_is_told_in_its_log_and_the_first_is_no
     first = start(host='host-1')
     second = start(host='host-1', topic=first.topic)
 
-    warning = f'Somebody consumes {first.topic}.host-1 already: each worker of a topic needs a [worker] host'
+    warning = f'Queue {first.topic}.host-1 already has a consumer; set a unique [worker] host'
     _wait_for(lambda: second.log.exists() and warning in second.log.read_text())
     assert warning not in first.log.read_text()
 
@@ -382,7 +382,7 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
             'graceful_shutdown_timeout = 500',
             {},
             'Order of timeouts',
-            'engine_timeout_s (600 s) has to be less than',
+            'engine_timeout_s (600 s) must be less than',
         ),
         (
             '',
@@ -395,7 +395,7 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
             '',
             {'slow_topic': 't', 'topic': 't'},
             'Configuration',
-            'topic and slow_topic have to differ',
+            'topic and slow_topic must differ',
         ),
         (
             '[cloud]\nbackend = openstack\n',
@@ -452,7 +452,7 @@ def test_the_upgrade_check_warns_of_another_driver(tmp_path):
 
 @pytest.mark.parametrize(
     ('content', 'words'),
-    [('hello', 'Failed to parse '), (None, 'there is no such file; see what --config-file')],
+    [('hello', 'Failed to parse '), (None, 'no such file; check --config-file')],
 )
 def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(
     tmp_path, content, words

@@ -471,7 +471,7 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
         ('[cloud]\nbackend = aws\n', 'Value for option backend from '),
         (
             '[worker]\ntopic = t\nslow_topic = t\n',
-            '[worker] topic and slow_topic have to differ, both are t',
+            '[worker] topic and slow_topic must differ, both are t',
         ),
         (
             '[DEFAULT]\ntransport_url = hello\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
@@ -495,11 +495,11 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
         ('[worker]\nworkers = 0\n', 'Value for option workers from '),
         (
             '[worker]\nengine_timeout_s = 900\n',
-            '[worker] engine_timeout_s (900 s) has to be less than [DEFAULT] graceful_shutdown_timeout (900 s)',
+            '[worker] engine_timeout_s (900 s) must be less than [DEFAULT] graceful_shutdown_timeout (900 s)',
         ),
         (
             '[DEFAULT]\ngraceful_shutdown_timeout = 0\n',
-            '[DEFAULT] graceful_shutdown_timeout (endless) has to be less than [worker] consumer_timeout_s (1800 s)',
+            '[DEFAULT] graceful_shutdown_timeout (endless) must be less than [worker] consumer_timeout_s (1800 s)',
         ),
     ],
 )

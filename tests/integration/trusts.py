@@ -11,7 +11,7 @@ from placement_worker import config
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import process
+from placement_worker.worker import cloud_factory
 from tests.integration import seeding
 from tests.integration.cloud import Cloud
 
@@ -59,7 +59,7 @@ def endpoints(
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf([], default_config_files=[str(path)])
-    return Endpoints(process.clouds(conf), Registry.installed(), octavia_settings=octavia_settings, clock=clock)
+    return Endpoints(cloud_factory.create(conf), Registry.installed(), octavia_settings=octavia_settings, clock=clock)
 
 
 def project_of(openstack: Cloud, user: str = 'demo') -> str:

@@ -45,8 +45,8 @@ def written(monkeypatch):
         handler.addFilter(lambda record: records.append(record) or True)
         handler.setFormatter(formatter or formatters.ContextFormatter(config=conf))
         monkeypatch.setattr(logger, 'handlers', [handler])
-        log_lines.guard()
-        log_lines.guard()
+        log_lines.install()
+        log_lines.install()
         act(logger)
         return stream.getvalue(), len(records)
 
@@ -202,7 +202,7 @@ def test_guard_with_a_handler_without_formatter_escapes_its_output(written):
 
     def act(logger):
         logger.handlers[:] = [logging.StreamHandler(stream)]
-        log_lines.guard()
+        log_lines.install()
         logger.warning('a\nb')
 
     written(act)

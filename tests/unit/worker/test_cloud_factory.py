@@ -1,187 +1,66 @@
-"""How the configuration names the clouds and the service user."""
+"""The cloud that the configuration names."""
 
 import pytest
-import yaml
-from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.contract.model import Credentials
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
 from placement_worker.worker import cloud_factory
-from tests.unit.cloud.fake_services import FakeServices
-
-TRUST = Credentials('trust-a')
-USER = {
-    'auth_type': 'password',
-    'auth_url': '{url}/v3',
-    'username': 'u',
-    'password': 'hunter2',
-    'user_domain_id': 'default',
-    'project_name': 'service',
-    'project_domain_name': 'Default',
-}
+from tests.config_files import Options
 
 
 @pytest.fixture
-def services():
-    made = FakeServices()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def configured(tmp_path, services):
-    """What a configuration file leads to, given its groups."""
-    made = []
-
-    def configure(cloud=None, **groups):
-        file = tmp_path / 'placement-worker.conf'
-        written = {'cloud': cloud or {}, **groups}
-        file.write_text(
-            '\n'.join(
-                line
-                for group, options in written.items()
-                for line in (
-                    f'[{group}]',
-                    *(f'{name} = {value}' for name, value in options.items()),
-                )
-            ).format(url=services.url)
-        )
-        conf = cfg.ConfigOpts()
-        config.register(conf)
-        conf([], default_config_files=[str(file)])
-        made.append(cloud_factory.clouds(conf))
-        return made[-1]
-
-    yield configure
-    for clouds in made:
-        clouds.sessions.connections.close()
-
-
-def scopes(services):
-    """What the tokens that were asked for are for."""
-    return [body['auth'].get('scope') for body in services.bodies if 'auth' in body]
-
-
-def test_tokens_are_for_the_trust_alone_or_for_the_project_of_the_service_user(
-    configured, services
-):
-    clouds = configured(service_auth=USER)
-
-    assert clouds.acting_for(TRUST, 'project-a').zones('RegionOne')
-    assert clouds.acting_as_service().zones('RegionOne')
-
-    of_service = {'project': {'name': 'service', 'domain': {'name': 'Default'}}}
-    assert scopes(services) == [{'OS-TRUST:trust': {'id': 'trust-a'}}, of_service]
-
-
-def test_the_service_user_may_stand_in_a_section_of_its_own(configured):
-    clouds = configured(
-        service_auth={'auth_section': 'shared', 'region_name': 'RegionTwo'}, shared=USER
-    )
-
-    assert clouds.acting_for(TRUST, 'project-a').zones(None) == {'az3': True}
-
-
-@pytest.mark.filterwarnings('ignore:Support for InfluxDB')  # openstacksdk's own affair
-def test_an_entry_of_clouds_yaml_stands_in_for_it(configured, services, tmp_path, monkeypatch):
-    auth = {
-        key: value.format(url=services.url) for key, value in USER.items() if key != 'auth_type'
-    }
-    entry = {'auth': auth, 'region_name': 'RegionTwo', 'interface': 'public', 'verify': False}
-    (tmp_path / 'clouds.yaml').write_text(yaml.safe_dump({'clouds': {'mine': entry}}))
-    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
-
-    clouds = configured(cloud={'cloud_name': 'mine', 'allow_service_credentials': 'true'})
-
-    assert clouds.acting_for(TRUST, 'project-a').zones(None) == {'az3': True}
-    assert clouds.acting_for(Credentials(), 'service').zones(None) == {'az3': True}
-    assert clouds.access.connection['verify'] is False
-    assert scopes(services)[0] == {'OS-TRUST:trust': {'id': 'trust-a'}}
-
-
-@pytest.mark.parametrize(
-    ('options', 'wanted'),
-    [
-        ({}, ['public']),
-        ({'interface': 'internal'}, ['internal']),
-        ({'valid_interfaces': 'internal,public'}, ['internal', 'public']),
-        ({'interface': 'public', 'valid_interfaces': 'internal'}, ['public']),
-    ],
-)
-def test_endpoints_are_public_unless_the_options_say_otherwise(configured, options, wanted):
-    """DevStack writes `interface`."""
-    assert configured(service_auth={**USER, **options}).access.interfaces == wanted
-
-
-def test_connections_are_as_configured(configured):
-    given = {'cafile': '/ca.pem', 'certfile': '/c.pem', 'keyfile': '/k.pem', 'timeout': 7}
-
-    assert configured(service_auth=USER).access.connection == {
-        'verify': True,
-        'cert': None,
-        'timeout': 60,
-    }
-    assert configured(service_auth={**USER, **given}).access.connection == {
-        'verify': '/ca.pem',
-        'cert': ('/c.pem', '/k.pem'),
-        'timeout': 7,
-    }
-    assert (
-        configured(service_auth={**USER, 'insecure': 'true'}).access.connection['verify'] is False
-    )
-
-
-def test_options_of_the_cloud_reach_it(configured, services):
-    options = {
-        'max_attempts': 2,
-        'lookup_budget_s': 7,
-        'validity_ttl_s': 60,
-        'allow_service_credentials': 'true',
-    }
-    clouds = configured(cloud=options, service_auth=USER)
-
-    for _ in range(2):
-        assert clouds.acting_for(Credentials(), 'service').regions()
-
-    assert (clouds.retry_policy.max_attempts, clouds.retry_policy.budget_s) == (2, 7)
-    assert services.count('/v3/regions') == 1
-
-
-@pytest.mark.parametrize(
-    ('groups', 'message'),
-    [
-        ({}, r'\[service_auth\] auth_type is not set: \[cloud\] backend = openstack needs a service user'),
-        ({'service_auth': {'auth_section': 'there'}}, r'\[there\] auth_type is not set'),
-        ({'service_auth': {**USER, 'auth_type': 'nonsense'}}, r'\[service_auth\] does not suffice .*: .*nonsense'),
-        ({'service_auth': {'auth_type': 'password'}}, r'\[service_auth\] does not suffice .*: .*auth[-_]url'),
-        ({'service_auth': {'auth_type': 'none'}}, r'\[service_auth\] has an auth_type that takes no trust: use'),
-        ({'cloud': {'cloud_name': 'nowhere'}}, r'\[cloud\] cloud_name = nowhere: .*nowhere'),
-    ],
-)  # fmt: skip
-def test_options_that_do_not_suffice_are_told_at_start(
-    configured, tmp_path, monkeypatch, groups, message
-):
-    (tmp_path / 'clouds.yaml').write_text(
-        'clouds: {mine: {}}'
-    )  # openstacksdk would look elsewhere for a missing file
-    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
-
-    with pytest.raises(ConfigurationError, match=message) as told:
-        configured(**groups)
-
-    assert 'hunter2' not in str(told.value)
-
-
-def test_engines_have_to_wait_longer_than_look_ups_take():
-    conf = cfg.ConfigOpts()
+def conf(tmp_path, monkeypatch):
+    """The options of an embedded cloud."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
+    conf = Options()
     config.register(conf)
-    config.set_defaults()
-    conf([], default_config_files=[])
-    conf.set_override('lookup_budget_s', 600, group='cloud')
+    conf([])
+    conf.set_override('backend', 'inventory', group='cloud')
+    conf.set_override('inventory_file', 'cloud.yaml', group='cloud')
+    return conf
 
-    with pytest.raises(
-        ConfigurationError,
-        match=r'\[cloud\] lookup_budget_s \(600.0 s\) has to be less than \[worker\]',
-    ):
-        config.validate_timeouts(conf)
+
+def test_create_with_an_inventory_returns_the_embedded_cloud(conf):
+    """An embedded cloud needs no service."""
+    cloud = cloud_factory.create(conf)
+
+    assert isinstance(cloud, Inventory)
+    assert cloud.load_balancer.state is None
+
+
+def test_create_with_a_state_file_shares_the_load_balancers(conf):
+    """All processes of a worker see the same load balancers."""
+    assert cloud_factory.create(conf, '/state').load_balancer.state == '/state'
+
+
+def test_create_with_a_description_that_names_a_state_file_keeps_it(conf, tmp_path):
+    """Load balancers can outlive the worker."""
+    (tmp_path / 'cloud.yaml').write_text('load_balancer: {state: kept.json}')
+
+    assert cloud_factory.create(conf, '/state').load_balancer.state.endswith('kept.json')
+
+
+def test_create_without_an_inventory_file_raises(conf):
+    """The error names the option that is missing."""
+    conf.clear_override('inventory_file', group='cloud')
+
+    with pytest.raises(ConfigurationError, match='needs inventory_file'):
+        cloud_factory.create(conf)
+
+
+def test_create_with_an_invalid_description_raises(conf, tmp_path):
+    """The error names the option and the part of the description."""
+    (tmp_path / 'cloud.yaml').write_text('zones: 7')
+
+    with pytest.raises(ConfigurationError, match=r'^\[cloud\] inventory_file: .*zones'):
+        cloud_factory.create(conf)
+
+
+def test_create_with_openstack_needs_a_service_user(conf):
+    """The default backend is OpenStack, whose options have no defaults."""
+    conf.clear_override('backend', group='cloud')
+
+    with pytest.raises(ConfigurationError, match='auth_type is not set'):
+        cloud_factory.create(conf)

@@ -1,128 +1,102 @@
-"""What the daemon says when it cannot start; with a broker: tests/functional/test_worker.py."""
+"""The process of a worker, over servers that record calls."""
 
-import logging
 import os
-import types
+import threading
 
 import pytest
-from oslo_config import cfg
 
-from placement_worker import config, errors
+from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
 from placement_worker.worker import process
-from tests.config_files import Options
-
-CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
+from placement_worker.worker.process import WorkerProcess
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        'oslo_log.log.setup', lambda *_: None
-    )  # the log and the signals are the tests'
-    monkeypatch.setattr('placement_worker.worker.guru_meditation.setup', lambda *_: None)
-    (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
+class Servers:
+    """Servers that record what happens to them."""
+
+    def __init__(self, stopping):
+        self.stopping = stopping
+        self.calls = []
+
+    def start(self):
+        self.calls.append('start')
+
+    def stop(self):
+        self.calls.append(('stop', self.stopping.is_set()))
+
+    def heartbeats(self):
+        return [Heartbeat(50, None, None)]
+
+
+class Factory:
+    """A factory of such servers."""
+
+    def create(self, number, stopping):
+        assert number == 0
+        self.servers = Servers(stopping)
+        return self.servers
 
 
 @pytest.fixture
-def start(tmp_path, capsys):
-    """Start a worker with a configuration, or without any for None; returns exit status and
-    errors.
-    """
-
-    def started(text):
-        arguments = []
-        if text is not None:
-            (tmp_path / 'w.conf').write_text(text)
-            arguments = ['--config-file', 'w.conf']
-        return process.run(arguments, Options()), capsys.readouterr().err
-
-    return started
+def factory():
+    return Factory()
 
 
-@pytest.mark.parametrize(
-    ('text', 'message'),
-    [
-        (
-            f'[DEFAULT]\ntransport_uri = rabbit://x/\n{CLOUD}',
-            '[DEFAULT] transport_url is not set (read: w.conf)',
-        ),
-        (
-            f'[DEFAULT]\ntransport_url = rabbit://\n{CLOUD}',
-            'The transport URL names no broker: expected rabbit://user:password@host:port/ (read: w.conf)',
-        ),
-        (
-            f'{CLOUD}[decision_log]\nfile = /nonexistent/d.jsonl\n',
-            '[decision_log] file cannot be written: /nonexistent/d.jsonl: No such file or directory; its folder has '
-            'to be there, and the worker has to have the right to write to it (read: w.conf)',
-        ),
-        (
-            CLOUD.replace('cloud.yaml', 'gone.yaml'),
-            '[cloud] inventory_file: The cloud cannot be read: gone.yaml: No such file or directory (read: w.conf)',
-        ),
-        (
-            None,
-            '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user (auth_type = '
-            'password, auth_url, username, password, ...), or cloud_name (no configuration file was read; '
-            '--config-file FILE names one)',
-        ),
-    ],
-)
-def test_a_worker_that_cannot_start_names_option_and_file_and_does_not_wait(start, text, message):
-    assert start(text) == (2, f'placement-worker: {message}\n')
+@pytest.fixture
+def table():
+    return HeartbeatTable([0.0] * COLUMNS, 0)
 
 
-def test_options_of_a_test_in_a_hostile_home_keep_their_values(
-    start, tmp_path, monkeypatch, capsys
-):
-    """The configuration of the machine that runs the tests changes no result; a worker does read
-    it.
-    """
-    folder = tmp_path / '.placement-worker' / 'placement-worker.conf.d'
-    folder.mkdir(parents=True)
-    for file in (folder.with_suffix(''), folder / 'more.conf'):
-        file.write_text('[worker]\nworkers = hostile\n')
-    monkeypatch.setenv('HOME', str(tmp_path))
-
-    for text, message in ((None, 'auth_type is not set'), (CLOUD, 'transport_url is not set')):
-        assert message in start(text)[1]
-        arguments = ['--config-file', 'w.conf'] if text else []
-        assert process.run(arguments, cfg.ConfigOpts()) == 2
-        assert 'hostile' in capsys.readouterr().err
+@pytest.fixture
+def worker(factory, table, monkeypatch):
+    """A process that is neither forked nor repeats anything."""
+    monkeypatch.setattr('cotyledon.Service.__init__', _set_worker_id)
+    return WorkerProcess(0, 'configuration', factory, table)
 
 
-def test_a_configuration_that_is_not_there_is_told_with_the_option_that_names_it(capsys):
-    assert process.run(['--config-file', 'gone.conf'], Options()) == 2
-    assert capsys.readouterr().err == (
-        f'placement-worker: {os.path.abspath("gone.conf")}: there is no such file; see what --config-file names\n'
+def _set_worker_id(service, worker_id):
+    service.worker_id = worker_id
+
+
+def test_process_enters_its_id_into_the_heartbeats(worker, table):
+    """The watchdog names the process that has not polled."""
+    assert table.read(0)[0].pid == os.getpid()
+
+
+def test_run_publishes_heartbeats_and_starts_the_servers(worker, factory, table, monkeypatch):
+    """The watchdog sees a process that waits for its broker."""
+    repeated = []
+    monkeypatch.setattr(
+        'placement_worker.health.periodic.repeat', lambda *call: repeated.append(call)
     )
 
+    worker.run()
+    ((publish, interval_s),) = repeated
+    publish()
 
-def test_while_no_broker_answers_the_log_says_so_and_when_it_is_tried_again(monkeypatch, caplog):
-    conf = Options()
-    config.register(conf)
-    conf([], default_config_files=[])
-    answers = iter([errors.BrokerUnreachable('No broker answered: 127.0.0.1:1: refused')])
-
-    def declare(*_):
-        for exc in answers:
-            raise exc
-
-    monkeypatch.setattr('placement_worker.messaging.topology.declare', declare)
-    monkeypatch.setattr('placement_worker.messaging.topology.consumer_count', lambda *_: 0)
-    monkeypatch.setattr('tenacity.nap.time.sleep', lambda _: None)
-
-    with caplog.at_level(logging.WARNING, 'placement_worker.worker.process'):
-        process._declare(conf)
-
-    assert caplog.messages == ['No broker answered: 127.0.0.1:1: refused; trying again in 1 s']
+    assert factory.servers.calls == ['start']
+    assert interval_s == 2
+    assert table.read(60)[0].poll_age_s == 10
 
 
-def test_options_that_are_read_again_leave_a_line_in_the_log(caplog):
-    conf = Options()
-    conf([], default_config_files=[])
+def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, factory, table):
+    """A reply that waits for its destination does not delay the end of the process."""
+    worker.terminate()
 
-    with caplog.at_level(logging.INFO, 'placement_worker.worker.process'):
-        process.Worker.reload(types.SimpleNamespace(_conf=conf))
+    assert factory.servers.calls == [('stop', True)]
+    assert table.read(60)[0].serves
 
-    assert caplog.messages == ['The options that may change are read again']
+
+def test_reload_applies_the_mutable_options_without_a_restart(worker, monkeypatch):
+    """SIGHUP does not end the requests in progress."""
+    reloaded = []
+    monkeypatch.setattr(process, 'reload', reloaded.append)
+
+    worker.reload()
+
+    assert reloaded == ['configuration']
+
+
+def test_process_creates_its_servers_with_an_event_that_is_not_set(worker, factory):
+    """The event tells waits of this process alone that it stops."""
+    assert isinstance(factory.servers.stopping, threading.Event)
+    assert not factory.servers.stopping.is_set()

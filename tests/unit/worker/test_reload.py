@@ -1,4 +1,4 @@
-"""SIGHUP: what a worker takes over from its files, and what it makes of files that are faulty."""
+"""The reload of options on SIGHUP."""
 
 import logging
 
@@ -7,11 +7,12 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement_worker import config
-from placement_worker.worker import process
+from placement_worker.worker import reload
 
 
 @pytest.fixture
 def file(tmp_path):
+    """The configuration file of a worker."""
     file = tmp_path / 'worker.conf'
     file.write_text('[worker]\nmax_nodes_per_cluster = 7\nmax_request_bytes = 2048\n')
     return file
@@ -19,6 +20,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def conf(file):
+    """The configuration of a worker that has started."""
     config.set_defaults()
     conf = cfg.ConfigOpts()
     config.register(conf)
@@ -27,65 +29,93 @@ def conf(file):
     return conf
 
 
-def test_options_that_may_change_are_taken_over_from_a_file_that_is_as_it_should_be(conf, file):
+@pytest.mark.parametrize(
+    'reload_options',
+    [reload.reload, lambda conf: reload.ReloadableConfig(conf).mutate_config_files()],
+    ids=['process', 'parent'],
+)
+def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, caplog, reload_options):
+    """An operator changes limits without a restart, in the processes and in their parent."""
     file.write_text('[worker]\nmax_nodes_per_cluster = 9\n')
 
-    process.read_again(conf)
+    with caplog.at_level(logging.INFO, reload.LOG.name):
+        reload_options(conf)
 
     assert conf.worker.max_nodes_per_cluster == 9
+    assert caplog.messages == ['Reloaded the mutable options']
 
 
 @pytest.mark.parametrize(
-    ('text', 'told'),
+    ('text', 'cause'),
     [
         ('garbage\n', 'worker.conf'),
         ('[worker]\nmax_nodes_per_cluster = 0\n', 'max_nodes_per_cluster'),
         ('[worker]\nmax_request_bytes = abc\n', 'max_request_bytes'),
         ('[DEFAULT]\ndebug = perhaps\n', 'debug'),
         ('[DEFAULT]\ngraceful_shutdown_timeout = soon\n', 'graceful_shutdown_timeout'),
-        ('[DEFAULT]\ngraceful_shutdown_timeout = 1\n', 'has to be less than'),
+        ('[DEFAULT]\ngraceful_shutdown_timeout = 1\n', 'must be less than'),
         ('\udcff', "codec can't decode byte 0xff"),
         (None, 'worker.conf'),
     ],
 )
-def test_a_faulty_file_changes_nothing_and_is_told_of_in_one_line(text, told, conf, file, caplog):
+def test_reload_of_an_invalid_file_changes_nothing_and_logs_one_line(
+    text, cause, conf, file, caplog
+):
+    """A file that the worker would not start with does not disturb a running worker."""
     if text is None:
         file.unlink()
     else:
         file.write_text(text, errors='surrogateescape')
 
-    process.read_again(conf)
+    reload.reload(conf)
 
-    assert (conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes, conf.debug) == (
-        7,
-        2048,
-        False,
-    )
-    (record,) = [record for record in caplog.records if record.name == process.LOG.name]
-    assert record.getMessage().startswith('The configuration stays as it was: ')
-    assert told in record.getMessage()
+    kept = (conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes, conf.debug)
+    assert kept == (7, 2048, False)
+    (record,) = [record for record in caplog.records if record.name == reload.LOG.name]
+    assert record.getMessage().startswith('Kept the current configuration: ')
+    assert cause in record.getMessage()
     assert '\n' not in record.getMessage()
     assert record.exc_info is None
 
 
-def test_handlers_of_a_logging_configuration_that_is_read_again_escape(conf, file, tmp_path):
-    """Handlers of a changed logging configuration also write one line per record."""
+def test_reload_with_a_malformed_logging_configuration_is_logged(conf, caplog, monkeypatch):
+    """A mistake in the logging configuration does not end the process."""
+
+    def mutate():
+        raise RuntimeError('no section formatters')
+
+    monkeypatch.setattr(conf, 'mutate_config_files', mutate)
+
+    reload.reload(conf)
+
+    assert caplog.messages == [
+        'Reloaded the mutable options, but not those of the log: no section formatters'
+    ]
+
+
+def test_reload_escapes_the_records_of_handlers_that_it_creates(conf, file, tmp_path):
+    """Handlers of a changed logging configuration write one line per record, too."""
     file.write_text(f'[DEFAULT]\nlog_config_append = {tmp_path / "logging.conf"}\n')
     (tmp_path / 'logging.conf').write_text(
         '[loggers]\nkeys = root,own\n[handlers]\nkeys = file\n[formatters]\nkeys = plain\n'
-        '[logger_root]\nhandlers =\n[logger_own]\nqualname = test_reloading\nhandlers = file\n'
+        '[logger_root]\nhandlers =\n[logger_own]\nqualname = test_reload\nhandlers = file\n'
         f'[handler_file]\nclass = FileHandler\nargs = ("{tmp_path / "log"}",)\nformatter = plain\n'
         '[formatter_plain]\nformat = %(message)s\n'
     )
     handlers = logging.root.handlers
 
     try:
-        process.read_again(conf)
-        logging.getLogger('test_reloading').error('a\nb')
-        for handler in logging.getLogger('test_reloading').handlers:
+        reload.reload(conf)
+        logging.getLogger('test_reload').error('a\nb')
+        for handler in logging.getLogger('test_reload').handlers:
             handler.close()
     finally:
         logging.root.handlers = handlers
-        logging.getLogger('test_reloading').handlers = []
+        logging.getLogger('test_reload').handlers = []
 
     assert (tmp_path / 'log').read_text() == 'a\\nb\n'
+
+
+def test_reloadable_config_offers_the_options_of_its_configuration(conf):
+    """cotyledon reads graceful_shutdown_timeout through it."""
+    assert reload.ReloadableConfig(conf).worker.max_nodes_per_cluster == 7

@@ -1,0 +1,50 @@
+"""The queues of a worker on its broker."""
+
+import logging
+
+import tenacity
+from oslo_config import cfg
+
+from placement_worker import errors
+from placement_worker.client.connection import load_transport_url
+from placement_worker.contract.topics import PARKING_SUFFIX
+from placement_worker.messaging import server, topology
+
+BROKER_WAIT_MAX_S = 10
+LOG = logging.getLogger(__name__)
+
+
+def names(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the queues of a worker: per topic a shared one and its own, and the parking lot."""
+    topics = [queue.topic for queue in server.queues(conf)]
+    return [
+        *(f'{topic}{suffix}' for topic in topics for suffix in ('', f'.{conf.worker.host}')),
+        conf.worker.topic + PARKING_SUFFIX,
+    ]
+
+
+def declare(conf: cfg.ConfigOpts) -> None:
+    """Declare the queues; wait for a broker that cannot be reached yet.
+
+    :raises QueueMismatch: a queue exists with other arguments; the text has the command that
+        repairs it.
+    """
+    target = load_transport_url(conf)
+    retry = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
+        wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
+        before_sleep=_log_retry,
+    )
+    retry(topology.declare, conf, target, names(conf))
+    own_queue = f'{conf.worker.topic}.{conf.worker.host}'
+    if retry(
+        topology.consumer_count, conf, target, own_queue
+    ):  # no process of this worker consumes yet
+        LOG.warning(
+            'Queue %s already has a consumer; set a unique [worker] host on each worker', own_queue
+        )
+
+
+def _log_retry(state: tenacity.RetryCallState) -> None:
+    if state.outcome and state.next_action:
+        LOG.warning('%s; trying again in %g s', state.outcome.exception(), state.next_action.sleep)

@@ -1,0 +1,46 @@
+"""Reload of the options that may change while the worker runs."""
+
+import logging
+from typing import Any
+
+from oslo_config import cfg
+
+from placement_worker import config
+from placement_worker.worker import log_lines
+from placement_worker.worker.startup import STARTUP_ERRORS, describe_error
+
+LOG = logging.getLogger(__name__)
+
+
+def reload(conf: cfg.ConfigOpts) -> None:
+    """Read the files again and apply the mutable options.
+
+    Files that a worker would not start with change nothing.
+    """
+    try:
+        config.validate_files(conf)
+    except STARTUP_ERRORS as exc:
+        LOG.error('Kept the current configuration: %s', describe_error(exc))
+        return
+    try:
+        conf.mutate_config_files()
+    except Exception as exc:  # the file of log_config_append can raise any exception
+        LOG.error('Reloaded the mutable options, but not those of the log: %s', exc)
+    else:
+        LOG.info('Reloaded the mutable options')
+    finally:
+        log_lines.install()  # the file of log_config_append may have created handlers
+
+
+class ReloadableConfig:
+    """A configuration that cotyledon.oslo_config_glue reloads with `reload`."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._conf, name)
+
+    def mutate_config_files(self) -> None:
+        """Reload in the parent process."""
+        reload(self._conf)

@@ -1,0 +1,156 @@
+"""The servers of a process and the objects that they use."""
+
+import functools
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from placement_worker.client.connection import (
+    connect,
+    control_exchange,
+    open_connection,
+    transport_url,
+)
+from placement_worker.cloud.intercepted import interceptor
+from placement_worker.cloud.intercepted.timing import Timing
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
+from placement_worker.contract.limits import Limits
+from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
+from placement_worker.decisions.records import Recorder
+from placement_worker.events.listener import Listener, Listeners
+from placement_worker.handlers.destinations import Destinations
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.messaging import parking, publisher, server, topology
+from placement_worker.messaging.delivery import CastDelivery
+from placement_worker.messaging.late_ack import LateAckServer
+from placement_worker.messaging.replies import Replies
+from placement_worker.messaging.sender import Sender
+from placement_worker.policies.registry import Registry
+from placement_worker.worker.servers import Server, Servers
+
+if TYPE_CHECKING:
+    # Importing it loads prometheus_client, which a worker without metrics does not need.
+    from placement_worker.metrics.multiprocess import Exporter
+
+
+@dataclass(frozen=True)
+class ServerFactory:
+    """The objects that the parent creates and all its processes use."""
+
+    conf: cfg.ConfigOpts
+    clouds: Clouds
+    registry: Registry
+    recorder: Recorder
+    exporter: 'Exporter | None'
+
+    def create(self, process_number: int, stopping: threading.Event) -> Servers:
+        """Return the servers of a process, which are not started.
+
+        :param stopping: set when the process stops; it ends every wait.
+        """
+        queues = server.queues(self.conf)
+        topics = [queue.topic for queue in queues]
+        metrics = self.exporter and self.exporter.begin(process_number, topics)
+        notifications = publisher.create(self.conf)
+        events = Listeners(*[one for one in (metrics, notifications) if one])
+        replies = _replies(self.conf, stopping)
+        endpoints = self._endpoints(events, CastDelivery(replies))
+        builder = _ServerBuilder(self.conf, endpoints, events, replies, threading.Lock())
+        transports = [_connect(self.conf, queue.threads) for queue in queues]
+        servers = [builder.build(*pair) for pair in zip(transports, queues, strict=True)]
+        publishers = (replies, notifications) if notifications else (replies,)
+        return Servers(servers, transports, publishers)
+
+    def _endpoints(self, events: Listeners, delivery: CastDelivery) -> Endpoints:
+        worker = self.conf.worker
+        return Endpoints(
+            interceptor.Clouds(self.clouds, Timing(events)) if events else self.clouds,
+            self.registry,
+            events,
+            delivery,
+            recorder=self.recorder,
+            destinations=_destinations(self.conf),
+            limits=lambda: Limits(worker.max_nodes_per_cluster, worker.max_request_bytes),
+            octavia_settings=lambda: _octavia_settings(self.conf.load_balancer, events),
+        )
+
+
+@dataclass(frozen=True)
+class _ServerBuilder:
+    """The objects that the servers of one process share."""
+
+    conf: cfg.ConfigOpts
+    endpoints: Endpoints
+    events: Listener
+    replies: Replies
+    isolation: AbstractContextManager[Any]
+
+    def build(self, transport: Any, queue: server.Queue) -> Server:
+        rpc_server = server.create(
+            self.conf, transport, queue.topic, self.endpoints, self._server_class(queue)
+        )
+        return Server(rpc_server, queue.threads)
+
+    def _server_class(self, queue: server.Queue) -> Callable[..., Any]:
+        return functools.partial(
+            LateAckServer,
+            delivery_limit=queue.delivery_limit,
+            move=self._move,
+            events=self.events,
+            isolation=self.isolation,
+            report_parked=functools.partial(server.report_parked, self.endpoints),
+            replies=self.replies,
+        )
+
+    def _move(self, message: Any, queue: str) -> None:
+        """Move a message to a queue, on a connection whose timeouts limit every step."""
+        target = transport_url(self.conf)
+        with open_connection(self.conf, target) as connection:
+            # The queue may have been deleted since the worker started.
+            topology.declare_queue(self.conf, target, connection, queue)
+            parking.move(connection, message, queue)
+
+
+def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
+    """Return a transport that prefetches one request per thread."""
+    return connect(conf, transport_url(conf, rabbit_qos_prefetch_count=threads))
+
+
+def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> Replies:
+    """Return the retry policy for replies, with connections of its own."""
+    sender = Sender(functools.partial(open_connection, conf, transport_url(conf)), stopping)
+    worker = conf.worker
+    # A reply that waits for the broker after a long request must not exceed the age at which the
+    # worker counts as not alive.
+    spare_s = worker.liveness_request_age_s - worker.engine_timeout_s
+    return Replies(
+        sender,
+        stopping,
+        slots=max(1, worker.threads // 2),
+        timeout_s=worker.reply_timeout_s,
+        away_s=min(worker.engine_timeout_s, spare_s),
+    )
+
+
+def _destinations(conf: cfg.ConfigOpts) -> Destinations:
+    """Return the destinations that replies to casts may have."""
+    return Destinations(
+        conf.worker.reply_to_allowed,
+        exchange=control_exchange(conf),
+        queues=[conf.worker.topic + ISOLATION_SUFFIX, conf.worker.topic + PARKING_SUFFIX],
+        notification_topics=conf.oslo_messaging_notifications.topics,
+    )
+
+
+def _octavia_settings(options: Any, events: Listener) -> OctaviaSettings:
+    return OctaviaSettings(
+        options.batch_members,
+        options.poll_initial_s,
+        options.poll_max_s,
+        options.max_attempts,
+        events=events,
+    )

@@ -1,0 +1,74 @@
+"""The RPC servers of one process."""
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+from placement_worker.health.heartbeats import Heartbeat
+from placement_worker.messaging import late_ack
+
+CLOSE_S = 2
+
+
+class Server(NamedTuple):
+    """An RPC server of oslo.messaging and the size of its thread pool."""
+
+    rpc_server: Any
+    threads: int
+
+    def stop(self) -> None:
+        """Stop after the requests in progress.
+
+        A server without a listener is still looking for its broker: it has no requests, and would
+        wait for the broker before it stops.
+        """
+        if self.rpc_server.listener is not None:
+            self.rpc_server.stop()
+            self.rpc_server.wait()
+
+
+class Closeable(Protocol):
+    """A publisher of replies or notifications, with a connection of its own."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Servers:
+    """The servers of a process, with their connections to the broker."""
+
+    def __init__(
+        self, servers: Sequence[Server], transports: Sequence[Any], publishers: Sequence[Closeable]
+    ) -> None:
+        self._servers = servers
+        self._transports = transports
+        self._publishers = publishers
+
+    def start(self) -> None:
+        """Start every server; each one waits for an unreachable broker."""
+        for server in self._servers:
+            server.rpc_server.start(override_pool_size=server.threads)
+
+    def stop(self) -> None:
+        """Stop all servers side by side, and close their connections."""
+        with ThreadPoolExecutor(len(self._servers)) as executor:
+            list(executor.map(Server.stop, self._servers))
+        for publisher in self._publishers:
+            publisher.close()
+        _close(self._transports)
+
+    def heartbeats(self) -> list[Heartbeat | None]:
+        """Return one heartbeat per server; None for a server without a listener."""
+        return [late_ack.heartbeat(server.rpc_server) for server in self._servers]
+
+
+def _close(transports: Sequence[Any]) -> None:
+    """Close transports within `CLOSE_S`; one without its broker would wait for it."""
+    threads = [threading.Thread(target=one.cleanup, daemon=True) for one in transports]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + CLOSE_S
+    for thread in threads:
+        thread.join(max(0, deadline - time.monotonic()))

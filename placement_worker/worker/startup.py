@@ -1,0 +1,44 @@
+"""The start of the worker: command line, configuration and log."""
+
+from collections.abc import Sequence
+from importlib import metadata
+
+from oslo_config import cfg
+from oslo_log import log
+
+from placement_worker import config, errors
+from placement_worker.formats.escaping import escaped
+from placement_worker.worker import log_lines
+
+PROGRAM = 'placement-worker'
+QUIET_LOGGERS = ('amqp=ERROR', 'stevedore=CRITICAL')
+"""Noisy or redundant loggers."""
+STARTUP_ERRORS = (cfg.Error, errors.PlacementWorkerError, OSError, UnicodeDecodeError)
+"""Errors of a configuration that cannot work."""
+
+
+def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
+    """Read the command line and the files that it names, and set up the log.
+
+    :raises cfg.Error: an option does not exist or has an invalid value.
+    :raises ConfigurationError: options contradict each other, or the log cannot be set up.
+    """
+    config.register(conf)
+    log.register_options(conf)
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET_LOGGERS])
+    config.set_defaults()
+    conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
+    config.validate(conf)
+    try:
+        log.setup(conf, PROGRAM)
+    except OSError:
+        raise
+    except Exception as exc:  # the file of log_config_append can raise any exception
+        raise errors.ConfigurationError(f'Cannot set up the log: {exc}') from exc
+    log_lines.install()
+
+
+def describe_error(exc: Exception) -> str:
+    """Return the text of an error on one line."""
+    text = errors.file_error(exc) if isinstance(exc, OSError) else config.describe_error(exc)
+    return escaped(' '.join(text.split()))

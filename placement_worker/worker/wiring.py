@@ -1,0 +1,142 @@
+"""The parent of the worker's processes: configure, build, fork, and wait for a signal."""
+
+import logging
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+
+import cotyledon
+from cotyledon import oslo_config_glue
+from oslo_config import cfg
+
+from placement_worker import config, errors
+from placement_worker.client.connection import control_exchange
+from placement_worker.config import unknown_options
+from placement_worker.decisions.log_file import LogFile
+from placement_worker.decisions.records import DecisionLog, Forgetful, Recorder
+from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
+from placement_worker.health.liveness_file import LivenessFile
+from placement_worker.health.systemd import Systemd
+from placement_worker.health.watchdog import Thresholds, Watchdog
+from placement_worker.messaging import publisher, size_limit, tracing
+from placement_worker.metrics import setup
+from placement_worker.policies.registry import Registry
+from placement_worker.worker import (
+    cloud_factory,
+    garbage_collection,
+    guru_meditation,
+    queue_setup,
+    startup,
+)
+from placement_worker.worker.process import WorkerProcess
+from placement_worker.worker.reload import ReloadableConfig
+from placement_worker.worker.server_factory import ServerFactory
+
+LOG = logging.getLogger(__name__)
+
+
+def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
+    """Serve until a signal ends the worker.
+
+    :param arguments: of the command line, e.g. `--config-file FILE`.
+    :returns: the exit status: 0 after a graceful stop, 2 for a configuration that cannot work.
+    """
+    with _private_folder() as folder:
+        try:
+            startup.configure(conf, arguments)
+            factory = _create_factory(conf, os.path.join(folder, 'load-balancers.json'))
+        except startup.STARTUP_ERRORS as exc:
+            return _report_failure(conf, exc)
+        with closing(factory.exporter) if factory.exporter else nullcontext():
+            _serve(conf, factory)
+    return 0
+
+
+def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
+    guru_meditation.setup(conf, startup.PROGRAM)
+    tracing.prepare(conf)
+    clouds, recorder = cloud_factory.create(conf, state_file), _create_recorder(conf)
+    publisher.check(conf)
+    queue_setup.declare(conf)
+    exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
+    return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter)
+
+
+def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
+    unknown_options.warn(conf)
+    size_limit.install(lambda: conf.worker.max_request_bytes, garbage_collection.release_later)
+    _log_start(conf)
+    cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
+    heartbeats = HeartbeatTable(cells, time.monotonic())
+    watchdog = _create_watchdog(conf, heartbeats)
+    manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
+    manager.add(WorkerProcess, conf.worker.workers, args=(conf, factory, heartbeats))
+    oslo_config_glue.setup(manager, ReloadableConfig(conf), reload_method='mutate')
+    manager.register_hooks(
+        on_terminate=watchdog.begin_stop,
+        on_dead_worker=factory.exporter.process_died if factory.exporter else None,
+    )
+    garbage_collection.settle()
+    watchdog.start()
+    with closing(watchdog):
+        manager.run()
+
+
+@contextmanager
+def _private_folder() -> Iterator[str]:
+    folder = tempfile.mkdtemp(prefix=f'{startup.PROGRAM}-')
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _report_failure(conf: cfg.ConfigOpts, exc: Exception) -> int:
+    """Print one line on standard error, since the log may not be set up yet."""
+    where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
+    print(f'{startup.PROGRAM}: {startup.describe_error(exc)}{where}', file=sys.stderr)  # noqa: T201
+    return 2
+
+
+def _create_recorder(conf: cfg.ConfigOpts) -> Recorder:
+    """Return the decision log of `[decision_log] file`, or a recorder that keeps nothing.
+
+    :raises ConfigurationError: the file cannot be written.
+    """
+    path = conf.decision_log.file
+    try:
+        return DecisionLog(LogFile(path).append) if path else Forgetful()
+    except OSError as exc:
+        raise errors.ConfigurationError(
+            f'Cannot write [decision_log] file: {errors.file_error(exc)}; create its folder and '
+            'let the user of the worker write to it'
+        ) from exc
+
+
+def _create_watchdog(conf: cfg.ConfigOpts, heartbeats: HeartbeatTable) -> Watchdog:
+    worker = conf.worker
+    thresholds = Thresholds(
+        poll_age_s=worker.liveness_poll_age_s,
+        request_age_s=worker.liveness_request_age_s,
+        reconnect_age_s=worker.liveness_reconnect_age_s,
+        disconnected_s=worker.readiness_disconnected_s,
+    )
+    systemd = Systemd.from_environment(os.environ)
+    return Watchdog(heartbeats, thresholds, systemd, LivenessFile(worker.liveness_file))
+
+
+def _log_start(conf: cfg.ConfigOpts) -> None:
+    LOG.info(
+        'Serving %s and %s of exchange %s as %s, with %d process%s',
+        conf.worker.topic,
+        conf.worker.slow_topic,
+        control_exchange(conf),
+        conf.worker.host,
+        conf.worker.workers,
+        '' if conf.worker.workers == 1 else 'es',
+    )

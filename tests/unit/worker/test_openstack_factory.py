@@ -1,0 +1,187 @@
+"""How the configuration names the clouds and the service user."""
+
+import pytest
+import yaml
+from oslo_config import cfg
+
+from placement_worker import config
+from placement_worker.contract.model import Credentials
+from placement_worker.errors import ConfigurationError
+from placement_worker.worker import openstack_factory
+from tests.unit.cloud.fake_services import FakeServices
+
+TRUST = Credentials('trust-a')
+USER = {
+    'auth_type': 'password',
+    'auth_url': '{url}/v3',
+    'username': 'u',
+    'password': 'hunter2',
+    'user_domain_id': 'default',
+    'project_name': 'service',
+    'project_domain_name': 'Default',
+}
+
+
+@pytest.fixture
+def services():
+    made = FakeServices()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def configured(tmp_path, services):
+    """What a configuration file leads to, given its groups."""
+    made = []
+
+    def configure(cloud=None, **groups):
+        file = tmp_path / 'placement-worker.conf'
+        written = {'cloud': cloud or {}, **groups}
+        file.write_text(
+            '\n'.join(
+                line
+                for group, options in written.items()
+                for line in (
+                    f'[{group}]',
+                    *(f'{name} = {value}' for name, value in options.items()),
+                )
+            ).format(url=services.url)
+        )
+        conf = cfg.ConfigOpts()
+        config.register(conf)
+        conf([], default_config_files=[str(file)])
+        made.append(openstack_factory.create(conf))
+        return made[-1]
+
+    yield configure
+    for clouds in made:
+        clouds.sessions.connections.close()
+
+
+def scopes(services):
+    """What the tokens that were asked for are for."""
+    return [body['auth'].get('scope') for body in services.bodies if 'auth' in body]
+
+
+def test_tokens_are_for_the_trust_alone_or_for_the_project_of_the_service_user(
+    configured, services
+):
+    clouds = configured(service_auth=USER)
+
+    assert clouds.acting_for(TRUST, 'project-a').zones('RegionOne')
+    assert clouds.acting_as_service().zones('RegionOne')
+
+    of_service = {'project': {'name': 'service', 'domain': {'name': 'Default'}}}
+    assert scopes(services) == [{'OS-TRUST:trust': {'id': 'trust-a'}}, of_service]
+
+
+def test_the_service_user_may_stand_in_a_section_of_its_own(configured):
+    clouds = configured(
+        service_auth={'auth_section': 'shared', 'region_name': 'RegionTwo'}, shared=USER
+    )
+
+    assert clouds.acting_for(TRUST, 'project-a').zones(None) == {'az3': True}
+
+
+@pytest.mark.filterwarnings('ignore:Support for InfluxDB')  # openstacksdk's own affair
+def test_an_entry_of_clouds_yaml_stands_in_for_it(configured, services, tmp_path, monkeypatch):
+    auth = {
+        key: value.format(url=services.url) for key, value in USER.items() if key != 'auth_type'
+    }
+    entry = {'auth': auth, 'region_name': 'RegionTwo', 'interface': 'public', 'verify': False}
+    (tmp_path / 'clouds.yaml').write_text(yaml.safe_dump({'clouds': {'mine': entry}}))
+    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
+
+    clouds = configured(cloud={'cloud_name': 'mine', 'allow_service_credentials': 'true'})
+
+    assert clouds.acting_for(TRUST, 'project-a').zones(None) == {'az3': True}
+    assert clouds.acting_for(Credentials(), 'service').zones(None) == {'az3': True}
+    assert clouds.access.connection['verify'] is False
+    assert scopes(services)[0] == {'OS-TRUST:trust': {'id': 'trust-a'}}
+
+
+@pytest.mark.parametrize(
+    ('options', 'wanted'),
+    [
+        ({}, ['public']),
+        ({'interface': 'internal'}, ['internal']),
+        ({'valid_interfaces': 'internal,public'}, ['internal', 'public']),
+        ({'interface': 'public', 'valid_interfaces': 'internal'}, ['public']),
+    ],
+)
+def test_endpoints_are_public_unless_the_options_say_otherwise(configured, options, wanted):
+    """DevStack writes `interface`."""
+    assert configured(service_auth={**USER, **options}).access.interfaces == wanted
+
+
+def test_connections_are_as_configured(configured):
+    given = {'cafile': '/ca.pem', 'certfile': '/c.pem', 'keyfile': '/k.pem', 'timeout': 7}
+
+    assert configured(service_auth=USER).access.connection == {
+        'verify': True,
+        'cert': None,
+        'timeout': 60,
+    }
+    assert configured(service_auth={**USER, **given}).access.connection == {
+        'verify': '/ca.pem',
+        'cert': ('/c.pem', '/k.pem'),
+        'timeout': 7,
+    }
+    assert (
+        configured(service_auth={**USER, 'insecure': 'true'}).access.connection['verify'] is False
+    )
+
+
+def test_options_of_the_cloud_reach_it(configured, services):
+    options = {
+        'max_attempts': 2,
+        'lookup_budget_s': 7,
+        'validity_ttl_s': 60,
+        'allow_service_credentials': 'true',
+    }
+    clouds = configured(cloud=options, service_auth=USER)
+
+    for _ in range(2):
+        assert clouds.acting_for(Credentials(), 'service').regions()
+
+    assert (clouds.retry_policy.max_attempts, clouds.retry_policy.budget_s) == (2, 7)
+    assert services.count('/v3/regions') == 1
+
+
+@pytest.mark.parametrize(
+    ('groups', 'message'),
+    [
+        ({}, r'\[service_auth\] auth_type is not set: \[cloud\] backend = openstack needs a service user'),
+        ({'service_auth': {'auth_section': 'there'}}, r'\[there\] auth_type is not set'),
+        ({'service_auth': {**USER, 'auth_type': 'nonsense'}}, r'\[service_auth\] does not suffice .*: .*nonsense'),
+        ({'service_auth': {'auth_type': 'password'}}, r'\[service_auth\] does not suffice .*: .*auth[-_]url'),
+        ({'service_auth': {'auth_type': 'none'}}, r'\[service_auth\] has an auth_type that takes no trust: use'),
+        ({'cloud': {'cloud_name': 'nowhere'}}, r'\[cloud\] cloud_name = nowhere: .*nowhere'),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_suffice_are_told_at_start(
+    configured, tmp_path, monkeypatch, groups, message
+):
+    (tmp_path / 'clouds.yaml').write_text(
+        'clouds: {mine: {}}'
+    )  # openstacksdk would look elsewhere for a missing file
+    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
+
+    with pytest.raises(ConfigurationError, match=message) as told:
+        configured(**groups)
+
+    assert 'hunter2' not in str(told.value)
+
+
+def test_engines_have_to_wait_longer_than_look_ups_take():
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    config.set_defaults()
+    conf([], default_config_files=[])
+    conf.set_override('lookup_budget_s', 600, group='cloud')
+
+    with pytest.raises(
+        ConfigurationError,
+        match=r'\[cloud\] lookup_budget_s \(600.0 s\) must be less than \[worker\]',
+    ):
+        config.validate_timeouts(conf)

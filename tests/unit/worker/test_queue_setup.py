@@ -1,0 +1,82 @@
+"""The declaration of the queues, without a broker."""
+
+import logging
+
+import pytest
+
+from placement_worker import config, errors
+from placement_worker.worker import queue_setup
+from tests.config_files import Options
+
+
+@pytest.fixture
+def conf():
+    conf = Options()
+    config.register(conf)
+    conf([])
+    conf.set_override('host', 'host-1', group='worker')
+    return conf
+
+
+@pytest.fixture
+def broker(monkeypatch):
+    """Replace the broker by lists: errors that it raises first, and queues with a consumer."""
+    failures, consumed = [], []
+
+    def declare(*_):
+        if failures:
+            raise failures.pop(0)
+
+    monkeypatch.setattr('placement_worker.messaging.topology.declare', declare)
+    monkeypatch.setattr(
+        'placement_worker.messaging.topology.consumer_count',
+        lambda _conf, _target, queue: queue in consumed,
+    )
+    monkeypatch.setattr('tenacity.nap.time.sleep', lambda _: None)
+    return failures, consumed
+
+
+def test_names_are_a_shared_queue_and_an_own_queue_per_topic_and_the_parking_lot(conf):
+    """The upgrade check and the worker agree on the queues of a worker."""
+    assert queue_setup.names(conf) == [
+        'placement-worker',
+        'placement-worker.host-1',
+        'placement-worker-slow',
+        'placement-worker-slow.host-1',
+        'placement-worker-suspects',
+        'placement-worker-suspects.host-1',
+        'placement-worker-parked',
+    ]
+
+
+def test_declare_without_a_broker_logs_the_failure_and_the_wait(conf, broker, caplog):
+    """A worker that starts before its broker waits and says so."""
+    failures, _ = broker
+    failures.append(errors.BrokerUnreachable('No broker answered: 127.0.0.1:1: refused'))
+
+    with caplog.at_level(logging.WARNING, queue_setup.LOG.name):
+        queue_setup.declare(conf)
+
+    assert caplog.messages == ['No broker answered: 127.0.0.1:1: refused; trying again in 1 s']
+
+
+def test_declare_with_another_error_raises_it_at_once(conf, broker):
+    """Only an unreachable broker is worth a retry."""
+    failures, _ = broker
+    failures.append(errors.QueueMismatch('Queue a is classic'))
+
+    with pytest.raises(errors.QueueMismatch):
+        queue_setup.declare(conf)
+
+
+def test_declare_of_a_queue_that_has_a_consumer_warns_of_the_host(conf, broker, caplog):
+    """Two workers of the same host compete for requests that name one of them."""
+    _, consumed = broker
+    consumed.append('placement-worker.host-1')
+
+    queue_setup.declare(conf)
+
+    assert caplog.messages == [
+        'Queue placement-worker.host-1 already has a consumer; set a unique [worker] host on each '
+        'worker'
+    ]

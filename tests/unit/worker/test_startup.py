@@ -1,0 +1,93 @@
+"""The start of the worker with configurations that cannot work."""
+
+import logging
+
+import pytest
+from oslo_config import cfg
+
+from placement_worker.worker import startup
+from tests.config_files import Options
+
+
+@pytest.fixture
+def failure(tmp_path, monkeypatch):
+    """Configure the worker with a text that cannot work and return the described error."""
+    monkeypatch.setattr(logging.root, 'handlers', [])
+
+    def configure(text):
+        file = tmp_path / 'worker.conf'
+        file.write_text(text)
+        with pytest.raises(startup.STARTUP_ERRORS) as raised:
+            startup.configure(Options(), ['--config-file', str(file)])
+        return startup.describe_error(raised.value)
+
+    return configure
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('[worker]\ntopic =\n', '[worker] topic is empty'),
+        ('[worker]\nslow_topic =\n', '[worker] slow_topic is empty'),
+        (
+            '[worker]\ntopic = t\nslow_topic = t\n',
+            '[worker] topic and slow_topic must differ, both are t',
+        ),
+        (
+            '[worker]\nslow_topic = placement-worker-suspects\n',
+            '[worker] slow_topic = placement-worker-suspects is the isolation queue or the parking '
+            'lot of [worker] topic',
+        ),
+        (
+            '[worker]\ntopic = t\nslow_topic = t-parked\n',
+            '[worker] slow_topic = t-parked is the isolation queue or the parking lot of [worker] '
+            'topic',
+        ),
+        (
+            '[DEFAULT]\nlog_config_append = /nofile\n',
+            'Cannot set up the log: Error loading logging config /nofile',
+        ),
+    ],
+)
+def test_configure_with_options_that_cannot_work_raises_an_error_that_names_them(
+    failure, text, message
+):
+    """A worker that cannot start reports the option and its value."""
+    assert failure(text).startswith(message)
+
+
+@pytest.mark.parametrize('args', ['(', 'nothing', '(sys.nothing,)'])
+def test_configure_with_a_malformed_logging_configuration_raises_an_error_of_one_line(
+    failure, tmp_path, args
+):
+    """Whatever Python raises for the file, the worker reports one line."""
+    file = tmp_path / 'logging.conf'
+    file.write_text(
+        '[loggers]\nkeys = root\n[handlers]\nkeys = one\n[formatters]\nkeys =\n'
+        '[logger_root]\nhandlers = one\n'
+        f'[handler_one]\nclass = StreamHandler\nargs = {args}\n'
+    )
+
+    message = failure(f'[DEFAULT]\nlog_config_append = {file}\n')
+
+    assert message.startswith('Cannot set up the log: ')
+    assert '\n' not in message
+
+
+def test_configure_with_an_unreadable_log_file_raises_the_error_of_the_system(failure, tmp_path):
+    """A log file in a missing folder is reported with its path."""
+    message = failure(f'[DEFAULT]\nlog_file = {tmp_path}/none/worker.log\n')
+
+    assert message == f'{tmp_path}/none/worker.log: No such file or directory'
+
+
+@pytest.mark.parametrize(
+    ('exc', 'text'),
+    [
+        (FileNotFoundError(2, 'No such file', 'a.conf'), 'a.conf: No such file'),
+        (cfg.Error('one\n  two\x1b'), r'one two\u001b'),
+    ],
+)
+def test_describe_error_returns_one_printable_line(exc, text):
+    """Texts of errors neither break lines nor control the terminal."""
+    assert startup.describe_error(exc) == text

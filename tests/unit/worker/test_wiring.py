@@ -1,0 +1,106 @@
+"""The start of the worker up to its broker; tests/functional/test_worker.py continues with one."""
+
+import os
+
+import pytest
+from oslo_config import cfg
+
+from placement_worker.worker import wiring
+from tests.config_files import Options
+
+CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # The log and the signals of this process belong to pytest.
+    monkeypatch.setattr('oslo_log.log.setup', lambda *_: None)
+    monkeypatch.setattr('placement_worker.worker.guru_meditation.setup', lambda *_: None)
+    (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
+
+
+@pytest.fixture
+def start(tmp_path, capsys):
+    """Start a worker with a configuration, or without one; return exit status and errors."""
+
+    def run(text):
+        arguments = []
+        if text is not None:
+            (tmp_path / 'w.conf').write_text(text)
+            arguments = ['--config-file', 'w.conf']
+        return wiring.run(arguments, Options()), capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        (
+            f'[DEFAULT]\ntransport_uri = rabbit://x/\n{CLOUD}',
+            '[DEFAULT] transport_url is not set (read: w.conf)',
+        ),
+        (
+            f'[DEFAULT]\ntransport_url = rabbit://\n{CLOUD}',
+            'The transport URL names no broker: expected rabbit://user:password@host:port/ '
+            '(read: w.conf)',
+        ),
+        (
+            f'{CLOUD}[decision_log]\nfile = /nonexistent/d.jsonl\n',
+            'Cannot write [decision_log] file: /nonexistent/d.jsonl: No such file or directory; '
+            'create its folder and let the user of the worker write to it (read: w.conf)',
+        ),
+        (
+            CLOUD.replace('cloud.yaml', 'gone.yaml'),
+            '[cloud] inventory_file: The cloud cannot be read: gone.yaml: No such file or '
+            'directory (read: w.conf)',
+        ),
+        (
+            None,
+            '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user '
+            '(auth_type = password, auth_url, username, password, ...), or cloud_name (no '
+            'configuration file was read; --config-file FILE names one)',
+        ),
+    ],
+)
+def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_one_line(
+    start, text, message
+):
+    """A worker that cannot start names the option and the file, and does not wait."""
+    assert start(text) == (2, f'placement-worker: {message}\n')
+
+
+def test_run_in_tests_ignores_the_configuration_of_the_machine(
+    start, tmp_path, monkeypatch, capsys
+):
+    """Options of the home folder change no test, while a worker reads them."""
+    folder = tmp_path / '.placement-worker' / 'placement-worker.conf.d'
+    folder.mkdir(parents=True)
+    for file in (folder.with_suffix(''), folder / 'more.conf'):
+        file.write_text('[worker]\nworkers = hostile\n')
+    monkeypatch.setenv('HOME', str(tmp_path))
+
+    for text, message in ((None, 'auth_type is not set'), (CLOUD, 'transport_url is not set')):
+        assert message in start(text)[1]
+        arguments = ['--config-file', 'w.conf'] if text else []
+        assert wiring.run(arguments, cfg.ConfigOpts()) == 2
+        assert 'hostile' in capsys.readouterr().err
+
+
+def test_run_with_a_missing_file_returns_2_and_names_the_option(capsys):
+    """A misspelled --config-file is reported with the absolute path."""
+    assert wiring.run(['--config-file', 'gone.conf'], Options()) == 2
+    assert capsys.readouterr().err == (
+        f'placement-worker: {os.path.abspath("gone.conf")}: no such file; check --config-file\n'
+    )
+
+
+def test_run_that_fails_leaves_no_folder_behind(start, tmp_path, monkeypatch):
+    """The private folder of a worker is removed with it."""
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'temporary'))
+    (tmp_path / 'temporary').mkdir()
+
+    start(CLOUD)
+
+    assert list((tmp_path / 'temporary').iterdir()) == []
