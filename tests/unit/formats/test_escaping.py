@@ -30,14 +30,14 @@ CLOUD = {
 
 
 @pytest.fixture
-def written(monkeypatch):
+def written(monkeypatch, caplog):
     """Return the text that this package logs during an action, and its number of records."""
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     conf([])
     logger = logging.getLogger('placement_worker')
     monkeypatch.setattr(logger, 'propagate', False)
-    monkeypatch.setattr(logger, 'level', logging.DEBUG)
+    caplog.set_level(logging.DEBUG, 'placement_worker')  # also forgets which levels are enabled
 
     def write(act, formatter=None):
         stream, records = io.StringIO(), []
