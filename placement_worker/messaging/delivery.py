@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from placement_worker.contract.model import ReplyTo
 from placement_worker.handlers.ports import Delivery
-from placement_worker.messaging.replies import Replies, cast_of
+from placement_worker.messaging.replies import Replies, cast_message
 
 
 class CastDelivery(Delivery):
@@ -23,5 +23,5 @@ class CastDelivery(Delivery):
         :raises ReplyPending: the reply did not go out, but may later.
         """
         what = f'the reply to request {request_id} (exchange {to.exchange}, topic {to.topic})'
-        message = cast_of(to.method, request_id=request_id, reply=reply)
+        message = cast_message(to.method, request_id=request_id, reply=reply)
         self._replies.send(what, message, to.exchange, to.topic, left_s)

@@ -1,10 +1,9 @@
-"""Retry replies within bounds, so that neither a destination nor a broker holds the threads of a
-process.
+"""The retry policy for replies, which bounds how long a reply occupies a thread.
 
-A destination that refuses a reply, or is missing, may accept it later: a slow engine makes room, a
-caller declares its reply queue again after a failover. A broker that is away must not cost a
-request: it is delivered again unless it is acknowledged. The two causes therefore have bounds of
-their own.
+A destination that refuses a reply, or does not exist, may accept it later: a slow engine makes
+room, or a caller declares its reply queue again after a failover. An unavailable broker must not
+lose a request: it delivers the request again unless the request is acknowledged. Each of the two
+causes therefore has its own time limit.
 """
 
 import logging
@@ -20,17 +19,17 @@ from amqp import Message
 from tenacity.stop import stop_base
 from tenacity.wait import wait_exponential
 
-from placement_worker.messaging.sender import BrokerAway, DestinationRefused, Sender
+from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused, Sender
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0
 
 
 class ReplyPending(BaseException):
-    """A reply did not go out, but may later: its request must not be acknowledged.
+    """A reply could not be sent, but a retry may succeed: its request must not be acknowledged.
 
-    No `Exception`, since nothing between the attempt to reply and the server may turn it into an
-    error reply.
+    This is not an `Exception`, since nothing between the attempt to reply and the server must turn
+    it into an error reply.
     """
 
 
@@ -48,11 +47,11 @@ class Replies:
     ) -> None:
         """Prepare.
 
-        :param stopping: set when the process stops; ends every wait.
-        :param slots: how many threads may wait at a time for destinations that refuse; a reply
-            beyond that has one attempt, so that the other threads go on serving.
+        :param stopping: an event that is set when the process stops; it ends every wait.
+        :param slots: the number of threads that may wait at a time for destinations that refuse.
+            Any other reply has one attempt, so that the other threads continue to serve.
         :param timeout_s: how long a destination may refuse a reply.
-        :param away_s: how long a reply waits for a broker before its request is given back.
+        :param away_s: how long a reply waits for the broker before its request is requeued.
         """
         self._sender = sender
         self._stopping = stopping
@@ -61,37 +60,39 @@ class Replies:
         self._away_s = away_s
 
     def send(
-        self, what: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf
+        self, name: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf
     ) -> None:
-        """Publish a reply; the log names one that is given up.
+        """Publish a reply; the log reports a reply that is given up.
 
-        :param what: names the reply in the log.
+        :param name: the name of the reply in the log.
         :param left_s: seconds until the request expires.
-        :raises ReplyPending: the process stops, or the broker is away for too long.
+        :raises ReplyPending: the process stops, or the broker is unavailable for too long.
         """
         bound = _Bound(self._slots, self._stopping, self._timeout_s, self._away_s, left_s)
         attempts = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type((DestinationRefused, BrokerAway)),
+            retry=tenacity.retry_if_exception_type((DestinationRefused, BrokerUnavailable)),
             wait=wait_exponential(WAIT_S, WAIT_MAX_S, min=WAIT_S),
             stop=bound,
             sleep=tenacity.sleep_using_event(self._stopping),
-            before_sleep=lambda state: _log_first(what, state),
+            before_sleep=lambda state: _log_first(name, state),
             reraise=True,
         )
         try:
             attempts(self._sender.publish, message, exchange, routing_key)
-        except (DestinationRefused, BrokerAway) as exc:
-            if not bound.is_expired and (self._stopping.is_set() or isinstance(exc, BrokerAway)):
-                raise ReplyPending(f'{what}: {exc}') from exc
-            LOG.error('Gave up %s after %.1f s: %s%s', what, bound.elapsed_s, exc, bound.note)
+        except (DestinationRefused, BrokerUnavailable) as exc:
+            if not bound.is_expired and (
+                self._stopping.is_set() or isinstance(exc, BrokerUnavailable)
+            ):
+                raise ReplyPending(f'{name}: {exc}') from exc
+            LOG.error('Gave up %s after %.1f s: %s%s', name, bound.elapsed_s, exc, bound.note)
         finally:
             bound.release()
 
     def try_once(self, message: Message, exchange: str, routing_key: str) -> None:
-        """Publish what need not arrive, e.g. a heartbeat.
+        """Publish a message that may be lost, such as a heartbeat.
 
-        :raises DestinationRefused: no queue took it.
-        :raises BrokerAway: it was not confirmed.
+        :raises DestinationRefused: no queue accepted the message.
+        :raises BrokerUnavailable: the broker did not confirm the message.
         """
         self._sender.publish(message, exchange, routing_key)
 
@@ -101,7 +102,7 @@ class Replies:
 
 
 class _Bound(stop_base):
-    """When to stop retrying one reply."""
+    """The condition that ends the retries of one reply."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class _Bound(stop_base):
         return self.elapsed_s >= self._away_s
 
     def release(self) -> None:
-        """Leave the slot, if this reply has one."""
+        """Release the slot of this reply, if it has one."""
         if self._refused_at is not None:
             self._refused_at = None
             self._slots.release()
@@ -151,7 +152,7 @@ class _Bound(stop_base):
         return time.monotonic() - self._refused_at >= self._timeout_s
 
 
-def in_message(envelope: Mapping[str, str]) -> Message:
+def amqp_message(envelope: Mapping[str, str]) -> Message:
     """Return the AMQP message for an envelope of oslo.messaging."""
     return Message(
         msgspec.json.encode(envelope),
@@ -161,14 +162,15 @@ def in_message(envelope: Mapping[str, str]) -> Message:
     )
 
 
-def cast_of(method: str, **arguments: object) -> Message:
-    """Return a cast in oslo.messaging's wire format 2.0; receivers recognize repetitions by the
-    unique id.
+def cast_message(method: str, **arguments: object) -> Message:
+    """Return a cast in oslo.messaging's wire format 2.0.
+
+    Receivers recognize a duplicate by its unique id.
     """
     cast = {'method': method, 'args': arguments, '_unique_id': uuid.uuid4().hex}
-    return in_message({'oslo.version': '2.0', 'oslo.message': msgspec.json.encode(cast).decode()})
+    return amqp_message({'oslo.version': '2.0', 'oslo.message': msgspec.json.encode(cast).decode()})
 
 
-def _log_first(what: str, state: tenacity.RetryCallState) -> None:
+def _log_first(name: str, state: tenacity.RetryCallState) -> None:
     if state.attempt_number == 1 and state.outcome:
-        LOG.warning('Retrying %s: %s', what, state.outcome.exception())
+        LOG.warning('Retrying %s: %s', name, state.outcome.exception())

@@ -1,9 +1,8 @@
-"""Publish one message and wait for the broker's confirmation; tell a refusal from a broker that is
-away.
+"""Publish messages with confirmations, and separate refusals from an unavailable broker.
 
 oslo.messaging 18.3.1 (`_drivers/impl_rabbit.py`, `Connection.ensure`) handles a nack like a lost
 connection: it retries without a bound. It also waits for a confirmation without a bound, and
-declares the exchange that it publishes to. Replies therefore go through connections of this module.
+declares the exchange that it publishes to. Replies therefore use connections of this module.
 """
 
 import contextlib
@@ -23,95 +22,95 @@ from placement_worker.errors import BrokerRefused, BrokerUnreachable, Configurat
 
 LOG = logging.getLogger(__name__)
 CONFIRM_S = 30
-"""A broker that confirms nothing for so long, although it does not block the connection, counts as
-away.
-"""
+"""The longest wait for a confirmation on a connection that the broker does not block."""
 STOP_S = 3
-"""The same when the process stops."""
+"""The longest wait for a confirmation when the process stops."""
 WRITE_S = 5
-"""Limit for handing a message to the network, which a blocked or frozen broker does not read."""
+"""The longest wait for the network to accept a message, since a frozen broker does not read."""
 TICK_S = 1
 NO_CONNECTION = (BrokerUnreachable, BrokerRefused, ConfigurationError)
 
 
 class DestinationRefused(Exception):
-    """The broker is there, but the message is in no queue; `for_good` if a retry does not help."""
+    """The broker is available, but no queue has the message.
+
+    `for_good`: whether a retry would be refused again.
+    """
 
     def __init__(self, cause: str, *, for_good: bool = False) -> None:
         super().__init__(cause)
         self.for_good = for_good
 
 
-class BrokerAway(Exception):
-    """The broker may have the message or not: there is no connection, or no confirmation."""
+class BrokerUnavailable(Exception):
+    """There is no connection or no confirmation; the broker may have the message or not."""
 
 
 class Sender:
-    """Publishes from many threads; each uses a connection of its own while it publishes."""
+    """Publish from many threads; each thread uses a connection of its own while it publishes."""
 
     def __init__(self, connect: Callable[..., Connection], stopping: threading.Event) -> None:
-        """Prepare; connections are made when they are needed.
+        """Prepare the sender; the first message opens the first connection.
 
-        :param connect: opens a connection that confirms what is published, with options of
-            py-amqp's connections.
-        :param stopping: set when the process stops.
+        :param connect: opens a connection with publisher confirms, from options of py-amqp.
+        :param stopping: an event that is set when the process stops.
         """
         self._connect = connect
         self._stopping = stopping
         self._lock = threading.Lock()
-        self._idle: list[_Line] = []
+        self._idle: list[_SendingConnection] = []
 
     def publish(self, message: Message, exchange: str, routing_key: str) -> None:
-        """Publish a message to an exchange that exists already.
+        """Publish a message to an existing exchange.
 
         :raises DestinationRefused: the exchange is missing or forbidden, no queue is bound, or a
             queue rejects it.
-        :raises BrokerAway: the message was not confirmed.
+        :raises BrokerUnavailable: the message was not confirmed.
         """
-        line = self._take()
+        connection = self._take()
         try:
-            line.publish(message, exchange, routing_key, self._stopping)
+            connection.publish(message, exchange, routing_key, self._stopping)
         except MessageNacked:
-            self._put(line)
+            self._put(connection)
             raise DestinationRefused('the queue rejected the message') from None
         except ChannelError as exc:
-            line.close()
+            connection.close()
             raise DestinationRefused(str(exc), for_good=not isinstance(exc, NotFound)) from exc
         except (AMQPConnectionError, OSError) as exc:
-            line.close()
-            # the other connections are probably lost too, and each would cost an attempt
+            connection.close()
+            # The other connections are probably lost too, and each would cost an attempt.
             self.close()
-            raise BrokerAway(str(exc) or type(exc).__name__) from exc
+            raise BrokerUnavailable(str(exc) or type(exc).__name__) from exc
         except DestinationRefused:
-            self._put(line)
+            self._put(connection)
             raise
         except BaseException:  # e.g. a routing key that AMQP cannot hold
-            line.close()
+            connection.close()
             raise
-        self._put(line)
+        self._put(connection)
 
     def close(self) -> None:
         """Close the connections that no thread uses."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for line in idle:
-            line.close()
+        for connection in idle:
+            connection.close()
 
-    def _take(self) -> '_Line':
+    def _take(self) -> '_SendingConnection':
         with self._lock:
             if self._idle:
                 return self._idle.pop()
         try:
-            return _Line(self._connect)
+            return _SendingConnection(self._connect)
         except (*NO_CONNECTION, AMQPConnectionError, ChannelError, OSError) as exc:
-            raise BrokerAway(str(exc) or type(exc).__name__) from exc
+            raise BrokerUnavailable(str(exc) or type(exc).__name__) from exc
 
-    def _put(self, line: '_Line') -> None:
+    def _put(self, connection: '_SendingConnection') -> None:
         with self._lock:
-            self._idle.append(line)
+            self._idle.append(connection)
 
 
-class _Line:
+class _SendingConnection:
     """A connection with its channel, for one thread at a time."""
 
     def __init__(self, connect: Callable[..., Connection]) -> None:
@@ -121,9 +120,8 @@ class _Line:
             on_unblocked=self._on_unblocked,
             read_timeout=CONFIRM_S,
             write_timeout=WRITE_S,
-            socket_settings={
-                socket.TCP_USER_TIMEOUT: WRITE_S * 1000
-            },  # py-amqp: 1 s, too short for flow control
+            # py-amqp sets 1 s, which is too short for flow control.
+            socket_settings={socket.TCP_USER_TIMEOUT: WRITE_S * 1000},
         )
         try:
             self._channel = self._connection.channel()
@@ -166,7 +164,7 @@ class _Line:
         self._connection.collect()
 
     def _await_confirmation(self, began: float, stopping: threading.Event) -> None:
-        """Wait on; a broker that blocks the connection will confirm when its alarm ends."""
+        """Keep waiting: a broker that blocks the connection confirms when its alarm ends."""
         while True:
             waited = time.monotonic() - began
             if waited > STOP_S and stopping.is_set():
@@ -186,7 +184,8 @@ class _Line:
 
     def _on_blocked(self, *_: Any) -> None:
         LOG.warning(
-            'The broker blocks the connection for replies (memory or disk alarm): replies wait until it ends'
+            'The broker blocks the connection for replies (memory or disk alarm): replies wait '
+            'until the alarm ends'
         )
         self._blocked = True
 

@@ -165,7 +165,7 @@ def test_profile_of_a_node_travels_where_it_is_not_that_of_the_cluster():
     own = engine.add_profile(availability_zone='az2', context={'region_name': 'RegionTwo'})
     other = engine.add_node(cluster, own)
 
-    sent = msgspec.to_builtins(requests.sent_cluster(engine.context(), cluster.id))
+    sent = msgspec.to_builtins(requests.cluster_of(engine.context(), cluster.id))
 
     profiles = {node['id']: node['profile'] for node in sent['nodes']}
     assert profiles.pop(other.id)['properties'] == {

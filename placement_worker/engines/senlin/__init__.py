@@ -1,5 +1,5 @@
-"""What makes Senlin's engine ask the worker: serialise, call, write back.
+"""The plugin of Senlin's engine: send requests to the workers, and write back their decisions.
 
-Nothing outside this package imports Senlin, and this package knows of the worker its client and the
-contract alone.
+No other package imports Senlin, and this package imports only the client and the contract of the
+worker.
 """

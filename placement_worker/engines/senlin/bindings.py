@@ -1,4 +1,4 @@
-"""Attaching and detaching our policies, by the worker."""
+"""Attach and detach policies through the worker."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
 
 
 def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
-    """Attach a policy, as `Policy.attach` of Senlin.
+    """Attach a policy in the place of Senlin's `Policy.attach`.
 
-    :returns: whether that worked, and the data that the binding keeps, of the version that Senlin's
-        class looks for, so that Senlin by itself can go on with them; else why not.
+    :returns: True and the data of the binding, or False and the reason. The data have the version
+        that Senlin's own class expects, so that Senlin can continue with them without the worker.
     """
     reply = _bind(
-        PolicyClient.policy_attach, requests.sent_binding(policy, enabled=enabled), cluster
+        PolicyClient.policy_attach, requests.policy_binding(policy, enabled=enabled), cluster
     )
     if reply.status != 'OK':
         return False, write_back.failure([policy.name], reply.reason)
@@ -31,12 +31,12 @@ def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
 
 
 def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
-    """Detach a policy, as `Policy.detach` of Senlin.
+    """Detach a policy in the place of Senlin's `Policy.detach`.
 
-    :returns: whether that worked, and what to tell.
+    :returns: whether that succeeded, and the reason for the user.
     """
     bound = bindings.ClusterPolicy.get(oslo_context.get_current(), cluster.id, policy.id)
-    sent = requests.sent_binding(policy, data=bound.data if bound else None)
+    sent = requests.policy_binding(policy, data=bound.data if bound else None)
     reply = _bind(PolicyClient.policy_detach, sent, cluster)
     if reply.status != 'OK':
         return False, write_back.failure([policy.name], reply.reason)
@@ -44,11 +44,11 @@ def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
 
 
 def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
-    """Have the worker do it, and write down what became of the nodes and the cluster."""
+    """Call the worker, and write back the changes of the nodes and the cluster."""
     context = oslo_context.get_current()
     request = requests.bind_request(context, cluster.id, policy)
     try:
-        reply = worker_client.ask(method, request, context)
+        reply = worker_client.call(method, request, context)
     except worker_client.FAILURES as exc:
         patch = BindingPatch(policy.id, policy.data)
         reply = BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes={})

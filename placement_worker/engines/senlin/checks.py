@@ -1,6 +1,4 @@
-"""A policy check of Senlin's: our policies by the worker, all others where they are, in order of
-priority.
-"""
+"""Senlin's policy check: the worker decides for its policy types, Senlin for all others."""
 
 import logging
 import time
@@ -18,45 +16,47 @@ from placement_worker.engines.senlin import requests, worker_client, write_back
 LOG = logging.getLogger(__name__)
 REGIONS, ZONES = 'senlin.policy.region_placement', 'senlin.policy.zone_placement'
 ORDER = (REGIONS, ZONES, 'senlin.policy.deletion', 'senlin.policy.loadbalance')
-"""The types that the worker decides for, each before the types that depend on it."""
-OURS = frozenset(ORDER)
+"""The policy types that the worker decides for, each before the types that depend on it."""
+WORKER_TYPES = frozenset(ORDER)
 PLACEMENT = 'placement'
 
 
 def check(action: Any, cluster_id: str, target: Phase) -> None:
-    """Ask every enabled policy that handles this; stop at the first that fails, as
-    `Action.policy_check` does.
+    """Check the enabled policies in order, and stop at the first failure.
 
-    Neighbours of ours go out as one call, so that regions and zones are planned together and nodes
-    travel once.
+    This takes the place of Senlin's `Action.policy_check`. Adjacent policies of the worker's types
+    share one call, so that regions and zones are planned together and the nodes are sent once.
 
-    :param action: Senlin's Action; its `data` hold the result.
+    :param action: Senlin's Action; its `data` receive the result.
     """
     action.data.update(status=base.CHECK_NONE, reason='')
-    waiting: list[Binding] = []
+    pending: list[Binding] = []
     for bound, policy in _in_order(action.context, cluster_id):
         action.inputs['last_op'] = bound.last_op
         if not policy.need_check(target, action):
             continue
-        if is_ours(policy):
-            waiting.append(requests.sent_binding(policy, priority=bound.priority, data=bound.data))
+        if is_decided_by_worker(policy):
+            pending.append(
+                requests.policy_binding(policy, priority=bound.priority, data=bound.data)
+            )
             continue
-        if not _ask(action, cluster_id, target, waiting):
+        if not _call_worker(action, cluster_id, target, pending):
             return
-        waiting = []
+        pending = []
         action.inputs['last_op'] = bound.last_op
-        if not _run_here(policy, action, cluster_id, target):
+        if not _run_in_senlin(policy, action, cluster_id, target):
             return
-    if _ask(action, cluster_id, target, waiting):
+    if _call_worker(action, cluster_id, target, pending):
         action.data.update(status=base.CHECK_OK, reason='Completed policy checking.')
 
 
 def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
-    """Return the enabled bindings with their policies by priority, those of `OURS` in `ORDER`.
+    """Return the enabled bindings with their policies, in the order in which they run.
 
-    A type of `OURS` runs no earlier than the types before it in `ORDER`, whatever its own priority.
-    Region placement takes the place of zone placement where both are bound. Only a call that has
-    both avoids regions without a usable zone, and whatever lies between may still decide the count.
+    The order is that of the priorities, except for the types of `ORDER`: a type of `ORDER` runs no earlier than the types before it there, whatever its own priority.
+    If both are bound, region placement moves to the position of zone placement: only a call with
+    both avoids regions without a usable zone, and the policies between them may still decide the
+    count.
     """
     found = bindings.ClusterPolicy.get_all(
         context, cluster_id, sort='priority', filters={'enabled': True}
@@ -77,20 +77,24 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     def position(pair: tuple[Any, Any]) -> tuple[int, int]:
         bound, policy = pair
         kind = policy.spec['type']
-        return (priorities[kind], 1 + ORDER.index(kind)) if kind in OURS else (bound.priority, 0)
+        return (
+            (priorities[kind], 1 + ORDER.index(kind))
+            if kind in WORKER_TYPES
+            else (bound.priority, 0)
+        )
 
     return sorted(pairs, key=position)
 
 
-def is_ours(policy: Any) -> bool:
-    """Whether the worker decides for policies of this type."""
-    return policy.spec['type'] in OURS
+def is_decided_by_worker(policy: Any) -> bool:
+    """Return whether the worker decides for policies of this type."""
+    return policy.spec['type'] in WORKER_TYPES
 
 
-def _run_here(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
-    """Have a policy of somebody else's decide; what ours planned before stays.
+def _run_in_senlin(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
+    """Run a policy that Senlin decides for, and keep the placement of earlier policies.
 
-    :returns: whether it did not fail.
+    :returns: whether the policy succeeded.
     """
     placement = action.data.get(PLACEMENT)
     decide = policy.pre_op if target == 'BEFORE' else policy.post_op
@@ -104,23 +108,24 @@ def _run_here(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
     return False
 
 
-def _ask(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]) -> bool:
-    """Have the worker decide for some policies, if there are any, and write its decisions down.
+def _call_worker(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]) -> bool:
+    """Have the worker decide for the given policies, and write back its decisions.
 
-    :returns: whether none failed.
+    :returns: whether no policy failed; True without policies.
     """
     if not policies:
         return True
     started = time.monotonic()
     request = requests.check_request(action, cluster_id, target, policies)
     try:
-        reply = worker_client.ask(PolicyClient.policy_check, request, action.context)
+        reply = worker_client.call(PolicyClient.policy_check, request, action.context)
     except worker_client.FAILURES as exc:
         _fail(action, [policy.name for policy in policies], str(exc))
     else:
         _write(action, cluster_id, reply)
     took_ms = 1000 * (time.monotonic() - started)
-    told = (
+    LOG.info(
+        '%s %s %s of cluster %s: %s in %.0f ms: %s',
         action.action,
         action.id,
         target,
@@ -129,7 +134,6 @@ def _ask(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding
         took_ms,
         action.data['reason'],
     )
-    LOG.info('%s %s %s of cluster %s: %s in %.0f ms: %s', *told)
     return bool(action.data['status'] != base.CHECK_ERROR)
 
 
@@ -151,5 +155,5 @@ def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
 
 
 def _fail(action: Any, names: Sequence[str | None], reason: str) -> None:
-    """End the check."""
+    """Set the result of the check to an error."""
     action.data.update(status=base.CHECK_ERROR, reason=write_back.failure(names, reason))

@@ -1,5 +1,6 @@
-"""The entry point in `senlin.endpoints`: Senlin imports it when it initialises its environment, in
-every service.
+"""The entry point in `senlin.endpoints`.
+
+Every service of Senlin imports it when it initializes its environment.
 """
 
 from placement_worker.engines.senlin import patches

@@ -1,6 +1,4 @@
-"""[placement_worker] in senlin.conf: where the workers are, and how long the engine waits for
-them.
-"""
+"""The [placement_worker] options of senlin.conf: the broker of the workers, and timeouts."""
 
 from typing import Any
 
@@ -13,9 +11,10 @@ OPTIONS = [
     cfg.StrOpt(
         'transport_url',
         secret=True,
-        help='The broker of the workers, e.g. rabbit://user:password@127.0.0.1:5672/placement. Options of the rabbit '
-        "driver, TLS among them, go into the URL's query (?ssl=true&ssl_ca_file=...); Senlin's own do not count "
-        'here, nor ours there. Without it Senlin decides by itself, as if the plug-in were not installed.',
+        help='The broker of the workers, for example '
+        'rabbit://user:password@127.0.0.1:5672/placement. Options of the rabbit driver, such as '
+        "TLS, go into the URL's query (?ssl=true&ssl_ca_file=...); those of Senlin do not apply. "
+        'Without this option Senlin decides by itself, as if the plugin were not installed.',
     ),
     cfg.StrOpt('exchange', default=EXCHANGE, help="The workers' control_exchange."),
     cfg.StrOpt('topic', default=TOPIC, help="The workers' [worker] topic."),
@@ -24,25 +23,25 @@ OPTIONS = [
         'timeout_s',
         default=60,
         min=1,
-        help='How long, in seconds, a check of placement and deletion waits for its reply. After that it ends in '
-        'ERROR, and so does the action.',
+        help='How long a check of placement and deletion waits for its reply, in seconds. After '
+        'that the check and its action end in ERROR.',
     ),
     cfg.IntOpt(
         'slow_timeout_s',
         default=600,
         min=1,
-        help='The same where a load balancer may have to be waited for: attaching, detaching, and checks with a '
-        'load-balancing policy. It has to be more than lb_status_timeout of the policies, and no more than '
-        "[worker] engine_timeout_s of the workers' configuration.",
+        help='The same for requests that may wait for a load balancer: attaching, detaching, and '
+        'checks with a load-balancing policy. It must be greater than lb_status_timeout of the '
+        "policies, and at most [worker] engine_timeout_s of the workers' configuration.",
     ),
 ]
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make the options known to Senlin's configuration."""
+    """Register the options with Senlin's configuration."""
     conf.register_opts(OPTIONS, group=GROUP)
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    """The options by group, for oslo-config-generator."""
+    """Return the options by group, for oslo-config-generator."""
     return [(GROUP, OPTIONS)]

@@ -1,4 +1,4 @@
-"""Where Senlin's engine branches off to the worker."""
+"""The patch points: the methods of Senlin's engine that call the worker instead."""
 
 import functools
 import logging
@@ -16,52 +16,56 @@ from placement_worker.engines.senlin.worker_client import is_configured
 
 LOG = logging.getLogger(__name__)
 POLICIES = (DeletionPolicy, LoadBalancingPolicy, RegionPlacementPolicy, ZonePlacementPolicy)
-"""Senlin's classes stay, with name and version: binding data are keyed by them."""
+"""The patched policy classes keep name and version, which are keys of the binding data."""
 
 
 def install() -> None:
-    """Put the seam in; a second time is harmless. Senlin's own way is taken while senlin.conf names
-    no broker.
+    """Patch Senlin's methods once; repeated calls have no effect.
+
+    The patched methods call Senlin's own while senlin.conf names no broker.
     """
     options.register(cfg.CONF)
     if getattr(Action.policy_check, '__wrapped__', None) is None:
-        Action.policy_check = _checking(Action.policy_check)
+        Action.policy_check = _patched_check(Action.policy_check)
         for policy in POLICIES:
-            policy.attach = _attaching(policy.attach)
-            policy.detach = _detaching(policy.detach)
+            policy.attach = _patched_attach(policy.attach)
+            policy.detach = _patched_detach(policy.detach)
     if is_configured():
-        LOG.info('placement-worker decides for the policies of %s', ', '.join(sorted(checks.OURS)))
+        LOG.info(
+            'placement-worker decides for the policies of %s',
+            ', '.join(sorted(checks.WORKER_TYPES)),
+        )
     else:
         LOG.warning(
             '[placement_worker] transport_url is not set in senlin.conf: Senlin decides by itself'
         )
 
 
-def _checking(of_senlin: Any) -> Any:
-    @functools.wraps(of_senlin)
+def _patched_check(original: Any) -> Any:
+    @functools.wraps(original)
     def policy_check(self: Any, cluster_id: str, target: Any) -> Any:
         if is_configured() and target in ('BEFORE', 'AFTER'):
             return checks.check(self, cluster_id, target)
-        return of_senlin(self, cluster_id, target)
+        return original(self, cluster_id, target)
 
     return policy_check
 
 
-def _attaching(of_senlin: Any) -> Any:
-    @functools.wraps(of_senlin)
+def _patched_attach(original: Any) -> Any:
+    @functools.wraps(original)
     def attach(self: Any, cluster: Any, enabled: bool = True) -> Any:
         if is_configured():
             return bindings.attach(self, cluster, enabled=enabled)
-        return of_senlin(self, cluster, enabled)
+        return original(self, cluster, enabled)
 
     return attach
 
 
-def _detaching(of_senlin: Any) -> Any:
-    @functools.wraps(of_senlin)
+def _patched_detach(original: Any) -> Any:
+    @functools.wraps(original)
     def detach(self: Any, cluster: Any) -> Any:
         if is_configured():
             return bindings.detach(self, cluster)
-        return of_senlin(self, cluster)
+        return original(self, cluster)
 
     return detach

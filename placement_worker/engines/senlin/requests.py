@@ -1,4 +1,4 @@
-"""Senlin's objects as the contract's: what is sent to the worker, and no more."""
+"""Convert Senlin's objects to requests of the contract, with nothing that it does not list."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,22 +29,21 @@ from placement_worker.contract.model import (
 def check_request(
     action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]
 ) -> CheckRequest:
-    """What asks for a check.
+    """Return the request for a check.
 
-    :param action: Senlin's Action, with the data that other policies left.
+    :param action: Senlin's Action, with the data of earlier policies.
     """
-    cluster = sent_cluster(action.context, cluster_id)
+    cluster = cluster_of(action.context, cluster_id)
     return CheckRequest(
         target=target,
         action=Action(
             id=action.id,
             action=action.action,
             cause=action.cause,
-            inputs={
-                key: value for key, value in action.inputs.items() if key != 'last_op'
-            },  # of scaling, a datetime
+            # `last_op` is a datetime of Senlin's scaling policy.
+            inputs={key: value for key, value in action.inputs.items() if key != 'last_op'},
             data=action.data,
-            node=_sent_target(action, cluster),
+            node=_target_node(action, cluster),
         ),
         cluster=cluster,
         policies=list(policies),
@@ -54,19 +53,19 @@ def check_request(
 
 
 def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
-    """What asks for attaching or detaching a policy."""
-    cluster = sent_cluster(context, cluster_id)
+    """Return the request that attaches or detaches a policy."""
+    cluster = cluster_of(context, cluster_id)
     return BindRequest(cluster=cluster, policy=policy, credentials=trust(context, cluster))
 
 
-def sent_binding(
+def policy_binding(
     policy: Any,
     *,
     enabled: bool = True,
     priority: int | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> Binding:
-    """A policy with what its binding says, as far as there is one.
+    """Return a policy with the data of its binding, if it has one.
 
     :param policy: Senlin's Policy.
     """
@@ -85,10 +84,10 @@ def sent_binding(
     )
 
 
-def sent_cluster(context: Any, cluster_id: str) -> Cluster:
-    """The cluster with all its nodes, as the database has them now.
+def cluster_of(context: Any, cluster_id: str) -> Cluster:
+    """Return the cluster with all its nodes in their current state of the database.
 
-    A `max_size` of 0 is no limit for the engine.
+    The engine has no limit for a `max_size` of 0.
     """
     cluster = clusters.Cluster.get(context, cluster_id, project_safe=False)
     members = nodes.Node.get_all_by_cluster(context, cluster_id, project_safe=False)
@@ -103,27 +102,25 @@ def sent_cluster(context: Any, cluster_id: str) -> Cluster:
         desired_capacity=cluster.desired_capacity or 0,
         profile=known[cluster.profile_id],
         data=cluster.data or {},
-        nodes=[_sent_node(member, cluster.profile_id, known) for member in members],
+        nodes=[_node(member, cluster.profile_id, known) for member in members],
     )
 
 
 def trust(context: Any, cluster: Cluster) -> Credentials:
-    """The Keystone trust of the cluster's owner; without one the worker decides whether it may
-    act.
-    """
+    """Return the Keystone trust of the cluster's owner; the worker may accept none."""
     credential = credentials.Credential.get(context, cluster.user, cluster.project)
     return Credentials(trust_id=credential.cred['openstack']['trust'] if credential else None)
 
 
-def _sent_target(action: Any, cluster: Cluster) -> Node | None:
-    """The node that a NODE_* action is about; None for the actions of clusters."""
+def _target_node(action: Any, cluster: Cluster) -> Node | None:
+    """Return the node of a NODE_* action; None for an action of a cluster."""
     if not action.action.startswith('NODE_'):
         return None
     return next((node for node in cluster.nodes if node.id == action.target), None)
 
 
-def _sent_node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> Node:
-    created_at = node.profile_created_at  # a string, which `Node.to_dict` leaves out
+def _node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> Node:
+    created_at = node.profile_created_at  # a string, which `Node.to_dict` omits
     return Node(
         id=node.id,
         name=node.name,
@@ -146,11 +143,11 @@ def _profiles(context: Any, profile_ids: Iterable[str]) -> dict[str, Profile]:
         for profile_id in profile_ids
         if profile_id
     )
-    return {profile.id: _sent_profile(profile) for profile in found if profile}
+    return {profile.id: _profile(profile) for profile in found if profile}
 
 
-def _sent_profile(profile: Any) -> Profile:
-    """Type, age, zone and region; a profile's other properties hold passwords and user data."""
+def _profile(profile: Any) -> Profile:
+    """Return type, age, zone and region; other properties may hold passwords and user data."""
     properties = profile.spec.get('properties') or {}
     region = (properties.get('context') or {}).get('region_name')
     return Profile(

@@ -1,6 +1,4 @@
-"""How the engine reaches the workers: a client with settings of its own, and a bound on every
-call.
-"""
+"""The client of the engine, with a configuration of its own and a timeout for every call."""
 
 import functools
 import logging
@@ -18,42 +16,42 @@ from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
 
 LOG = logging.getLogger(__name__)
 GRACE_S = 2
-"""How much longer than the client itself the engine waits: the client knows better what is
-wrong.
-"""
+"""The time that the engine waits beyond the client's timeout, whose error has more detail."""
 OBSERVED = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
-"""Groups that oslo.messaging makes known to the process's configuration alone, and asks any for."""
+"""Groups that oslo.messaging registers in the configuration of the process alone.
+
+It reads them in the configuration of every transport.
+"""
 KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
-"""The options in them, by the type of their values; all others are strings."""
+"""The types of their options by the type of the value; all others are strings."""
 FAILURES = (PlacementWorkerError, oslo_messaging.MessagingException)
-"""What a call may raise that is no fault of the engine."""
+"""The errors that a call raises when the worker or the broker fails."""
 
 R = TypeVar('R', CheckRequest, BindRequest)
 T = TypeVar('T')
 
 
 def is_configured() -> bool:
-    """Whether senlin.conf says where the workers are."""
+    """Return whether senlin.conf names the broker of the workers."""
     return bool(cfg.CONF.placement_worker.transport_url)
 
 
-def ask(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, context: Any) -> T:
-    """Call a worker from a greenthread of its own, and wait no longer than the configuration says.
+def call(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, context: Any) -> T:
+    """Call a worker in a greenthread of its own, with the timeout of the configuration.
 
-    The client bounds its waiting for a reply; a broker that holds connections and says nothing
-    keeps it for longer.
+    The client's own timeout does not cover a broker that accepts connections and never responds.
 
-    :param method: of the client.
-    :param context: Senlin's; its ids travel along.
-    :raises NoWorkerAnswered: no reply came in time.
+    :param method: a method of the client.
+    :param context: Senlin's context; its ids are sent.
+    :raises NoWorkerAnswered: no reply arrived in time.
     :raises PlacementWorkerError: the worker refused the request, or failed.
     """
     group = cfg.CONF.placement_worker
     timeout_s = group.slow_timeout_s if is_slow(request) else group.timeout_s
-    calling = eventlet.spawn(method, _client(**group), request, _ids(context))
+    thread = eventlet.spawn(method, _client(**group), request, _ids(context))
     limit = eventlet.Timeout(timeout_s + GRACE_S)
     try:
-        answer: T = calling.wait()
+        reply: T = thread.wait()
     except eventlet.Timeout as exc:
         if exc is not limit:
             raise
@@ -62,27 +60,27 @@ def ask(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, c
         ) from exc
     finally:
         limit.cancel()
-    return answer
+    return reply
 
 
 def _ids(context: Any) -> Mapping[str, str]:
-    """Who asks, of Senlin's context; it holds passwords and trusts, too."""
+    """Return the ids of Senlin's context, which also holds passwords and trusts."""
     if context is None:
         return {}
-    known = {name: getattr(context, name, None) for name in ('request_id', 'user_id', 'project_id')}
-    return {name: value for name, value in known.items() if value}
+    ids = {name: getattr(context, name, None) for name in ('request_id', 'user_id', 'project_id')}
+    return {name: value for name, value in ids.items() if value}
 
 
 @functools.cache
 def _client(transport_url: str, **settings: Any) -> PolicyClient:
-    """The client of this process; its parameters are called as the options are."""
-    return PolicyClient(transport_url, conf=_own_settings(), **settings)
+    """Return the client of this process; the options have the names of its parameters."""
+    return PolicyClient(transport_url, conf=_separate_configuration(), **settings)
 
 
-def _own_settings() -> cfg.ConfigOpts:
-    """A configuration apart from Senlin's, so that neither's queues follow the other's options.
+def _separate_configuration() -> cfg.ConfigOpts:
+    """Return a configuration apart from Senlin's, so that their queues keep their own options.
 
-    Whether messages are measured and traced is as Senlin says.
+    The options that measure and trace messages are those of Senlin.
     """
     conf = cfg.ConfigOpts()
     for group in OBSERVED:

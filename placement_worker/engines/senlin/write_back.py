@@ -1,6 +1,4 @@
-"""What the worker decided, written where Senlin looks for it: its database, and the objects the
-engine holds.
-"""
+"""Write the worker's decisions to Senlin's database and to the objects of its engine."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
@@ -15,9 +13,9 @@ from placement_worker.contract.model import ClusterPatch, NodePatch
 
 
 def failure(names: Sequence[str | None], reason: str) -> str:
-    """Return why an action fails, in the words of Senlin's policy check.
+    """Return the reason of a failed action in the form of Senlin's policy check.
 
-    :param names: of the policies that failed.
+    :param names: the names of the policies that failed.
     """
     listed = ', '.join(f"'{name}'" for name in names)
     return f'Failed policy {listed}: {reason}'
@@ -31,9 +29,9 @@ def write_action(action: Any, data: Mapping[str, Any]) -> None:
 
 
 def write_nodes(context: Any, patches: Mapping[str, NodePatch], held: Iterable[Any]) -> None:
-    """Change nodes; one that is gone meanwhile needs no change.
+    """Change nodes, except for those that were deleted meanwhile.
 
-    :param held: Senlin's objects of nodes that the engine goes on with.
+    :param held: Senlin's node objects that the engine continues to use.
     """
     objects = {node.id: node for node in held}
     for node_id, patch in patches.items():
@@ -50,10 +48,9 @@ def write_nodes(context: Any, patches: Mapping[str, NodePatch], held: Iterable[A
 
 
 def write_cluster(context: Any, cluster_id: str, patch: ClusterPatch | None, held: Any) -> None:
-    """Replace the cluster's data, if they changed.
+    """Replace the data of the cluster, if they changed.
 
-    :param held: Senlin's object of the cluster, which the engine stores later; None if it holds
-        none.
+    :param held: Senlin's cluster object, which the engine stores later; None without one.
     """
     if patch is None:
         return
@@ -63,13 +60,12 @@ def write_cluster(context: Any, cluster_id: str, patch: ClusterPatch | None, hel
 
 
 def merge_placement(before: Any, after: Any) -> Any:
-    """A placement with what an earlier policy said of the same nodes.
+    """Merge a placement with that of earlier policies for the same nodes.
 
-    Senlin's affinity replaces the whole list, and with it the plan that the engine creates nodes
-    from.
+    Senlin's affinity policy replaces the whole list, which is the plan for the engine's new nodes.
 
-    :param before: `action.data['placement']` or None.
-    :param after: the same after another policy has run.
+    :param before: `action.data['placement']` before a policy has run, or None.
+    :param after: the same after the policy has run.
     """
     if not before or not after:
         return after

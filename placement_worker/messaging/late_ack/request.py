@@ -10,7 +10,7 @@ from oslo_messaging._drivers import common as driver_common
 from typing_extensions import override
 
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
-from placement_worker.messaging.replies import Replies, in_message
+from placement_worker.messaging.replies import Replies, amqp_message
 
 LOG = logging.getLogger(__name__)
 REPLY_QUEUES = 'reply_'
@@ -158,7 +158,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         serialized = driver_common.serialize_remote_exception(failure) if failure else None
         message = {'result': reply, 'failure': serialized, 'ending': ending, '_msg_id': self.msg_id}
         amqp._add_unique_id(message)
-        return in_message(driver_common.serialize_msg(message))
+        return amqp_message(driver_common.serialize_msg(message))
 
 
 def _delivery_count(delivery: Any) -> int:

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from placement_worker.messaging.replies import Replies, ReplyPending, cast_of
-from placement_worker.messaging.sender import BrokerAway, DestinationRefused
+from placement_worker.messaging.replies import Replies, ReplyPending, cast_message
+from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused
 
-REFUSED, AWAY = DestinationRefused('full'), BrokerAway('gone')
+REFUSED, AWAY = DestinationRefused('full'), BrokerUnavailable('gone')
 
 
 class Sender:
@@ -40,7 +40,7 @@ def send(stopping):
         replies = Replies(
             sender, stopping, **{'slots': 4, 'timeout_s': 0.3, 'away_s': 0.6, **bounds}
         )
-        replies.send('the reply', cast_of('m'), 'e', 't', left_s)
+        replies.send('the reply', cast_message('m'), 'e', 't', left_s)
 
     return sending
 
@@ -108,23 +108,23 @@ def test_send_beyond_the_slots_has_one_attempt_and_the_slot_is_free_again(stoppi
     """At most `slots` threads wait for destinations that refuse; the wait of one ends with it."""
     sender = Sender(REFUSED)
     replies = Replies(sender, stopping, slots=1, timeout_s=0.5, away_s=60)
-    waiting = threading.Thread(target=replies.send, args=('the first', cast_of('m'), 'e', 't'))
+    waiting = threading.Thread(target=replies.send, args=('the first', cast_message('m'), 'e', 't'))
     waiting.start()
     while sender.attempts < 2:
         time.sleep(0.01)
 
-    replies.send('the second', cast_of('m'), 'e', 't')
+    replies.send('the second', cast_message('m'), 'e', 't')
     assert 'Gave up the second after 0.0 s: full; other replies' in caplog.text
     waiting.join()
     before = sender.attempts
-    replies.send('the third', cast_of('m'), 'e', 't')
+    replies.send('the third', cast_message('m'), 'e', 't')
 
     assert sender.attempts > before + 1
 
 
 def test_cast_of_a_method_is_an_envelope_of_oslo_messaging():
     """A reply is a cast as any server of oslo.messaging reads it."""
-    message = cast_of('policy_checked', request_id='r1', reply={'a': 1})
+    message = cast_message('policy_checked', request_id='r1', reply={'a': 1})
 
     envelope = json.loads(message.body)
     cast = json.loads(envelope['oslo.message'])
