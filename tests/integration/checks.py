@@ -1,4 +1,4 @@
-"""Checks of a plain user's cluster, and what came of them."""
+"""Checks of a plain user's cluster, and their results."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def scale_out(
     count: int = 6,
     **more: Any,
 ) -> Json:
-    """A request that asks Nova for the zones of RegionOne, unless other policies are given."""
+    """Return a check that looks up the zones of RegionOne, unless other policies are given."""
     asked = request(
         'CLUSTER_SCALE_OUT',
         policies or [zone_policy(*ZONES_ONE)],
@@ -39,14 +39,14 @@ def scale_out(
 
 
 def decided(reply: Json) -> Json:
-    """The data of a check that ended well."""
+    """Return the data of a successful check."""
     data = reply['action']['data']
     assert data['status'] == 'OK', data['reason']
     return dict(data)
 
 
 def refused(reply: Json) -> str:
-    """The reason of one that did not."""
+    """Return the reason of a failed check."""
     data = reply['action']['data']
     assert data['status'] == 'ERROR'
     reason = str(data['reason'])
@@ -55,9 +55,10 @@ def refused(reply: Json) -> str:
     return reason
 
 
-def ours(seen: Iterable[Request], target: str = '') -> list[str]:
-    """What the worker asked, e.g. 'GET /v3/regions'; the services ask Keystone about its tokens
-    besides.
+def sent(seen: Iterable[Request], target: str = '') -> list[str]:
+    """Return the requests that the worker sent, e.g. 'GET /v3/regions'.
+
+    The services send requests to Keystone too.
     """
     found = matching(seen, target=target)
     return [

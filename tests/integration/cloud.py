@@ -1,4 +1,4 @@
-"""The running cloud as the tests see it: addresses, IDs, sessions, trusts, servers and zones."""
+"""The test cloud: addresses, ids, sessions, trusts, servers and zones."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -15,12 +15,12 @@ from tests.integration import environment, seeding
 from tests.integration.service import Service
 from tests.integration.service_processes import NOVAS, Processes
 
-FIRST_ADDRESS = 256  # of servers; the ones below are left to Neutron
+FIRST_ADDRESS = 256  # of servers; Neutron assigns the addresses below
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server in a Nova; addresses are in the order of Nova, of both IP versions."""
+    """A server in a Nova, with IPv4 and IPv6 addresses in the order of Nova."""
 
     id: str
     name: str
@@ -29,7 +29,7 @@ class Server:
 
 
 class Cloud:
-    """Keystone, Neutron and Octavia, and a Nova in each of two regions."""
+    """Keystone, Neutron, Octavia, and one Nova in each of two regions."""
 
     networks: dict[str, str]  # name -> ID
     subnets: dict[str, str]
@@ -42,7 +42,7 @@ class Cloud:
         self.auth_url = f'{self.services["keystone"].url}/v3'
 
     def start(self) -> Self:
-        """Wait for the services and fill them."""
+        """Wait for the services and create their content."""
         try:
             self._fill()
         except BaseException as error:
@@ -55,24 +55,24 @@ class Cloud:
         seeding.fill_keystone(self.connect('admin'), self.services)
         self.networks, self.subnets = seeding.fill_neutron(self.connect('admin'))
         for region, zones in seeding.ZONES.items():
-            self.nova(region).tell('add_zones', zones=zones)
+            self.nova(region).control('add_zones', zones=zones)
         self.services['octavia'].requests()
 
     def close(self) -> None:
         self._processes.close()
 
     def nova(self, region: str) -> Service:
-        """The Nova of that region."""
+        """Return the Nova of a region."""
         return self.services[NOVAS[region]]
 
     def log(self, service: str) -> str:
-        """What a service has logged until now."""
+        """Return the log of a service."""
         return (self._processes.folder / f'{service}.log').read_text()
 
     def session(
         self, user: str, project: str | None = None, auth_url: str | None = None
     ) -> Session:
-        """A session of that user, in the project of the same name unless told."""
+        """Return a session of a user in a project, by default the one with the user's name."""
         auth = v3.Password(
             auth_url or self.auth_url,
             username=user,
@@ -90,14 +90,13 @@ class Cloud:
         project: str | None = None,
         auth_url: str | None = None,
     ) -> Connection:
-        """A connection of that user, as `session` makes it."""
+        """Return a connection of a user; see `session`."""
         return Connection(session=self.session(user, project, auth_url), region_name=region)
 
     def make_trust(self, user: str = 'demo', roles: Iterable[str] = seeding.PLAIN_ROLES) -> str:
-        """Have that user trust the service user, who may act as the user in the user's project;
-        returns the ID.
+        """Create a trust from a user to the service user in the user's project; return its id.
 
-        :param roles: what is passed on, by name.
+        :param roles: the names of the roles that the trust grants.
         """
         session, identity = self.session(user), self.connect('admin').identity
         trusted = identity.find_user('placement-worker', ignore_missing=False)
@@ -113,7 +112,7 @@ class Cloud:
     def connect_by_trust(
         self, trust_id: str, region: str = 'RegionOne', auth_url: str | None = None
     ) -> Connection:
-        """A connection of the service user, acting as the one who made the trust."""
+        """Return a connection of the service user with the rights of a trust."""
         auth = v3.Password(
             auth_url or self.auth_url,
             username='placement-worker',
@@ -130,15 +129,14 @@ class Cloud:
         user: str = 'demo',
         networks: Iterable[str] = ('private',),
     ) -> list[Server]:
-        """Make that many active servers of that user, spread over the region's zones.
+        """Create active servers of a user, spread over the region's zones.
 
-        :param networks: the names of those that each has an address in, of each of their subnets,
-            in this order.
+        :param networks: the names of networks. A server has one address per subnet of each network.
         """
         zones, session = itertools.cycle(seeding.ZONES[region]), self.session(user)
         made = [self._server(next(self._serials), next(zones), networks) for _ in range(count)]
         owner = {'project_id': session.get_project_id(), 'user_id': session.get_user_id()}
-        ids = self.nova(region).tell('add_servers', servers=made, **owner)
+        ids = self.nova(region).control('add_servers', servers=made, **owner)
         return [_shown(id_, server) for id_, server in zip(ids, made, strict=True)]
 
     def _server(self, serial: int, zone: str, networks: Iterable[str]) -> dict[str, Any]:
@@ -157,16 +155,14 @@ class Cloud:
         return {'name': f'web{serial}', 'zone': zone, 'networks': cards}
 
     def url(self, service_type: str, region: str = 'RegionOne') -> str:
-        """Where the catalog leads clients of that service."""
+        """Return the URL of a service in the catalog."""
         session = self.session('admin')
         catalog = session.auth.get_access(session).service_catalog
         return str(catalog.url_for(service_type, interface='public', region_name=region))
 
     @contextmanager
     def redirected(self, service_type: str, region: str, url: str) -> Iterator[None]:
-        """Have the catalog lead elsewhere during the block; the services themselves use the
-        internal endpoints.
-        """
+        """Change the public endpoint of a service during the block; services use internal ones."""
         identity = self.connect('admin').identity
         [service] = identity.services(type=service_type)
         [endpoint] = identity.endpoints(service_id=service.id, region_id=region, interface='public')
@@ -179,12 +175,12 @@ class Cloud:
 
     @contextmanager
     def zone_unavailable(self, zone: str, region: str = 'RegionOne') -> Iterator[None]:
-        """Have Nova report the zone as unavailable during the block."""
-        self.nova(region).tell('set_zone', zone=zone, available=False)
+        """Let Nova report a zone as unavailable during the block."""
+        self.nova(region).control('set_zone', zone=zone, available=False)
         try:
             yield
         finally:
-            self.nova(region).tell('set_zone', zone=zone, available=True)
+            self.nova(region).control('set_zone', zone=zone, available=True)
 
 
 def _shown(id_: str, server: dict[str, Any]) -> Server:

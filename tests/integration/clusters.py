@@ -1,4 +1,4 @@
-"""Clusters of a plain user with a load balancer, kept as an engine keeps them."""
+"""Clusters of a plain user with a load balancer, updated as by an engine."""
 
 import copy
 from collections.abc import Callable
@@ -14,7 +14,7 @@ WRITES = 'POST|PUT|DELETE'
 
 
 class Cluster:
-    """A cluster of a plain user, kept as an engine keeps it: what replies say is written back."""
+    """A cluster of a plain user; like an engine, it writes back the content of replies."""
 
     def __init__(self, openstack: Cloud, endpoints: Endpoints, name: str, size: int) -> None:
         self.openstack, self.endpoints, self.name = openstack, endpoints, name
@@ -37,7 +37,7 @@ class Cluster:
         }
 
     def grow(self, count: int) -> list[str]:
-        """The engine has created so many nodes: their ids."""
+        """Add nodes that the engine has created; return their ids."""
         new = trusts.as_nodes(self.openstack.add_servers(count))
         self.nodes = [*self.nodes, *new]
         return [node['id'] for node in new]
@@ -49,12 +49,12 @@ class Cluster:
         return self._bind(self.endpoints.policy_detach)
 
     def adopt(self, node: Json) -> str:
-        """The engine has created this node: its id."""
+        """Add a node that the engine has created; return its id."""
         self.nodes = [*self.nodes, node]
         return str(node['id'])
 
     def twin(self) -> 'Cluster':
-        """The same cluster in the hands of another worker: it has its own view of the nodes."""
+        """Return a copy for another worker, with its own view of the nodes."""
         return copy.copy(self)
 
     def node(self, node_id: str) -> Json:
@@ -84,7 +84,7 @@ class Cluster:
         return reply
 
     def remove(self, ids: list[str]) -> None:
-        """The engine has deleted these nodes."""
+        """Remove nodes that the engine has deleted."""
         self.nodes = [node for node in self.nodes if node['id'] not in ids]
 
     @property
@@ -119,8 +119,8 @@ def lb_policy(**properties: Any) -> Json:
     }
 
 
-def left(openstack: Cloud, tag: str = '') -> Json:
-    """All that is in the project, of one cluster if it is named: kind -> objects."""
+def remaining(openstack: Cloud, tag: str = '') -> Json:
+    """Return the load balancer objects of the project, or of one cluster: kind -> objects."""
     octavia = openstack.connect('demo').load_balancer
     kinds = {
         'loadbalancers': octavia.load_balancers,
@@ -138,5 +138,5 @@ def left(openstack: Cloud, tag: str = '') -> Json:
 
 
 def updates(seen: list[Request]) -> list[Request]:
-    """The requests that changed a load balancer."""
+    """Return the requests that changed a load balancer."""
     return matching(seen, WRITES, '/lbaas/')

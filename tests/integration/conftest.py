@@ -1,4 +1,4 @@
-"""Real Keystone, Nova, Neutron and Octavia for the test run."""
+"""Keystone, Nova, Neutron and Octavia for the test run."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """They take minutes: tox -e integration."""
+    """Mark the tests of this folder; they take minutes (tox -e integration)."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.integration)
@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope='session')
 def openstack() -> Iterator[Cloud]:
-    """The running cloud; every test makes load balancers of its own."""
+    """The test cloud; each test creates its own load balancers."""
     cloud = Cloud().start()
     yield cloud
     cloud.close()
@@ -47,7 +47,7 @@ def demo(openstack: Cloud) -> Connection:
 
 @pytest.fixture(scope='session')
 def row_locks(openstack: Cloud) -> None:
-    """For tests where several writers meet in Octavia."""
+    """A requirement of tests with concurrent changes in Octavia."""
     if not openstack.has_row_locks:
         pytest.fail(
             'needs MariaDB: apt-get install mariadb-server-core mariadb-client-core, '
@@ -57,16 +57,16 @@ def row_locks(openstack: Cloud) -> None:
 
 @pytest.fixture
 def trust(openstack: Cloud) -> Callable[..., str]:
-    """Have a plain user trust the service user; see `Cloud.make_trust`."""
+    """A function that creates a trust of a plain user; see `Cloud.make_trust`."""
     return openstack.make_trust
 
 
 @pytest.fixture
 def proxy(openstack: Cloud) -> Iterator[Callable[..., Proxy]]:
-    """Put a proxy before a service: `proxy('load-balancer')`, `proxy('compute', 'RegionTwo')`.
+    """A function that puts a proxy before a service, e.g. `proxy('compute', 'RegionTwo')`.
 
-    The catalog leads to it until the test ends; sessions that exist already may not know.
-    Keystone's is also reached by its own URL: `Proxy.url` takes the place of `Cloud.auth_url`.
+    The catalog points to the proxy until the test ends. Existing sessions may have cached the
+    earlier URL. Use `Proxy.url` instead of `Cloud.auth_url` for Keystone.
     """
     with ExitStack() as stack:
 
@@ -81,7 +81,7 @@ def proxy(openstack: Cloud) -> Iterator[Callable[..., Proxy]]:
 
 @pytest.fixture
 def make_endpoints(openstack: Cloud, tmp_path: Path) -> Callable[..., Endpoints]:
-    """A worker's endpoints that nobody has used yet; see `acting.endpoints`."""
+    """A function that creates endpoints of a worker; see `trusts.endpoints`."""
     return partial(trusts.endpoints, openstack, tmp_path)
 
 
@@ -92,5 +92,5 @@ def endpoints(openstack: Cloud, tmp_path: Path) -> Endpoints:
 
 @pytest.fixture
 def cluster(openstack: Cloud, endpoints: Endpoints) -> Callable[[int], Cluster]:
-    """Makes clusters with names of their own."""
+    """A function that creates clusters with unique names."""
     return lambda size: Cluster(openstack, endpoints, f'cluster-{uuid.uuid4()}', size)

@@ -1,5 +1,6 @@
-"""The virtual environment that holds the services: made once, and again when its pins or its Python
-change.
+"""The virtual environment of the services.
+
+It is created once, and again if the pinned packages or the Python version change.
 """
 
 import fcntl
@@ -17,10 +18,10 @@ DEFAULT_PLACE = Path(__file__).parents[2] / '.services-venv'
 
 
 def prepare() -> Path:
-    """Install the services where they are not yet and return the folder of their environment.
+    """Install the services if necessary and return the folder of their environment.
 
-    That is a subfolder of the place that the variable names, one for each set of pins: checkouts
-    may share the place.
+    Each set of pinned packages has its own subfolder, so several checkouts can share the folder
+    that the variable names.
     """
     place = Path(os.environ.get(PLACE) or DEFAULT_PLACE).absolute()
     place.mkdir(parents=True, exist_ok=True)
@@ -50,6 +51,6 @@ def _install(folder: Path) -> None:
         '--quiet',
         '--disable-pip-version-check',
     ]
-    # Python compiles the few modules that are imported when they are: half the time
+    # Python compiles modules when they are imported; this halves the time
     given = ['--no-compile', '--requirement', str(requirements), '--constraint', str(constraints)]
     subprocess.run([*pip, *given], check=True)

@@ -1,43 +1,43 @@
-"""What can go wrong between a client and a service; faults for `Proxy.inject`."""
+"""Faults between a client and a service, for `Proxy.inject`."""
 
 import threading
 
-from tests.integration.proxy import Answer, Exchange, Fault, passed_on
+from tests.integration.proxy import Answer, Exchange, Fault, forwarded
 
 
 def reset(exchange: Exchange) -> None:
-    """The service never saw the request."""
+    """Reset the connection before the service receives the request."""
     exchange.abort()
 
 
 def reply_lost(exchange: Exchange) -> None:
-    """The service did what it was asked for, and the connection broke."""
+    """Forward the request and reset the connection instead of replying."""
     exchange.forward()
     exchange.abort()
 
 
 def garbage(exchange: Exchange) -> None:
-    """The service did what it was asked for, and the answer is no JSON though it says so."""
+    """Forward the request and reply with malformed JSON."""
     exchange.reply(
         Answer(exchange.forward().status, (('Content-Type', 'application/json'),), b'{"loadbal')
     )
 
 
 def answered(status: int, body: bytes = b'', **headers: str) -> Fault:
-    """The service never saw the request; the client gets this.
+    """Return a fault that sends this reply instead of forwarding the request.
 
-    :param headers: with _ for -, e.g. Retry_After='1'.
+    :param headers: names with _ instead of -, e.g. Retry_After='1'.
     """
     named = tuple((name.replace('_', '-'), value) for name, value in headers.items())
     return lambda exchange: exchange.reply(Answer(status, named, body))
 
 
 def held(released: threading.Event) -> Fault:
-    """The service sees the request when the test says so."""
+    """Return a fault that forwards the request after an event."""
 
     def hold(exchange: Exchange) -> None:
         if exchange.server.wait(released):
-            passed_on(exchange)
+            forwarded(exchange)
         else:
             exchange.abort()
 
@@ -45,12 +45,12 @@ def held(released: threading.Event) -> Fault:
 
 
 def hanging(exchange: Exchange) -> None:
-    """The service never sees the request, and nobody answers."""
+    """Neither forward the request nor reply."""
     held(threading.Event())(exchange)
 
 
 def slow(delay_s: float) -> Fault:
-    """The service is asked at once, and its answer comes late."""
+    """Return a fault that forwards the request at once and replies after a delay."""
 
     def wait(exchange: Exchange) -> None:
         answer = exchange.forward()

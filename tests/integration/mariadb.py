@@ -1,5 +1,6 @@
-"""A private MariaDB for Octavia, whose flows need row locks that sqlite does not have as soon as
-two of them write.
+"""A private MariaDB for Octavia.
+
+Concurrent flows of Octavia need row locks, which sqlite does not have.
 """
 
 import os
@@ -11,11 +12,11 @@ from tests.process_reaper import Program
 
 CHOICE = 'PLACEMENT_WORKER_TEST_OCTAVIA_DATABASE'
 NAMES = ('mariadb', 'sqlite')
-SBIN = '/usr/sbin'  # not in the path of plain users
+SBIN = '/usr/sbin'  # not in the PATH of plain users
 
 
 def chosen() -> bool:
-    """Whether Octavia gets it: as the variable says, else where it is installed."""
+    """Return whether Octavia uses MariaDB: if the variable says so, or else if it is installed."""
     choice = os.environ.get(CHOICE) or NAMES[not _find('mariadbd')]
     if choice not in NAMES:
         raise ValueError(f'{CHOICE} is {choice!r}: set it to one of {", ".join(NAMES)}')
@@ -23,12 +24,13 @@ def chosen() -> bool:
 
 
 def url(folder: Path) -> str:
-    """Octavia's database, for SQLAlchemy."""
-    return f'mysql+pymysql://root@localhost/octavia?unix_socket={folder}/mariadb.socket&charset=utf8mb4'
+    """Return the URL of Octavia's database for SQLAlchemy."""
+    socket = f'{folder}/mariadb.socket'
+    return f'mysql+pymysql://root@localhost/octavia?unix_socket={socket}&charset=utf8mb4'
 
 
 def program(folder: Path) -> Program:
-    """A server that listens on a socket in the folder alone and knows no users."""
+    """Return a server without access control that listens on a socket in the folder."""
     data, socket, first = folder / 'mariadb', folder / 'mariadb.socket', folder / 'mariadb.sql'
     first.write_text('CREATE DATABASE octavia CHARACTER SET utf8mb4;\n')
     data.mkdir()
@@ -38,8 +40,8 @@ def program(folder: Path) -> Program:
     missing = [name for name, path in names.items() if not path]
     if missing:
         raise RuntimeError(
-            f'{", ".join(missing)} not installed: apt-get install mariadb-server-core mariadb-client-core, '
-            f'or {CHOICE}=sqlite'
+            f'{", ".join(missing)} not installed: apt-get install mariadb-server-core '
+            f'mariadb-client-core, or set {CHOICE}=sqlite'
         )
     user = ['--user=root'] if os.geteuid() == 0 else []
     install = [

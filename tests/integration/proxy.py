@@ -1,6 +1,4 @@
-"""A small HTTP proxy before one service, which does harm by rule and keeps the requests that it
-saw.
-"""
+"""An HTTP proxy that injects faults by rules and records requests."""
 
 import os
 import re
@@ -19,12 +17,12 @@ from tests.integration.service import Request
 UPSTREAM_TIMEOUT_S = 120
 POLL_S = 0.05
 RESET_ON_CLOSE = struct.pack('ii', 1, 0)
-OF_ONE_CONNECTION = {'connection', 'transfer-encoding', 'content-length', 'keep-alive'}
+HOP_BY_HOP = {'connection', 'transfer-encoding', 'content-length', 'keep-alive'}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a client gets."""
+    """A response for the client."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -32,21 +30,22 @@ class Answer:
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One request, and what a fault may do with it. A connection carries one alone."""
+    """A request and its response; each connection carries one exchange."""
 
     server: 'Proxy'
     protocol_version = 'HTTP/1.1'
 
     def handle(self) -> None:
-        """Let a rule decide, else pass it on."""
+        """Apply the fault of a matching rule, or forward the request."""
         self.raw_requestline = self.rfile.readline()
         if self.raw_requestline and self.parse_request():
             self._body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
             self.server.fault(self.command, self.path, self.headers.get('User-Agent', ''))(self)
 
     def forward(self) -> Answer:
-        """Ask the service. The host is the client's, so that links in the answer lead through the
-        proxy.
+        """Forward the request and return the response.
+
+        The request keeps its host name, so links in the response point to the proxy.
         """
         upstream = HTTPConnection(self.server.upstream, timeout=UPSTREAM_TIMEOUT_S)
         try:
@@ -56,14 +55,14 @@ class Exchange(BaseHTTPRequestHandler):
             upstream.endheaders(self._body)
             answer = upstream.getresponse()
             headers = tuple(
-                pair for pair in answer.getheaders() if pair[0].lower() not in OF_ONE_CONNECTION
+                pair for pair in answer.getheaders() if pair[0].lower() not in HOP_BY_HOP
             )
             return Answer(answer.status, headers, answer.read())
         finally:
             upstream.close()
 
     def reply(self, answer: Answer) -> None:
-        """Answer the client, if it is still there."""
+        """Send a response unless the client has closed the connection."""
         with suppress(ConnectionError):
             self.send_response(answer.status)
             for name, value in answer.headers:
@@ -85,16 +84,14 @@ class Exchange(BaseHTTPRequestHandler):
 Fault = Callable[[Exchange], None]
 
 
-def passed_on(exchange: Exchange) -> None:
-    """No fault at all."""
+def forwarded(exchange: Exchange) -> None:
+    """Forward the request without a fault."""
     exchange.reply(exchange.forward())
 
 
 @dataclass
 class Rule:
-    """A fault of those requests whose method and target (path and query) contain these regular
-    expressions.
-    """
+    """A fault for requests whose method and target (path and query) match these expressions."""
 
     fault: Fault
     method: str = ''
@@ -109,17 +106,15 @@ class Rule:
 
 
 class Proxy(ThreadingHTTPServer):
-    """Passes requests on to a service, but for those that a rule takes; the oldest rule goes
-    first.
-    """
+    """A proxy that forwards requests unless a rule matches; the oldest rule takes precedence."""
 
-    daemon_threads = False  # closing waits for them
+    daemon_threads = False  # close() waits for them
     upstream: str  # host:port
 
     def __init__(self, service_url: str) -> None:
-        """Start to serve on a free port.
+        """Start the proxy on a free port.
 
-        :param service_url: where the service is; its path goes to the proxy's own URL.
+        :param service_url: the URL of the service; the proxy uses the same path.
         """
         super().__init__(('127.0.0.1', 0), Exchange)
         parts = urlsplit(service_url)
@@ -133,9 +128,9 @@ class Proxy(ThreadingHTTPServer):
         self._thread.start()
 
     def inject(self, fault: Fault, method: str = '', target: str = '', times: float = 1) -> Rule:
-        """Have the next requests like this meet the fault; returns the rule, which counts them.
+        """Inject a fault into the next matching requests; return the rule, which counts them.
 
-        :param times: how many of them; infinity for all.
+        :param times: the number of requests; infinity for all.
         """
         rule = Rule(fault, method, target, times)
         with self._lock:
@@ -143,29 +138,29 @@ class Proxy(ThreadingHTTPServer):
         return rule
 
     def heal(self) -> None:
-        """Forget all rules."""
+        """Remove all rules."""
         with self._lock:
             self._rules.clear()
 
     def fault(self, method: str, target: str, agent: str) -> Fault:
-        """Keep the request and say what becomes of it."""
+        """Record a request and return its fault."""
         with self._lock:
             self.requests.append(Request(method, target, agent))
             for rule in self._rules:
                 if rule.takes(method, target):
                     rule.hits += 1
                     return rule.fault
-        return passed_on
+        return forwarded
 
     def wait(self, released: threading.Event) -> bool:
-        """Wait until it is released; False: the proxy closes."""
+        """Wait until the event is set; return False if the proxy is closed first."""
         while not self.closing.is_set():
             if released.wait(POLL_S):
                 return True
         return False
 
     def close(self) -> None:
-        """End, with all the requests that wait."""
+        """Stop the proxy and abort all waiting requests."""
         self.closing.set()
         self.shutdown()
         self.server_close()

@@ -1,6 +1,4 @@
-"""What the cloud of the tests holds before they run: regions, users, roles, the catalog, networks,
-servers.
-"""
+"""The initial content of the test cloud: regions, users, roles, the catalog and networks."""
 
 from collections.abc import Iterable, Mapping
 
@@ -27,7 +25,7 @@ SUBNETS = {
 
 
 def fill_keystone(admin: Connection, services: Mapping[str, Service]) -> None:
-    """Regions, users, roles and the catalog."""
+    """Create regions, users, roles and the catalog."""
     identity = admin.identity
     for region in REGIONS[1:]:
         identity.create_region(id=region)
@@ -52,7 +50,7 @@ def _add_user(admin: Connection, name: str, project: Project, roles: Iterable[st
 
 
 def _fill_catalog(admin: Connection, services: Mapping[str, Service]) -> None:
-    """Keystone in every region, a Nova in the first two, Neutron and Octavia in the first alone."""
+    """Add Keystone in all regions, Nova in the first two, Neutron and Octavia in the first."""
     identity = admin.identity
     keystone = identity.find_service('keystone', ignore_missing=False)
     nova = identity.create_service(name='nova', type='compute')
@@ -73,7 +71,7 @@ def _fill_catalog(admin: Connection, services: Mapping[str, Service]) -> None:
 
 
 def fill_neutron(admin: Connection) -> tuple[dict[str, str], dict[str, str]]:
-    """Shared networks with their subnets; returns the IDs of both by name."""
+    """Create shared networks with their subnets; return the ids of both by name."""
     networks, subnets = {}, {}
     for name, cidrs in SUBNETS.items():
         networks[name] = admin.network.create_network(name=name, shared=True).id

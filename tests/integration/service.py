@@ -1,6 +1,4 @@
-"""One running service as the tests see it: its address, the requests that reached it, what it can
-be told.
-"""
+"""A running service: its address, the requests that it received, and its controls."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +12,7 @@ TIMEOUT_S = 120
 
 
 class Request(NamedTuple):
-    """A request as the service or a proxy saw it; target is path and query."""
+    """A request that a service or a proxy received; the target is path and query."""
 
     method: str
     target: str
@@ -22,7 +20,7 @@ class Request(NamedTuple):
 
 
 def matching(requests: Iterable[Request], method: str = '', target: str = '') -> list[Request]:
-    """The requests whose method and target contain these regular expressions."""
+    """Return the requests whose method and target match these regular expressions."""
     return [
         one for one in requests if re.search(method, one.method) and re.search(target, one.target)
     ]
@@ -35,19 +33,19 @@ class Service:
     name: str
     url: str
 
-    def tell(self, control: str, **arguments: Any) -> Any:
-        """Call one of its controls (see services/) and return its answer."""
-        answer = requests.post(f'{self.url}/harness/{control}', json=arguments, timeout=TIMEOUT_S)
+    def control(self, name: str, **arguments: Any) -> Any:
+        """Call a control of the service (see services/) and return its result."""
+        answer = requests.post(f'{self.url}/harness/{name}', json=arguments, timeout=TIMEOUT_S)
         answer.raise_for_status()
         return answer.json()
 
     def requests(self, first: int = 0) -> list[Request]:
-        """What reached it, from the given position on."""
-        return [Request(*one) for one in self.tell('requests', first=first)]
+        """Return the requests that the service received, from the given position on."""
+        return [Request(*one) for one in self.control('requests', first=first)]
 
     @contextmanager
     def watch(self) -> Iterator[list[Request]]:
-        """Fill the list with the requests of the block when it ends."""
+        """Provide a list that contains the requests of the block after its end."""
         before = len(self.requests())
         seen: list[Request] = []
         yield seen

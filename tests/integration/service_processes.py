@@ -1,4 +1,4 @@
-"""Start the services on sockets of their own, in a folder of their own, under a guard."""
+"""The processes of the services, in a private folder, with a process reaper."""
 
 import socket
 import subprocess
@@ -23,14 +23,15 @@ LAST_LINES = 30
 
 
 class Processes:
-    """The services' processes; they wait for no other, for their sockets take connections before
-    they do.
+    """The processes of the services.
+
+    Their sockets accept connections before the processes start, so none waits for another.
     """
 
     def __init__(self, environment: Path) -> None:
-        """Start them.
+        """Start the processes.
 
-        :param environment: the virtual environment that holds the services.
+        :param environment: the virtual environment of the services.
         """
         self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-services-'))
         self.has_row_locks = mariadb.chosen()
@@ -49,7 +50,7 @@ class Processes:
         self._guard.close()
 
     def output(self) -> str:
-        """The last lines that each of them printed."""
+        """Return the last lines of the output of each process."""
         files = sorted(self.folder.glob('*.out')) + sorted(self.folder.glob('*.log'))
         ends = [
             (file.name, file.read_text(errors='replace').splitlines()[-LAST_LINES:])
@@ -93,6 +94,9 @@ def _url(listening: socket.socket) -> str:
 
 
 def _make_authority(folder: Path) -> None:
-    """The authority that Octavia has its certificates signed by."""
-    command = 'openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=octavia -keyout ca.key -out ca.pem'
+    """Create the certificate authority of Octavia."""
+    command = (
+        'openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=octavia '
+        '-keyout ca.key -out ca.pem'
+    )
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)

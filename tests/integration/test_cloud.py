@@ -1,4 +1,4 @@
-"""The harness holds what it promises to the other tests of this folder."""
+"""The guarantees that the test cloud gives to the other tests of this folder."""
 
 import pytest
 from openstack.connection import Connection
@@ -14,12 +14,14 @@ def zones(connection: Connection) -> dict[str, bool]:
     return {zone.name: zone.state['available'] for zone in connection.compute.availability_zones()}
 
 
-def test_each_region_has_zones_of_its_own(openstack: Cloud) -> None:
+def test_zones_of_regions_are_separate(openstack: Cloud) -> None:
+    """Each region has its own availability zones."""
     assert zones(openstack.connect('demo')) == {'az1': True, 'az2': True, 'az3': True}
     assert zones(openstack.connect('demo', region='RegionTwo')) == {'az1': True, 'az4': True}
 
 
-def test_a_region_without_nova_is_known_all_the_same(openstack: Cloud) -> None:
+def test_region_without_nova_is_listed_by_keystone(openstack: Cloud) -> None:
+    """Keystone lists a region that has no compute endpoint."""
     connection = openstack.connect('demo', region='RegionThree')
 
     assert {region.id for region in connection.identity.regions()} == {
@@ -31,7 +33,8 @@ def test_a_region_without_nova_is_known_all_the_same(openstack: Cloud) -> None:
         connection.compute.get('/os-availability-zone')
 
 
-def test_a_zone_can_be_made_unavailable_in_one_region_alone(openstack: Cloud) -> None:
+def test_zone_unavailable_affects_one_region(openstack: Cloud) -> None:
+    """A zone can be disabled in one region without an effect on the others."""
     with openstack.zone_unavailable('az1'):
         assert zones(openstack.connect('demo')) == {'az1': False, 'az2': True, 'az3': True}
         assert zones(openstack.connect('demo', region='RegionTwo')) == {'az1': True, 'az4': True}
@@ -39,7 +42,8 @@ def test_a_zone_can_be_made_unavailable_in_one_region_alone(openstack: Cloud) ->
     assert zones(openstack.connect('demo'))['az1']
 
 
-def test_servers_have_addresses_on_the_networks_asked_for(openstack: Cloud) -> None:
+def test_add_servers_assigns_addresses_of_networks(openstack: Cloud) -> None:
+    """Servers have addresses in all requested networks, in their order."""
     made = openstack.add_servers(2, 'RegionTwo', networks=['other', 'private'])
 
     servers = [
@@ -55,14 +59,16 @@ def test_servers_have_addresses_on_the_networks_asked_for(openstack: Cloud) -> N
     assert [address['version'] for address in servers[0].addresses['private']] == [6, 4]
 
 
-def test_a_user_sees_no_server_of_another(openstack: Cloud) -> None:
+def test_servers_of_other_user_are_hidden(openstack: Cloud) -> None:
+    """A user cannot list the servers of another project."""
     [server] = openstack.add_servers(1, user='other')
 
     assert server.id in {seen.id for seen in openstack.connect('other').compute.servers()}
     assert server.id not in {seen.id for seen in openstack.connect('demo').compute.servers()}
 
 
-def test_servers_are_made_by_the_hundred(openstack: Cloud) -> None:
+def test_add_servers_creates_hundreds(openstack: Cloud) -> None:
+    """One call creates a hundred servers that their owner can list."""
     made = {server.id for server in openstack.add_servers(100)}
 
     assert len(made) == 100
@@ -71,9 +77,12 @@ def test_servers_are_made_by_the_hundred(openstack: Cloud) -> None:
     }
 
 
-def test_who_is_trusted_lists_zones_and_keeps_load_balancers_as_the_one_who_trusts(
+def test_trust_grants_zones_and_load_balancers_of_owner(
     openstack: Cloud,
 ) -> None:
+    """With a trust, the service user lists zones and creates load balancers in the project of the
+    owner.
+    """
     trusted = openstack.connect_by_trust(openstack.make_trust('demo'))
 
     made = trusted.load_balancer.create_load_balancer(
@@ -87,7 +96,8 @@ def test_who_is_trusted_lists_zones_and_keeps_load_balancers_as_the_one_who_trus
     trusted.load_balancer.wait_for_delete(made, wait=WAIT_S)
 
 
-def test_the_service_user_by_itself_reads_and_makes_nothing(openstack: Cloud) -> None:
+def test_service_user_without_trust_cannot_create(openstack: Cloud) -> None:
+    """Without a trust, the service user can read zones but cannot create load balancers."""
     connection = openstack.connect('placement-worker', project='service')
 
     assert zones(connection) == {'az1': True, 'az2': True, 'az3': True}
@@ -95,12 +105,14 @@ def test_the_service_user_by_itself_reads_and_makes_nothing(openstack: Cloud) ->
     assert connection.load_balancer.post('/lbaas/loadbalancers', json=wanted).status_code == 403
 
 
-def test_a_load_balancer_needs_a_region_that_has_octavia(openstack: Cloud) -> None:
+def test_load_balancer_in_region_without_octavia_fails(openstack: Cloud) -> None:
+    """Load balancers are unavailable in a region without Octavia."""
     with pytest.raises(ServiceDisabledException):
         openstack.connect('demo', region='RegionTwo').load_balancer.get('/lbaas/loadbalancers')
 
 
-def test_a_service_counts_the_requests_that_reach_it(openstack: Cloud) -> None:
+def test_watch_records_requests_of_one_service(openstack: Cloud) -> None:
+    """The harness records the requests of each service separately."""
     connection = openstack.connect('demo')
     connection.compute.get('/os-availability-zone')
 

@@ -1,4 +1,4 @@
-"""Octavia's database holds writers apart."""
+"""Concurrent changes of one load balancer in Octavia."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +14,10 @@ WAIT_S = 60
 
 
 @pytest.mark.usefixtures('row_locks')
-def test_writers_at_once_are_accepted_and_get_their_way_or_are_told_to_wait(
+def test_concurrent_writers_are_accepted_or_get_conflict(
     openstack: Cloud, demo: Connection
 ) -> None:
+    """Octavia either makes a concurrent change or refuses it with status 409."""
     octavia, subnet = demo.load_balancer, openstack.subnets['private-subnet']
     pools = [{'name': 'many', 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}]
     made = octavia.create_load_balancer(name='many', vip_subnet_id=subnet, pools=pools)

@@ -1,21 +1,22 @@
-"""Pools of real Octavia follow clusters of servers in real Nova."""
+"""Pools of Octavia follow clusters of servers in Nova."""
 
 from collections.abc import Callable
 
 from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster, lb_policy, left, updates
+from tests.integration.clusters import Cluster, lb_policy, remaining, updates
 
 
-def test_a_load_balancer_is_made_for_twenty_nodes_in_three_updates_and_follows_the_cluster(
+def test_load_balancer_follows_cluster_from_attach_to_detach(
     openstack: Cloud, cluster: Callable[[int], Cluster]
 ) -> None:
+    """A load balancer is created with few updates, follows the cluster and is deleted."""
     web = cluster(20)
 
     with openstack.services['octavia'].watch() as seen:
         attached = web.attach()
 
     assert attached['status'] == 'OK', attached['reason']
-    made = left(openstack, web.name)
+    made = remaining(openstack, web.name)
     assert {kind: len(objects) for kind, objects in made.items()} == {
         'loadbalancers': 1,
         'listeners': 1,
@@ -37,16 +38,16 @@ def test_a_load_balancer_is_made_for_twenty_nodes_in_three_updates_and_follows_t
         grown = web.added(new)
 
     assert grown['action']['data']['status'] == 'OK', grown['action']['data']['reason']
-    assert len(left(openstack, web.name)['members']) == 70
+    assert len(remaining(openstack, web.name)['members']) == 70
     assert len(updates(seen)) == 1
     details = grown['decisions'][0]['details']
     assert (len(details['added']), details['updates'], details['failed']) == (50, 1, {})
 
-    before = left(openstack, web.name)
+    before = remaining(openstack, web.name)
     with openstack.services['octavia'].watch() as seen:
         planned = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 20}, dry_run=True)
     assert updates(seen) == []
-    assert left(openstack, web.name) == before
+    assert remaining(openstack, web.name) == before
     with openstack.services['octavia'].watch() as seen:
         shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 20})
 
@@ -55,21 +56,22 @@ def test_a_load_balancer_is_made_for_twenty_nodes_in_three_updates_and_follows_t
     assert planned['decisions'][0]['details']['updates'] == 1
     assert len(updates(seen)) <= 1
     staying = {node['data']['lb_member'] for node in web.nodes if node['id'] not in gone}
-    assert {member.id for member in left(openstack, web.name)['members']} == staying
+    assert {member.id for member in remaining(openstack, web.name)['members']} == staying
     assert len(staying) == 50
 
     web.remove(gone)
     detached = web.detach()
 
     assert detached['status'] == 'OK', detached['reason']
-    assert not any(left(openstack, web.name).values())
+    assert not any(remaining(openstack, web.name).values())
     assert not any('lb_member' in node['data'] for node in web.nodes)
     assert (web.policy['data'], web.data) == ({}, {})
 
 
-def test_a_pool_that_was_there_before_keeps_the_members_of_others(
+def test_existing_pool_keeps_foreign_members(
     openstack: Cloud, cluster: Callable[[int], Cluster]
 ) -> None:
+    """Attaching and detaching leaves other members of an existing pool unchanged."""
     octavia = openstack.connect('demo').load_balancer
     pools = [{'name': 'shared', 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}]
     balancer = octavia.create_load_balancer(

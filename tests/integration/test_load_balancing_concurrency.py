@@ -1,4 +1,4 @@
-"""Workers that meet at one pool of real Octavia."""
+"""Concurrent workers that change one pool of Octavia."""
 
 import time
 from collections.abc import Callable
@@ -8,24 +8,25 @@ import pytest
 
 from tests.integration import trusts
 from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster, Json, left
+from tests.integration.clusters import Cluster, Json, remaining
 
 TOGETHER_S = 60
-STOCK = 200  # servers that become nodes, more than a minute takes
+STOCK = 200  # servers that become nodes; more than a worker handles in a minute
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures('row_locks')
-def test_two_workers_at_one_pool_for_a_minute_leave_exactly_the_expected_members(
+def test_two_workers_at_one_pool_leave_expected_members(
     openstack: Cloud, cluster: Callable[[int], Cluster]
 ) -> None:
+    """Two workers that change one pool for a minute lose no member and leave none behind."""
     web = cluster(2)
     assert web.attach()['status'] == 'OK'
     stocks = [trusts.as_nodes(openstack.add_servers(STOCK)) for _ in range(2)]
     ends = time.monotonic() + TOGETHER_S
 
     def work(stock: list[Json]) -> set[str]:
-        """Create single nodes, delete every third; what should be members in the end."""
+        """Create single nodes, delete every third one, and return the expected members."""
         mine = web.twin()
         nodes: list[str] = []
         while stock and time.monotonic() < ends:
@@ -44,5 +45,5 @@ def test_two_workers_at_one_pool_for_a_minute_leave_exactly_the_expected_members
 
     expected = {node['data']['lb_member'] for node in web.nodes}.union(*kept)
     assert min(map(len, kept)) >= 2
-    assert {member.id for member in left(openstack, web.name)['members']} == expected
+    assert {member.id for member in remaining(openstack, web.name)['members']} == expected
     assert web.detach()['status'] == 'OK'

@@ -1,6 +1,4 @@
-"""Whatever goes wrong between worker and real Octavia: it ends as it should, or with nothing left
-and a reason.
-"""
+"""Faults between the worker and Octavia."""
 
 import json
 from collections.abc import Callable
@@ -12,21 +10,21 @@ import pytest
 from placement_worker.handlers.endpoints import Endpoints
 from tests.integration import faults
 from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster, left
+from tests.integration.clusters import Cluster, remaining
 from tests.integration.proxy import Fault, Proxy
 
-COPIES = 5  # 20 of them meet on the embedded cloud
+COPIES = 5  # a test with the embedded cloud runs 20
 
 
 def refused(status: int, words: str, **headers: str) -> Fault:
-    """Octavia says why not."""
+    """Return a fault that sends an error of Octavia."""
     body = json.dumps({'faultcode': 'Client', 'faultstring': words}).encode()
     return faults.answered(status, body, Content_Type='application/json', **headers)
 
 
-PASSING: dict[str, Fault] = {
-    'the connection is reset': faults.reset,
-    'the reply is lost': faults.reply_lost,
+TRANSIENT: dict[str, Fault] = {
+    'connection reset': faults.reset,
+    'reply lost': faults.reply_lost,
     'garbage': faults.garbage,
     '409 immutable': refused(409, 'Load Balancer x is immutable and cannot be updated.'),
     '429': faults.answered(429, Retry_After='1'),
@@ -38,56 +36,59 @@ PASSING: dict[str, Fault] = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('fault', PASSING.values(), ids=PASSING)
-def test_a_fault_of_every_write_and_of_a_read_leaves_no_trace(
+@pytest.mark.parametrize('fault', TRANSIENT.values(), ids=TRANSIENT)
+def test_transient_fault_at_each_request_is_retried(
     openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy], fault: Fault
 ) -> None:
+    """A transient fault of any request neither fails an action nor leaves an object behind."""
     octavia = proxy('load-balancer')
     web = cluster(3)
 
     rules = [('PUT', 'members'), ('DELETE', 'loadbalancers'), ('DELETE', 'members')]
-    if fault is not PASSING['409 immutable']:  # Octavia never answers these so
+    if fault is not TRANSIENT['409 immutable']:  # Octavia does not send it for these
         rules += [('POST', ''), ('GET', 'loadbalancers/'), ('GET', 'members')]
     for method, target in rules:
         octavia.inject(fault, method, target)
 
     attached = web.attach()
     assert attached['status'] == 'OK', attached['reason']
-    assert [len(objects) for objects in left(openstack, web.name).values()] == [1, 1, 1, 1, 3]
+    assert [len(objects) for objects in remaining(openstack, web.name).values()] == [1, 1, 1, 1, 3]
     octavia.inject(fault, 'PUT', 'members')
     grown = web.added(web.grow(2))
     assert grown['action']['data']['status'] == 'OK', grown['action']['data']['reason']
-    assert len(left(openstack, web.name)['members']) == 5
+    assert len(remaining(openstack, web.name)['members']) == 5
     for count in (1, 2):
         octavia.inject(fault, 'PUT', 'members')
         shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': count})
         assert shrunk['action']['data']['status'] == 'OK', shrunk['action']['data']['reason']
         web.remove(shrunk['action']['data']['deletion']['candidates'])
-    assert len(left(openstack, web.name)['members']) == 2
+    assert len(remaining(openstack, web.name)['members']) == 2
     detached = web.detach()
     assert detached['status'] == 'OK', detached['reason']
-    assert not any(left(openstack, web.name).values())
+    assert not any(remaining(openstack, web.name).values())
 
 
 @pytest.mark.long
-def test_a_provider_without_nested_creation_gets_one_part_after_the_other(
+def test_attach_without_nested_creation_creates_parts_separately(
     openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy]
 ) -> None:
+    """With a provider that refuses nested creation, the parts are created one by one."""
     unsupported = refused(501, 'Provider does not support a requested option')
     proxy('load-balancer').inject(unsupported, 'POST', 'loadbalancers')
     web = cluster(2)
 
     assert web.attach()['status'] == 'OK'
 
-    assert [len(objects) for objects in left(openstack, web.name).values()] == [1, 1, 1, 1, 2]
+    assert [len(objects) for objects in remaining(openstack, web.name).values()] == [1, 1, 1, 1, 2]
     assert web.detach()['status'] == 'OK'
-    assert not any(left(openstack, web.name).values())
+    assert not any(remaining(openstack, web.name).values())
 
 
 @pytest.mark.long
-def test_a_provider_without_batches_gets_one_member_after_the_other(
+def test_changes_without_batch_updates_are_made_one_by_one(
     openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy]
 ) -> None:
+    """With a provider that refuses batch updates, members are changed one by one."""
     octavia = proxy('load-balancer')
     octavia.inject(refused(501, 'not supported'), 'PUT', 'members', times=float('inf'))
     web = cluster(3)
@@ -96,7 +97,7 @@ def test_a_provider_without_batches_gets_one_member_after_the_other(
     shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})
 
     assert shrunk['decisions'][0]['details']['updates'] == 2
-    assert len(left(openstack, web.name)['members']) == 1
+    assert len(remaining(openstack, web.name)['members']) == 1
     assert web.detach()['status'] == 'OK'
 
 
@@ -104,7 +105,7 @@ def test_a_provider_without_batches_gets_one_member_after_the_other(
     ('status', 'method', 'target'),
     [(403, 'POST', 'loadbalancers'), (403, 'PUT', 'members'), (400, 'POST', 'loadbalancers')],
 )
-def test_what_octavia_refuses_ends_with_its_words_and_nothing_left(
+def test_attach_refused_by_octavia_leaves_nothing(
     openstack: Cloud,
     cluster: Callable[[int], Cluster],
     proxy: Callable[..., Proxy],
@@ -112,6 +113,7 @@ def test_what_octavia_refuses_ends_with_its_words_and_nothing_left(
     method: str,
     target: str,
 ) -> None:
+    """The reason of a refused attachment quotes Octavia, and no object remains."""
     refusal = refused(status, 'Quota has been met for resources: pool')
     proxy('load-balancer').inject(refusal, method, target, times=float('inf'))
     web = cluster(2)
@@ -121,16 +123,16 @@ def test_what_octavia_refuses_ends_with_its_words_and_nothing_left(
     assert reply['status'] == 'ERROR'
     assert f'Octavia answers {status}: ' in reply['reason']
     assert 'Quota has been met' in reply['reason']
-    assert not any(left(openstack, web.name).values())
+    assert not any(remaining(openstack, web.name).values())
     assert reply['nodes'] == {}
 
 
 class Killed(BaseException):
-    """The worker dies here."""
+    """A crash of the worker."""
 
 
-class Dying:
-    """Octavia's API, until the worker dies at a write: before it, or after it took effect."""
+class CrashingOctavia:
+    """An API of Octavia at whose call the worker crashes, before or after the effect."""
 
     def __init__(self, api: Any, at: str, after: bool) -> None:
         self._api, self._at, self._after = api, at, after
@@ -149,8 +151,8 @@ class Dying:
         return call
 
 
-class DyingClouds:
-    """The clouds, with such an Octavia."""
+class CrashingClouds:
+    """Clouds with such an API of Octavia."""
 
     def __init__(self, clouds: Any, at: str, after: bool) -> None:
         self._clouds, self._at, self._after = clouds, at, after
@@ -158,40 +160,42 @@ class DyingClouds:
     def acting_for(self, credentials: Any, project: str | None) -> Any:
         cloud = self._clouds.acting_for(credentials, project)
         octavia = cloud.octavia
-        cloud.octavia = lambda region: Dying(octavia(region), self._at, self._after)
+        cloud.octavia = lambda region: CrashingOctavia(octavia(region), self._at, self._after)
         return cloud
 
 
 @pytest.mark.parametrize('after', [False, True], ids=['before', 'after'])
 @pytest.mark.parametrize('at', ['create', 'update_members'])
-def test_a_worker_that_dies_at_a_write_of_an_attachment_leaves_what_the_next_one_adopts(
+def test_attach_after_crash_adopts_existing_objects(
     openstack: Cloud, cluster: Callable[[int], Cluster], endpoints: Endpoints, at: str, after: bool
 ) -> None:
+    """After a crash during an attachment, the next attempt adopts the objects that exist."""
     web = cluster(2)
-    web.endpoints = Endpoints(DyingClouds(endpoints._clouds, at, after), endpoints._registry)
+    web.endpoints = Endpoints(CrashingClouds(endpoints._clouds, at, after), endpoints._registry)
     with pytest.raises(Killed):
         web.attach()
     web.endpoints = endpoints
 
     assert web.attach()['status'] == 'OK'
 
-    assert [len(objects) for objects in left(openstack, web.name).values()] == [1, 1, 1, 1, 2]
+    assert [len(objects) for objects in remaining(openstack, web.name).values()] == [1, 1, 1, 1, 2]
     assert web.detach()['status'] == 'OK'
-    assert not any(left(openstack, web.name).values())
+    assert not any(remaining(openstack, web.name).values())
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures('row_locks')
-def test_two_copies_of_one_attachment_make_one_load_balancer_or_none(
+def test_concurrent_copies_of_attachment_create_one_load_balancer(
     openstack: Cloud, cluster: Callable[[int], Cluster]
 ) -> None:
+    """Two copies of one attachment never create two load balancers."""
     with ThreadPoolExecutor(2) as workers:
         for _ in range(COPIES):
             web = cluster(2)
             asked = {'cluster': web.cluster, 'policy': web.policy, 'credentials': web.credentials}
             replies = list(workers.map(web.endpoints.policy_attach, [asked, asked]))
 
-            there = {one.id for one in left(openstack, web.name)['loadbalancers']}
+            there = {one.id for one in remaining(openstack, web.name)['loadbalancers']}
             named = {
                 reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer']
                 for reply in replies
@@ -203,4 +207,4 @@ def test_two_copies_of_one_attachment_make_one_load_balancer_or_none(
             for reply in replies:
                 web.policy = {**web.policy, 'data': reply['policy']['data'] or web.policy['data']}
             assert web.detach()['status'] == 'OK'
-            assert not any(left(openstack, web.name).values())
+            assert not any(remaining(openstack, web.name).values())

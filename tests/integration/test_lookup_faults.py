@@ -1,6 +1,4 @@
-"""Whatever goes wrong between a worker and real Keystone and Nova: an answer in time, or a reason
-that helps.
-"""
+"""Faults between the worker and Keystone or Nova."""
 
 import logging
 import time
@@ -10,7 +8,7 @@ import pytest
 
 from placement_worker.handlers.endpoints import Endpoints
 from tests.integration import faults, seeding
-from tests.integration.checks import TOKENS, ZONES, decided, ours, refused, scale_out
+from tests.integration.checks import TOKENS, ZONES, decided, refused, scale_out, sent
 from tests.integration.cloud import Cloud
 from tests.integration.proxy import Fault, Proxy
 
@@ -19,10 +17,10 @@ Trust = Callable[..., str]
 Put = Callable[..., Proxy]
 ALWAYS = float('inf')
 BUDGET_S = 2
-SLACK_S = 5  # of a loaded machine
+SLACK_S = 5  # for a loaded machine
 FAULTS: dict[str, tuple[Fault, str]] = {
     'reset': (faults.reset, 'Connection reset by peer'),
-    'the reply is lost': (faults.reply_lost, 'Connection reset by peer'),
+    'reply lost': (faults.reply_lost, 'Connection reset by peer'),
     'garbage': (faults.garbage, 'sent an invalid response'),
     '429': (faults.answered(429), 'HTTP 429 Too Many Requests'),
     '500': (faults.answered(500), 'HTTP 500 Internal Server Error'),
@@ -37,7 +35,7 @@ each_service = pytest.mark.parametrize(
 
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """All that is logged, at every level, by whatever library."""
+    """The log of all libraries at all levels."""
     caplog.set_level(logging.DEBUG)
     for name in list(logging.root.manager.loggerDict):
         caplog.set_level(logging.DEBUG, name)
@@ -46,7 +44,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 @each_service
 @pytest.mark.parametrize(('fault', 'cause'), FAULTS.values(), ids=FAULTS)
-def test_a_passing_fault_is_waited_out_and_a_lasting_one_told(
+def test_fault_is_retried_until_attempts_are_used_up(
     openstack: Cloud,
     make_endpoints: Make,
     trust: Trust,
@@ -58,11 +56,14 @@ def test_a_passing_fault_is_waited_out_and_a_lasting_one_told(
     fault: Fault,
     cause: str,
 ) -> None:
+    """A transient fault is retried, and the reason of a lasting one names service and cause without
+    secrets.
+    """
     between, trust_id = proxy(service), trust()
     auth_url = between.url if service == 'identity' else None
     passing, lasting = (make_endpoints(auth_url=auth_url) for _ in range(2))
 
-    logged.clear()  # making the trust was logged too
+    logged.clear()  # creating the trust was logged too
     rule = between.inject(fault, target=target, times=2)
     decided(passing.policy_check(scale_out(openstack, trust_id)))
     assert rule.hits == 2
@@ -78,7 +79,7 @@ def test_a_passing_fault_is_waited_out_and_a_lasting_one_told(
 
 @each_service
 @pytest.mark.parametrize('fault', SLOW.values(), ids=SLOW)
-def test_a_service_that_is_slow_costs_no_more_than_the_budget(
+def test_slow_service_delays_check_by_at_most_the_budget(
     openstack: Cloud,
     make_endpoints: Make,
     trust: Trust,
@@ -88,6 +89,7 @@ def test_a_service_that_is_slow_costs_no_more_than_the_budget(
     name: str,
     fault: Fault,
 ) -> None:
+    """A slow service delays a check at most by its time budget."""
     between, asked = proxy(service), scale_out(openstack, trust())
     endpoints = make_endpoints(
         auth_url=between.url if service == 'identity' else None, lookup_budget_s=BUDGET_S
@@ -102,9 +104,10 @@ def test_a_service_that_is_slow_costs_no_more_than_the_budget(
     assert 'did not respond in time' in reason
 
 
-def test_a_service_that_asks_to_wait_is_given_the_time(
+def test_retry_after_is_respected(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
 ) -> None:
+    """A request is retried after the delay that the service requests."""
     between, asked = proxy('compute'), scale_out(openstack, trust())
     between.inject(faults.answered(429, Retry_After='1'), target=ZONES)
     started = time.monotonic()
@@ -117,9 +120,10 @@ def test_a_service_that_asks_to_wait_is_given_the_time(
 @pytest.mark.parametrize(
     ('status', 'advice'), [(403, 'check that the roles'), (404, 'check that the endpoint')]
 )
-def test_what_does_not_pass_is_not_asked_again(
+def test_refused_request_is_not_retried(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put, status: int, advice: str
 ) -> None:
+    """A refused request is sent once, and the reason says what to check."""
     between, asked = proxy('compute'), scale_out(openstack, trust())
     between.inject(faults.answered(status), target=ZONES, times=ALWAYS)
 
@@ -127,16 +131,17 @@ def test_what_does_not_pass_is_not_asked_again(
 
     assert reason.startswith(f'Compute service refused the request: HTTP {status} ')
     assert advice in reason
-    assert len(ours(between.requests, ZONES)) == 1
+    assert len(sent(between.requests, ZONES)) == 1
 
 
-def test_a_token_that_nova_refuses_is_replaced_once(
+def test_token_refused_by_nova_is_replaced_once(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
 ) -> None:
+    """A refused token is replaced by a new one."""
     between, endpoints, asked = proxy('compute'), make_endpoints(), scale_out(openstack, trust())
     decided(endpoints.policy_check(asked))
     between.inject(faults.answered(401), target=ZONES)
     with openstack.services['keystone'].watch() as keystone:
         decided(endpoints.policy_check(asked))
 
-    assert ours(keystone) == ['POST /v3/auth/tokens']
+    assert sent(keystone) == ['POST /v3/auth/tokens']

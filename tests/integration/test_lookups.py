@@ -1,4 +1,4 @@
-"""What a worker asks of real Keystone and Nova, how often, and what it makes of the answers."""
+"""Lookups in Keystone and Nova: their number, and the plans that follow."""
 
 import threading
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from tests.integration.checks import (
     ZONES,
     ZONES_ONE,
     decided,
-    ours,
     refused,
     scale_out,
+    sent,
 )
 from tests.integration.cloud import Cloud
 from tests.integration.proxy import Proxy
@@ -33,9 +33,8 @@ GRACE_S = 1
 BOTH = [region_policy('RegionOne', 'RegionTwo'), zone_policy('az1', 'az2', 'az3', 'az4')]
 
 
-def test_a_zone_that_is_disabled_gets_nothing_until_it_is_back(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_disabled_zone_gets_no_nodes(openstack: Cloud, make_endpoints: Make, trust: Trust) -> None:
+    """A disabled zone gets no nodes until it is enabled again."""
     endpoints, asked = make_endpoints(), scale_out(openstack, trust())
 
     before = decided(endpoints.policy_check(asked))
@@ -48,9 +47,10 @@ def test_a_zone_that_is_disabled_gets_nothing_until_it_is_back(
     assert after == before
 
 
-def test_regions_are_planned_first_and_then_the_zones_of_each_ones_own_nova(
+def test_nodes_are_spread_over_regions_then_zones(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """Nodes are spread over regions first, and then over the zones of each region."""
     asked = scale_out(openstack, trust(), BOTH, count=10)
     with openstack.nova('RegionOne').watch() as one, openstack.nova('RegionTwo').watch() as two:
         data = decided(make_endpoints().policy_check(asked))
@@ -67,12 +67,13 @@ def test_regions_are_planned_first_and_then_the_zones_of_each_ones_own_nova(
         ('RegionTwo', 'az4', 2),
     ]
     assert len(data['placement']['placements']) == 10
-    assert (len(ours(one, ZONES)), len(ours(two, ZONES))) == (1, 1)
+    assert (len(sent(one, ZONES)), len(sent(two, ZONES))) == (1, 1)
 
 
-def test_a_zone_that_is_disabled_in_one_region_stays_in_the_other(
+def test_disabled_zone_of_one_region_is_used_in_the_other(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """A zone that is disabled in one region gets nodes in the other."""
     asked = scale_out(openstack, trust(), BOTH, count=10)
 
     with openstack.zone_unavailable('az1', 'RegionTwo'):
@@ -86,10 +87,10 @@ def test_a_zone_that_is_disabled_in_one_region_stays_in_the_other(
     }
 
 
-def test_creation_in_a_region_that_keystone_knows_without_a_nova_goes_to_the_others(
+def test_region_without_nova_gets_no_nodes(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
-    """A region without a Nova has no usable zone, so that the other regions take its share."""
+    """A region without a Nova has no usable zone, so the other regions take its share."""
     endpoints, trust_id = make_endpoints(), trust()
     policies = [region_policy('RegionThree', 'RegionTwo'), zone_policy('az1')]
     alone = [region_policy('RegionThree', 'Nowhere'), zone_policy('az1')]
@@ -101,9 +102,10 @@ def test_creation_in_a_region_that_keystone_knows_without_a_nova_goes_to_the_oth
     assert reason == 'No availability zone found available.'
 
 
-def test_a_nova_that_is_away_fails_only_the_plans_that_need_it(
+def test_nova_unavailable_fails_only_checks_that_use_it(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
 ) -> None:
+    """An unavailable Nova fails only the checks that need its region."""
     proxy('compute', 'RegionTwo').inject(faults.reset, times=float('inf'))
     endpoints, trust_id = make_endpoints(max_attempts=2), trust()
 
@@ -120,9 +122,10 @@ def test_a_nova_that_is_away_fails_only_the_plans_that_need_it(
     assert reason.endswith('(region RegionTwo)')
 
 
-def test_the_zones_of_five_hundred_servers_cost_one_listing_a_page(
+def test_zones_of_many_servers_need_one_request_per_page(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """The zones of 500 servers are looked up with one request per page."""
     members = trusts.as_nodes(openstack.add_servers(500))
     policies = [zone_policy(('az1', 200), 'az2', 'az3'), deletion_policy('OLDEST_FIRST')]
     asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 100})
@@ -135,19 +138,18 @@ def test_the_zones_of_five_hundred_servers_cost_one_listing_a_page(
 
     assert data['deletion']['zones'] == {'az2': 50, 'az3': 50}
     assert len(data['deletion']['candidates']) == 100
-    assert len(ours(nova, SERVERS)) <= -(-existing // 1000)
-    assert len(ours(nova)) == len(ours(nova, SERVERS)) + 1, 'never a request a node'
+    assert len(sent(nova, SERVERS)) <= -(-existing // 1000)
+    assert len(sent(nova)) == len(sent(nova, SERVERS)) + 1, 'no request per node'
 
 
-def test_fifty_checks_at_once_cost_one_token_one_look_at_the_zones_and_one_listing(
+def test_concurrent_checks_share_token_and_lookups(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
 ) -> None:
+    """Fifty concurrent checks share one token and one request per lookup."""
     nova, begun = proxy('compute'), threading.Semaphore(0)
     members = trusts.as_nodes(openstack.add_servers(30))
     asked = scale_out(openstack, trust(), members=members)
-    released = {
-        what: threading.Event() for what in (SERVERS, ZONES)
-    }  # in the order in which they are asked
+    released = {what: threading.Event() for what in (SERVERS, ZONES)}  # in the order of lookups
     for what, event in released.items():
         nova.inject(faults.held(event), target=what, times=float('inf'))
 
@@ -159,25 +161,25 @@ def test_fifty_checks_at_once_cost_one_token_one_look_at_the_zones_and_one_listi
     with openstack.services['keystone'].watch() as keystone, ThreadPoolExecutor(MANY) as threads:
         replies = [threads.submit(endpoints.policy_check, asked) for _ in range(MANY)]
         for _ in range(2 * MANY):
-            assert begun.acquire(
-                timeout=WAIT_S
-            )  # at the start of each check, and at that of its policy
+            # the clock is read at the start of each check and of its policy
+            assert begun.acquire(timeout=WAIT_S)
         for event in released.values():
-            threading.Event().wait(GRACE_S)  # the last ones are on their way to the look-up
+            threading.Event().wait(GRACE_S)  # let the last checks reach the lookup
             event.set()
         data = [decided(reply.result(WAIT_S)) for reply in replies]
 
     assert all(one == data[0] for one in data)
-    assert ours(keystone) == ['GET /v3', 'POST /v3/auth/tokens']
-    assert sorted(ours(nova.requests)) == [
+    assert sent(keystone) == ['GET /v3', 'POST /v3/auth/tokens']
+    assert sorted(sent(nova.requests)) == [
         'GET /v2.1/os-availability-zone',
         'GET /v2.1/servers/detail?limit=1000',
     ]
 
 
-def test_answers_that_are_kept_are_not_asked_for_again(
+def test_cached_lookups_are_not_repeated(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """Zones and regions are requested once within their cache time."""
     endpoints, asked = make_endpoints(validity_ttl_s=600), scale_out(openstack, trust(), BOTH)
     services = (
         openstack.services['keystone'],
@@ -188,13 +190,12 @@ def test_answers_that_are_kept_are_not_asked_for_again(
         for _ in range(MANY):
             decided(endpoints.policy_check(asked))
 
-    assert (len(ours(keystone, TOKENS)), len(ours(keystone, REGIONS))) == (1, 1)
-    assert (len(ours(one)), len(ours(two))) == (1, 1)
+    assert (len(sent(keystone, TOKENS)), len(sent(keystone, REGIONS))) == (1, 1)
+    assert (len(sent(one)), len(sent(two))) == (1, 1)
 
 
-def test_a_spec_is_validated_against_all_regions_naming_all_that_is_unknown(
-    openstack: Cloud, make_endpoints: Make
-) -> None:
+def test_validate_names_all_unknown_places(openstack: Cloud, make_endpoints: Make) -> None:
+    """A spec is validated against all regions, and the error names all unknown places."""
     endpoints = make_endpoints()
     known, unknown = zone_policy(*ZONES_ONE, 'az4'), zone_policy('az1', 'az7', 'az8')
 

@@ -1,4 +1,4 @@
-"""What a test run started ends with it."""
+"""The process reaper terminates the programs of a test run."""
 
 import json
 import os
@@ -26,14 +26,15 @@ signal.pause()
 
 
 def wait_for_end(reading: int, writing: int) -> None:
-    """Return when no other process holds the writing end."""
+    """Wait until no other process holds the writing end."""
     os.close(writing)
-    assert select.select([reading], [], [], WAIT_S)[0], 'somebody still runs'
+    assert select.select([reading], [], [], WAIT_S)[0], 'a process is still running'
     assert os.read(reading, 1) == b''
     os.close(reading)
 
 
-def test_programs_and_their_children_end_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
+def test_programs_of_killed_test_run_are_terminated(tmp_path: Path) -> None:
+    """Programs and their children are terminated if the test run is killed."""
     folder = tmp_path / 'state'
     folder.mkdir()
     reading, writing = os.pipe()
@@ -47,9 +48,10 @@ def test_programs_and_their_children_end_with_a_test_run_that_is_killed(tmp_path
     wait_for_end(reading, writing)
 
 
-def test_the_folder_goes_with_the_programs_unless_they_will_be_started_again(
+def test_close_deletes_folder_unless_kept(
     tmp_path: Path,
 ) -> None:
+    """Closing deletes the folder of the programs, unless it is to be kept."""
     kept, gone = tmp_path / 'kept', tmp_path / 'gone'
     for folder in kept, gone:
         folder.mkdir()
@@ -63,7 +65,8 @@ def test_the_folder_goes_with_the_programs_unless_they_will_be_started_again(
     assert (kept.exists(), gone.exists()) == (True, False)
 
 
-def test_programs_see_the_environment_that_they_are_given_alone(tmp_path: Path) -> None:
+def test_programs_get_only_given_environment(tmp_path: Path) -> None:
+    """Programs get the given environment variables and no others."""
     reading, writing = os.pipe()
     show = 'import json, os, sys; os.write(int(sys.argv[1]), json.dumps(dict(os.environ)).encode())'
     program = Program(

@@ -1,4 +1,4 @@
-"""The proxy does the harm it is told to, and no other."""
+"""The proxy injects the given faults and no others."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ LONG_S = 60
 
 
 class Upstream(ThreadingHTTPServer):
-    """Answers with what it was sent and keeps it."""
+    """A service that records requests and returns their bodies."""
 
     def __init__(self) -> None:
         super().__init__(('127.0.0.1', 0), Echo)
@@ -64,25 +64,25 @@ def between(upstream: Upstream) -> Iterator[Proxy]:
 
 def put(proxy: Proxy, path: str = '/members', timeout: float = LONG_S) -> requests.Response:
     return requests.put(
-        f'{proxy.url}{path}', data='{"a": 1}', timeout=timeout, headers={'User-Agent': 'ours'}
+        f'{proxy.url}{path}', data='{"a": 1}', timeout=timeout, headers={'User-Agent': 'worker'}
     )
 
 
-def test_requests_and_answers_pass_unchanged_under_the_host_of_the_proxy(
-    between: Proxy, upstream: Upstream
-) -> None:
+def test_request_without_fault_is_forwarded_unchanged(between: Proxy, upstream: Upstream) -> None:
+    """Requests and responses pass unchanged, with the host name of the proxy."""
     answer = put(between, '/members?additive_only=true')
 
     assert (answer.status_code, answer.json()) == (201, {'a': 1})
     assert answer.headers['X-Host'] == f'127.0.0.1:{between.server_port}'
     assert upstream.seen == [('PUT', '/v2/members?additive_only=true', b'{"a": 1}')]
-    assert between.requests == [('PUT', '/v2/members?additive_only=true', 'ours')]
+    assert between.requests == [('PUT', '/v2/members?additive_only=true', 'worker')]
 
 
 @pytest.mark.parametrize('status', [429, 500, 502, 503, 504])
-def test_a_fault_meets_as_many_requests_as_told_and_only_those_like_it(
+def test_inject_affects_given_number_of_matching_requests(
     between: Proxy, upstream: Upstream, status: int
 ) -> None:
+    """A fault applies to the given number of matching requests and to no others."""
     rule = between.inject(answered(status, Retry_After='7'), 'PUT', '/members$', times=2)
 
     answers = [put(between, '/pools'), put(between), put(between), put(between)]
@@ -94,7 +94,8 @@ def test_a_fault_meets_as_many_requests_as_told_and_only_those_like_it(
     assert len(matching(between.requests, 'PUT', '/members')) == 3
 
 
-def test_the_service_never_sees_what_was_reset(between: Proxy, upstream: Upstream) -> None:
+def test_reset_hides_request_from_service(between: Proxy, upstream: Upstream) -> None:
+    """The service does not receive a request whose connection is reset."""
     between.inject(reset)
 
     with pytest.raises(requests.ConnectionError, match='reset by peer'):
@@ -103,7 +104,8 @@ def test_the_service_never_sees_what_was_reset(between: Proxy, upstream: Upstrea
     assert upstream.seen == []
 
 
-def test_the_service_did_what_the_lost_reply_was_about(between: Proxy, upstream: Upstream) -> None:
+def test_reply_lost_forwards_request(between: Proxy, upstream: Upstream) -> None:
+    """The service handles a request whose reply is lost."""
     between.inject(reply_lost)
 
     with pytest.raises(requests.ConnectionError, match='reset by peer'):
@@ -113,6 +115,7 @@ def test_the_service_did_what_the_lost_reply_was_about(between: Proxy, upstream:
 
 
 def test_garbage_claims_to_be_json(between: Proxy) -> None:
+    """A malformed response has the content type of JSON."""
     between.inject(garbage)
 
     answer = put(between)
@@ -122,7 +125,8 @@ def test_garbage_claims_to_be_json(between: Proxy) -> None:
         answer.json()
 
 
-def test_a_client_may_give_up_on_a_service_that_hangs(between: Proxy, upstream: Upstream) -> None:
+def test_hanging_lets_client_time_out(between: Proxy, upstream: Upstream) -> None:
+    """A client can time out while a request hangs, and the service does not receive it."""
     between.inject(hanging)
 
     with pytest.raises(requests.ReadTimeout):
@@ -132,9 +136,8 @@ def test_a_client_may_give_up_on_a_service_that_hangs(between: Proxy, upstream: 
     assert upstream.seen == []
 
 
-def test_a_client_may_give_up_on_a_slow_service_that_did_what_it_was_asked_for(
-    between: Proxy, upstream: Upstream
-) -> None:
+def test_slow_forwards_request_before_client_times_out(between: Proxy, upstream: Upstream) -> None:
+    """A client can time out although the service has handled its request."""
     between.inject(slow(LONG_S))
 
     with pytest.raises(requests.ReadTimeout):
@@ -143,7 +146,8 @@ def test_a_client_may_give_up_on_a_slow_service_that_did_what_it_was_asked_for(
     assert upstream.reached.wait(LONG_S)
 
 
-def test_a_held_request_goes_on_when_it_is_released(between: Proxy, upstream: Upstream) -> None:
+def test_held_request_continues_after_release(between: Proxy, upstream: Upstream) -> None:
+    """A held request continues after its release, and other requests pass meanwhile."""
     released = threading.Event()
     between.inject(held(released), 'PUT')
     answers: list[int] = []
@@ -158,7 +162,8 @@ def test_a_held_request_goes_on_when_it_is_released(between: Proxy, upstream: Up
     assert answers == [201]
 
 
-def test_healed_it_only_passes_on(between: Proxy) -> None:
+def test_heal_removes_faults(between: Proxy) -> None:
+    """All requests pass after the faults are removed."""
     between.inject(answered(500), times=float('inf'))
     assert [put(between).status_code for _ in range(3)] == [500] * 3
 
@@ -167,9 +172,8 @@ def test_healed_it_only_passes_on(between: Proxy) -> None:
     assert put(between).status_code == 201
 
 
-def test_the_catalog_leads_through_the_proxy_until_the_test_ends(
-    openstack: Cloud, proxy: Callable[..., Proxy]
-) -> None:
+def test_catalog_points_to_proxy_during_test(openstack: Cloud, proxy: Callable[..., Proxy]) -> None:
+    """Clients find the proxy in the catalog."""
     before = openstack.url('compute')
     made = proxy('compute')
     made.inject(answered(503), 'GET', '/os-availability-zone')
@@ -181,9 +185,10 @@ def test_the_catalog_leads_through_the_proxy_until_the_test_ends(
     assert len(matching(made.requests, 'GET', '/v2.1/os-availability-zone$')) == 2
 
 
-def test_load_balancers_and_trusts_work_through_proxies(
+def test_trust_and_load_balancers_work_through_proxies(
     openstack: Cloud, proxy: Callable[..., Proxy]
 ) -> None:
+    """Proxies for Keystone and Octavia work together."""
     keystone, octavia = proxy('identity'), proxy('load-balancer')
     trusted = openstack.connect_by_trust(openstack.make_trust(), auth_url=keystone.url)
 

@@ -1,6 +1,4 @@
-"""The id that a caller gives its request is found in the logs of the services that were asked for
-it.
-"""
+"""The request id in the logs of OpenStack services."""
 
 import uuid
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from tests.integration.cloud import Cloud
 
 
 def clouds(openstack: Cloud) -> OpenStackClouds:
-    """As the worker has them, with the service user of the harness."""
+    """Return the clouds of a worker that uses the service user of the harness."""
 
     def log_in(trust_id: str | None) -> v3.Password:
         user = {
@@ -29,9 +27,8 @@ def clouds(openstack: Cloud) -> OpenStackClouds:
     return OpenStackClouds(Access(log_in, 'RegionOne', ['public'], {}))
 
 
-def test_octavia_logs_the_id_of_the_request_that_it_is_asked_for(
-    openstack: Cloud, trust: Callable[..., str]
-) -> None:
+def test_octavia_logs_request_id_of_caller(openstack: Cloud, trust: Callable[..., str]) -> None:
+    """The log of Octavia contains the request id of the caller."""
     request_id = f'req-{uuid.uuid4()}'
     project = openstack.session('demo').get_project_id()
     cloud = clouds(openstack).acting_for(Credentials(trust_id=trust()), project)
@@ -39,7 +36,7 @@ def test_octavia_logs_the_id_of_the_request_that_it_is_asked_for(
     lines = openstack.log('octavia').splitlines()
 
     with bound_request_id(request_id):
-        octavia.create('loadbalancer', {'name': 'correlated', 'vip_subnet_id': subnet})
+        octavia.create('loadbalancer', {'name': 'with-request-id', 'vip_subnet_id': subnet})
 
     news = openstack.log('octavia').splitlines()[len(lines) :]
     assert [line for line in news if request_id in line]

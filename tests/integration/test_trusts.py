@@ -1,10 +1,10 @@
-"""For whom a worker acts: trusts of plain users, projects, tokens of real Keystone."""
+"""Trusts of plain users, their projects, and tokens of Keystone."""
 
 from collections.abc import Callable
 
 from placement_worker.handlers.endpoints import Endpoints
 from tests.integration import faults, trusts
-from tests.integration.checks import ZONES, decided, ours, refused, scale_out
+from tests.integration.checks import ZONES, decided, refused, scale_out, sent
 from tests.integration.cloud import Cloud
 from tests.integration.proxy import Proxy
 
@@ -12,9 +12,10 @@ Make = Callable[..., Endpoints]
 Trust = Callable[..., str]
 
 
-def test_the_trust_of_a_plain_user_is_enough_and_a_warm_check_needs_no_token(
+def test_trust_of_plain_user_suffices_and_token_is_reused(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """A trust of a plain user suffices for placement, and later checks need no new token."""
     endpoints, asked = make_endpoints(), scale_out(openstack, trust())
     with (
         openstack.services['keystone'].watch() as keystone,
@@ -22,11 +23,9 @@ def test_the_trust_of_a_plain_user_is_enough_and_a_warm_check_needs_no_token(
     ):
         first = endpoints.policy_check(asked)
     assert decided(first)['creation']['zones'] == {'az1': 2, 'az2': 2, 'az3': 2}
-    assert ours(keystone) == [
-        'GET /v3',
-        'POST /v3/auth/tokens',
-    ]  # which versions there are is asked once a process
-    assert ours(nova) == ['GET /v2.1/os-availability-zone']
+    # each process discovers the versions of Keystone once
+    assert sent(keystone) == ['GET /v3', 'POST /v3/auth/tokens']
+    assert sent(nova) == ['GET /v2.1/os-availability-zone']
 
     with (
         openstack.services['keystone'].watch() as keystone,
@@ -35,22 +34,24 @@ def test_the_trust_of_a_plain_user_is_enough_and_a_warm_check_needs_no_token(
         for _ in range(3):
             decided(endpoints.policy_check(asked))
 
-    assert ours(keystone) == []
-    assert ours(nova) == ['GET /v2.1/os-availability-zone'] * 3
+    assert sent(keystone) == []
+    assert sent(nova) == ['GET /v2.1/os-availability-zone'] * 3
 
 
-def test_to_read_is_enough_for_placement_and_deletion(
+def test_trust_with_reader_role_suffices_for_placement(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """The reader role suffices for placement and deletion."""
     members = trusts.as_nodes(openstack.add_servers(3))
     asked = scale_out(openstack, trust(roles=['reader']), members=members)
 
     assert decided(make_endpoints().policy_check(asked))['creation']['count'] == 6
 
 
-def test_a_trust_that_was_deleted_is_told_without_its_id(
+def test_deleted_trust_is_named_without_its_id(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """The reason for a deleted trust says what to check and hides the trust id."""
     trust_id = trust()
     openstack.connect('demo').identity.delete_trust(trust_id)
 
@@ -61,11 +62,11 @@ def test_a_trust_that_was_deleted_is_told_without_its_id(
     assert trust_id not in reason
 
 
-def test_a_trust_that_is_deleted_while_its_session_is_warm_is_told_when_a_service_refuses_the_token(
+def test_trust_deleted_during_session_is_reported_at_next_refusal(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Callable[..., Proxy]
 ) -> None:
-    """Services keep for some minutes that a token is valid; Nova's refusal is the proxy's,
-    Keystone's its own.
+    """A trust deleted during a session is reported when a service refuses the token. Services cache
+    tokens for minutes, so the proxy refuses in place of Nova.
     """
     between, trust_id, endpoints = proxy('compute'), trust(), make_endpoints()
     decided(endpoints.policy_check(scale_out(openstack, trust_id)))
@@ -78,7 +79,8 @@ def test_a_trust_that_is_deleted_while_its_session_is_warm_is_told_when_a_servic
     assert trust_id not in reason
 
 
-def test_a_trust_for_another_user_is_refused(openstack: Cloud, make_endpoints: Make) -> None:
+def test_trust_for_other_trustee_is_refused(openstack: Cloud, make_endpoints: Make) -> None:
+    """A trust whose trustee is not the service user is refused."""
     owner, other = openstack.session('demo'), openstack.session('other')
     made = openstack.connect('demo').identity.create_trust(
         trustor_user_id=owner.get_user_id(),
@@ -93,9 +95,10 @@ def test_a_trust_for_another_user_is_refused(openstack: Cloud, make_endpoints: M
     assert 'the service user of [service_auth] is its trustee' in reason
 
 
-def test_the_trust_of_one_project_does_nothing_for_a_cluster_of_another(
+def test_trust_of_other_project_is_refused(
     openstack: Cloud, make_endpoints: Make, trust: Trust
 ) -> None:
+    """A trust of another project is refused before any lookup."""
     asked, theirs = scale_out(openstack, trust('other')), trusts.project_of(openstack, 'other')
     with (
         openstack.services['keystone'].watch() as keystone,
@@ -104,16 +107,17 @@ def test_the_trust_of_one_project_does_nothing_for_a_cluster_of_another(
         reason = refused(make_endpoints().policy_check(asked))
 
     assert (
-        f'The trust belongs to project {theirs}, but the cluster belongs to project {asked["cluster"]["project"]}'
-        in reason
+        f'The trust belongs to project {theirs}, but the cluster belongs to project '
+        f'{asked["cluster"]["project"]}' in reason
     )
-    assert ours(keystone) == ['GET /v3', 'POST /v3/auth/tokens']
+    assert sent(keystone) == ['GET /v3', 'POST /v3/auth/tokens']
     assert nova == []
 
 
-def test_without_a_trust_nobody_is_asked_unless_the_service_user_may_stand_in(
+def test_request_without_trust_is_refused_unless_allowed(
     openstack: Cloud, make_endpoints: Make
 ) -> None:
+    """A request without a trust is refused, unless the service user may use its own rights."""
     asked = scale_out(openstack, None)
     with (
         openstack.services['keystone'].watch() as keystone,
@@ -121,14 +125,15 @@ def test_without_a_trust_nobody_is_asked_unless_the_service_user_may_stand_in(
     ):
         reason = refused(make_endpoints().policy_check(asked))
     assert reason.startswith('The request has no trust')
-    assert (ours(keystone), nova) == ([], [])
+    assert (sent(keystone), nova) == ([], [])
 
     decided(make_endpoints(allow_service_credentials=True).policy_check(asked))
 
 
-def test_the_service_user_needs_a_role_to_see_the_servers_of_others(
+def test_service_user_without_role_cannot_list_servers(
     openstack: Cloud, make_endpoints: Make
 ) -> None:
+    """The service user needs a role to list the servers of other projects."""
     members = trusts.as_nodes(openstack.add_servers(1))
 
     reason = refused(

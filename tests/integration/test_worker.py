@@ -1,6 +1,4 @@
-"""A worker of two processes over RabbitMQ and real OpenStack services: what an engine sees of
-it.
-"""
+"""A worker of two processes with RabbitMQ and OpenStack services, used by engines."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +8,7 @@ import pytest
 from tests.broker import Broker
 from tests.functional.conftest import Worker
 from tests.integration import seeding, trusts
-from tests.integration.checks import TOKENS, ZONES, ours, scale_out
+from tests.integration.checks import TOKENS, ZONES, scale_out, sent
 from tests.integration.cloud import Cloud
 
 PROCESSES = 2
@@ -34,9 +32,8 @@ def worker(openstack: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.mark.filterwarnings(
     'ignore::pytest.PytestUnraisableExceptionWarning'
 )  # as for tests/functional
-def test_many_engines_at_once_get_one_plan_and_each_process_one_token(
-    openstack: Cloud, worker: Worker
-) -> None:
+def test_concurrent_engines_get_equal_plans(openstack: Cloud, worker: Worker) -> None:
+    """Concurrent engines get equal plans, and each process needs only one token."""
     trust_id = openstack.make_trust()
     asked, client = scale_out(openstack, trust_id), worker.client(timeout_s=60)
     with (
@@ -50,8 +47,8 @@ def test_many_engines_at_once_get_one_plan_and_each_process_one_token(
     assert [reply.action.data['creation']['zones'] for reply in replies] == [
         {'az1': 2, 'az2': 2, 'az3': 2}
     ] * CALLS
-    assert 1 <= len(ours(keystone, TOKENS)) <= PROCESSES
-    assert 1 <= len(ours(nova, ZONES)) <= CALLS
+    assert 1 <= len(sent(keystone, TOKENS)) <= PROCESSES
+    assert 1 <= len(sent(nova, ZONES)) <= CALLS
     log = worker.log.read_text()
     assert 'DEBUG' in log
     for secret in (trust_id, seeding.PASSWORD, 'gAAAA'):
@@ -59,7 +56,8 @@ def test_many_engines_at_once_get_one_plan_and_each_process_one_token(
 
 
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
-def test_a_trust_that_is_gone_is_the_replys_reason(openstack: Cloud, worker: Worker) -> None:
+def test_deleted_trust_is_reason_of_reply(openstack: Cloud, worker: Worker) -> None:
+    """The reply to an engine names a deleted trust as the reason."""
     trust_id = openstack.make_trust()
     openstack.connect('demo').identity.delete_trust(trust_id)
     client = worker.client(timeout_s=60)

@@ -1,4 +1,4 @@
-"""The worker's endpoints over the running cloud, acting by trusts of plain users."""
+"""Endpoints of a worker for the test cloud, with trusts of plain users."""
 
 import time
 from collections.abc import Callable
@@ -32,10 +32,10 @@ region_name = RegionOne
 
 
 def configuration(openstack: Cloud, auth_url: str | None = None, **options: object) -> str:
-    """A worker's configuration for the cloud.
+    """Return a worker's configuration for the test cloud.
 
-    :param auth_url: of a proxy before Keystone.
-    :param options: of [cloud].
+    :param auth_url: the URL of a proxy before Keystone.
+    :param options: options of [cloud].
     """
     lines = '\n'.join(
         f'{name} = {value}' for name, value in {'lookup_budget_s': 60, **options}.items()
@@ -48,18 +48,25 @@ def configuration(openstack: Cloud, auth_url: str | None = None, **options: obje
 def endpoints(
     openstack: Cloud,
     folder: Path,
-    octavia_settings: Callable[[], OctaviaSettings] = lambda: OctaviaSettings(poll_initial_s=0.1, poll_max_s=1),
+    octavia_settings: Callable[[], OctaviaSettings] = lambda: OctaviaSettings(
+        poll_initial_s=0.1, poll_max_s=1
+    ),
     *,
     clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
 ) -> Endpoints:
-    """What a worker with this configuration would answer with; see `configuration`."""
+    """Return the endpoints of a worker with this configuration; see `configuration`."""
     path = folder / 'placement-worker.conf'
     path.write_text(configuration(openstack, **settings))
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf([], default_config_files=[str(path)])
-    return Endpoints(cloud_factory.create(conf), Registry.installed(), octavia_settings=octavia_settings, clock=clock)
+    return Endpoints(
+        cloud_factory.create(conf),
+        Registry.installed(),
+        octavia_settings=octavia_settings,
+        clock=clock,
+    )
 
 
 def project_of(openstack: Cloud, user: str = 'demo') -> str:
@@ -67,7 +74,7 @@ def project_of(openstack: Cloud, user: str = 'demo') -> str:
 
 
 def as_nodes(servers: list[Any], **more: Any) -> list[dict[str, Any]]:
-    """Nodes of a cluster that say nothing of their servers but the id."""
+    """Return nodes that contain only the ids of their servers."""
     return [
         {'id': f'n-{server.name}', 'name': server.name, 'physical_id': server.id, **more}
         for server in servers

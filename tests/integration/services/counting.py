@@ -1,6 +1,4 @@
-"""A WSGI layer that keeps every request of a service and lets the tests ask for them, and steer the
-service.
-"""
+"""A WSGI layer that records the requests of a service and lets tests control it."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +8,7 @@ PREFIX = '/harness/'
 
 
 class Counting:
-    """The application, its requests, and what tests may call: POST /harness/NAME with its arguments
+    """An application that records requests and accepts controls: POST /harness/NAME with arguments
     in JSON.
     """
 

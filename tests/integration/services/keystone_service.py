@@ -1,4 +1,4 @@
-"""Keystone: a database with the admin user, project and roles, keys, and the application."""
+"""Keystone: its database, keys and application."""
 
 import os
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def prepare(config: Path, url: str) -> None:
 
 
 def _bootstrap(url: str) -> None:
-    """What `keystone-manage bootstrap` does."""
+    """Create the admin user and the catalog as `keystone-manage bootstrap` does."""
     bootstrapper = Bootstrapper()
     bootstrapper.admin_username = bootstrapper.project_name = bootstrapper.admin_role_name = 'admin'
     bootstrapper.admin_password = 'secret'

@@ -15,8 +15,9 @@ from oslo_db import options
 
 
 def prepare(config: Path, _url: str) -> None:
-    """Create every table from the models, as Neutron's own tests do: its migrations do not run on
-    sqlite.
+    """Create all tables from the models, as Neutron's own tests do.
+
+    The migrations of Neutron do not support sqlite.
     """
     cfg.CONF.register_opts(options.database_opts, 'database')
     cfg.CONF(args=[], default_config_files=[str(config)])

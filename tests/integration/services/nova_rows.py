@@ -1,5 +1,6 @@
-"""Zones and servers written with Nova's own objects, so that its API needs no compute, scheduler or
-broker.
+"""Zones and servers in Nova's database, written with Nova's objects.
+
+The API then needs no compute service, scheduler or broker.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ def _host(zone: str) -> str:
 
 
 def add_zones(zones: Sequence[str]) -> None:
-    """Make zones of one compute host each, and the flavor of all servers."""
+    """Create zones with one compute host each, and the flavor of all servers."""
     admin = context.get_admin_context()
     cell = objects.CellMapping.get_by_uuid(admin, CELL)
     objects.Flavor(admin, **FLAVOR).create()
@@ -48,7 +49,7 @@ def add_zones(zones: Sequence[str]) -> None:
 
 
 def _add_compute(targeted: Any, host: str) -> None:
-    """A compute service that has just reported; `service_down_time` keeps it up."""
+    """Add a compute service that has just reported; `service_down_time` keeps it up."""
     given = {
         'host': host,
         'binary': 'nova-compute',
@@ -64,7 +65,7 @@ def _add_compute(targeted: Any, host: str) -> None:
 
 
 def set_zone(zone: str, available: bool) -> None:
-    """Enable or disable the zone's only compute service."""
+    """Enable or disable the only compute service of a zone."""
     admin = context.get_admin_context()
     with context.target_cell(admin, objects.CellMapping.get_by_uuid(admin, CELL)) as targeted:
         service = objects.Service.get_by_host_and_binary(targeted, _host(zone), 'nova-compute')
@@ -73,11 +74,12 @@ def set_zone(zone: str, available: bool) -> None:
 
 
 def add_servers(project_id: str, user_id: str, servers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Make active servers and return their IDs; one transaction a database, which halves the time
-    for many.
+    """Create active servers and return their ids.
 
-    :param servers: name, zone and networks of each; a network has id, label and addresses: (CIDR,
-        address) pairs.
+    One transaction per database halves the time for many servers.
+
+    :param servers: name, zone and networks of each server. A network has id, label and addresses,
+        which are pairs of CIDR and address.
     """
     owner = context.RequestContext(user_id, project_id, is_admin=True)
     cell = objects.CellMapping.get_by_uuid(owner, CELL)

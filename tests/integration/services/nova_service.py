@@ -1,6 +1,4 @@
-"""Nova's API: its three databases and the application; zones and servers are rows that tests ask
-for.
-"""
+"""Nova: its three databases and the API; tests add zones and servers as rows."""
 
 import os
 import sys
@@ -47,5 +45,5 @@ def _map_cell(admin: Any, uuid: str, name: str) -> Any:
 
 
 def application(config: Path) -> Callable[..., Any]:
-    os.environ['OS_NOVA_CONFIG_FILES'] = f'{PASTE};{config}'  # in this order
+    os.environ['OS_NOVA_CONFIG_FILES'] = f'{PASTE};{config}'  # the order matters
     return wsgi_app.init_application('osapi_compute', 'nova-api')

@@ -1,6 +1,4 @@
-"""What Octavia's no-op network driver needs before load balancers get through their life with
-it.
-"""
+"""Patches of Octavia's no-op network driver, which lacks parts of the life cycle."""
 
 from functools import cache
 from pathlib import Path
@@ -14,17 +12,15 @@ from oslo_config import cfg
 
 
 def accept_sqlite() -> None:
-    """Octavia gives SQLAlchemy a pool time-out, which sqlite refuses; None cannot be written in a
-    file.
-    """
+    """Remove the pool timeout of Octavia, which sqlite refuses; a file cannot set it to None."""
     if cfg.CONF.database.connection.startswith('sqlite'):
         cfg.CONF.set_override('pool_timeout', None, group='database')
 
 
 def patch(database: Path) -> None:
-    """Make the driver usable.
+    """Apply the patches.
 
-    :param database: where it keeps its ports; its own place is one file for the whole machine.
+    :param database: the file for the ports of the driver. The default is one file per machine.
     """
     _create_engine, _create_facade = driver.create_engine, api._create_facade_lazily
 
@@ -39,9 +35,7 @@ def patch(database: Path) -> None:
 
 
 def _look_up_in_neutron() -> None:
-    """Find subnets and networks in the real Neutron; the amphora's own ports have none and stay
-    with the driver.
-    """
+    """Look up subnets and networks in Neutron, except those of an amphora's own ports."""
     neutron = cache(AllowedAddressPairsDriver)
     noop = driver.NoopManager
     subnet, network = noop.get_subnet, noop.get_network
@@ -50,8 +44,9 @@ def _look_up_in_neutron() -> None:
 
 
 def _report_plugged() -> None:
-    """Report the address's network as plugged: the driver forgets that port, and deleting the last
-    member fails.
+    """Report the network of the VIP as plugged.
+
+    The driver does not store this port, so deleting the last member would fail.
     """
     plugged = driver.NoopManager.get_plugged_networks
 

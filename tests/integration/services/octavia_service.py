@@ -1,4 +1,4 @@
-"""Octavia: its tables, the API, and the controller's flows in threads of the same process."""
+"""Octavia: its tables and API, with the controller's flows in threads of the same process."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,10 +31,9 @@ NAMES = (
 
 
 def prepare(config: Path, _url: str) -> None:
-    """Create the tables from the models, and fill the ones that hold names, as Octavia's own tests
-    do.
+    """Create the tables from the models, and fill those of names, as Octavia's own tests do.
 
-    Its migrations do not run on sqlite.
+    The migrations of Octavia do not support sqlite.
     """
     octavia_config.init(['--config-file', str(config)])
     octavia_noop.accept_sqlite()

@@ -1,8 +1,7 @@
-"""serve.py SERVICE NAME SOCKET FOLDER: one OpenStack service on an open socket; runs in the
-services' environment.
+"""Serve one OpenStack service on an open socket, in the environment of the services.
 
-SERVICE names the module beside this one that makes the WSGI application, NAME the configuration
-FOLDER/etc/NAME.conf.
+Usage: serve.py SERVICE NAME SOCKET FOLDER. SERVICE_service.py creates the WSGI application, and
+FOLDER/etc/NAME.conf is its configuration.
 """
 
 import importlib
@@ -18,13 +17,13 @@ import waitress
 from counting import Counting
 
 THREADS = 8
-CONNECTIONS = 1000  # clients of the tests leave theirs open; with waitress' own 100 a service stops answering for a minute
+CONNECTIONS = 1000  # the default of waitress (100) blocks a service: clients keep theirs open
 
 warnings.filterwarnings('ignore')
 
 
-def run_apart(prepare: Callable[[], None]) -> None:
-    """Run it in a child, for the services configure themselves once a process."""
+def run_in_child(prepare: Callable[[], None]) -> None:
+    """Run a function in a child process, since a service configures itself once per process."""
     child = os.fork()
     if not child:
         try:
@@ -34,16 +33,16 @@ def run_apart(prepare: Callable[[], None]) -> None:
             os._exit(1)
         os._exit(0)
     if os.waitpid(child, 0)[1]:
-        raise RuntimeError('preparing failed; see above')
+        raise RuntimeError('Preparing the service failed; see the traceback above')
 
 
 def main(service: str, name: str, file: str, folder: str) -> None:
     listening = socket.socket(fileno=int(file))
     host, port = listening.getsockname()
     config = Path(folder, 'etc', f'{name}.conf')
-    sys.argv = [name]  # the services read it
+    sys.argv = [name]  # services read their name from it
     module = importlib.import_module(f'{service}_service')
-    run_apart(lambda: module.prepare(config, f'http://{host}:{port}'))
+    run_in_child(lambda: module.prepare(config, f'http://{host}:{port}'))
     application = Counting(module.application(config), getattr(module, 'CONTROLS', {}))
     limits = {'threads': THREADS, 'connection_limit': CONNECTIONS, 'asyncore_use_poll': True}
     waitress.serve(application, sockets=[listening], ident=None, **limits)
