@@ -1,4 +1,4 @@
-"""Requests for tests: small ones made in a line, and changes to them."""
+"""Factories of small requests for tests."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 def node(number: int, zone: str | None = None, region: str | None = None, **more: Any) -> Json:
-    """A sound node, created on the day of its number."""
+    """Return a healthy node that was created on the day of its number."""
     placement = {
         key: value for key, value in (('zone', zone), ('region_name', region)) if value is not None
     }
@@ -24,7 +24,7 @@ def node(number: int, zone: str | None = None, region: str | None = None, **more
 
 
 def nodes(**zones: int) -> list[Json]:
-    """So many nodes in each zone, numbered through."""
+    """Return as many nodes in each zone as asked for, with consecutive numbers."""
     named = [zone for zone, count in zones.items() for _ in range(count)]
     return [node(number, zone) for number, zone in enumerate(named, start=1)]
 
@@ -44,8 +44,9 @@ def deletion_policy(
 
 
 def balancing_policy(*, version: str = '1.1', data: Json | None = None, **properties: Any) -> Json:
-    """With a load balancer of its own on the subnet of `balancing.Lab`, unless the properties name
-    another one.
+    """Return a policy with its own load balancer, unless the properties name an existing one.
+
+    Its subnet is that of `simulated_octavia.Lab`.
     """
     subnet = {'subnet': 'private-subnet'}
     own = {} if 'loadbalancer' in properties else {'vip': subnet}
@@ -55,13 +56,16 @@ def balancing_policy(*, version: str = '1.1', data: Json | None = None, **proper
 
 
 def connected(number: int, **more: Any) -> Json:
-    """A node with an address on the network of `balancing.Lab`."""
+    """Return a node with an address on the network of `simulated_octavia.Lab`."""
     address = {'addr': f'10.0.0.{number}', 'version': 4}
     return node(number, details={'addresses': {'private': [address]}}, **more)
 
 
 def bind(policy: Json, members: Sequence[Json] = (), **more: Any) -> Json:
-    """Attach or detach a policy; `more` goes to the cluster, but for `expires_at`."""
+    """Return a request to attach or detach a policy.
+
+    :param more: `expires_at` of the request; anything else goes to the cluster.
+    """
     asked = request('', (), members)
     top = {key: more.pop(key) for key in ('expires_at',) if key in more}
     return {'cluster': {**asked['cluster'], **more}, 'policy': policy, **top}
@@ -70,7 +74,10 @@ def bind(policy: Json, members: Sequence[Json] = (), **more: Any) -> Json:
 def request(
     action: str, policies: Sequence[Json], members: Sequence[Json] = (), **more: Any
 ) -> Json:
-    """A BEFORE check; `more` goes to the action, but for what belongs to request or cluster."""
+    """Return a request for a BEFORE check.
+
+    :param more: keys of the request or the cluster; anything else goes to the action.
+    """
     top = {
         key: more.pop(key)
         for key in ('target', 'explain', 'dry_run', 'expires_at', 'reply_to')
@@ -94,7 +101,7 @@ def request(
 
 
 def changed(original: Json, change: Callable[[Json], object]) -> Json:
-    """A copy with something done to it."""
+    """Return a changed copy."""
     copied = copy.deepcopy(original)
     change(copied)
     return copied

@@ -1,4 +1,4 @@
-"""The deletion policy through the chain."""
+"""The deletion policy, checked through the chain."""
 
 import random
 
@@ -11,10 +11,12 @@ HOOKS = {'type': 'webhook', 'timeout': 5, 'params': {'url': 'http://here/'}}
 
 
 def deleted(reply):
+    """Return the ids of the victims."""
     return reply['action']['data']['deletion']['candidates']
 
 
-def test_the_reply_says_whom_and_how(check):
+def test_deletion_reply_has_victims_and_properties(check):
+    """The reply holds the victims, their number and the properties of the policy."""
     policy = deletion_policy(
         grace_period=7, destroy_after_deletion=False, reduce_desired_capacity=False
     )
@@ -34,7 +36,8 @@ def test_the_reply_says_whom_and_how(check):
     }
 
 
-def test_what_others_said_of_the_deletion_stays(check):
+def test_deletion_keeps_unknown_keys_of_the_data(check):
+    """Keys that the worker does not know stay in the data and in its `deletion`."""
     data = {'deletion': {'count': 1, 'mark': 'x'}, 'other': 1}
 
     reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=2), data=data))
@@ -43,14 +46,16 @@ def test_what_others_said_of_the_deletion_stays(check):
     assert reply['action']['data']['other'] == 1
 
 
-def test_more_than_there_are_means_all(check):
+def test_deletion_of_more_nodes_than_exist_takes_all(check):
+    """A count beyond the size of the cluster deletes all nodes."""
     assert deleted(
         check(request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'count': 5}))
     ) == ['n1', 'n2']
 
 
 @pytest.mark.parametrize('named', [['n3', 'n1'], {'n3': 'n8', 'n1': 'n9'}])
-def test_nodes_that_the_action_names_die_in_its_order(check, named):
+def test_named_nodes_are_the_victims_in_their_order(check, named):
+    """Nodes that the action names are the victims, in its order and without hooks."""
     reply = check(
         request(
             'CLUSTER_DEL_NODES',
@@ -64,7 +69,8 @@ def test_nodes_that_the_action_names_die_in_its_order(check, named):
     assert 'hooks' not in reply['action']['data']
 
 
-def test_a_named_node_that_is_no_member_is_an_error(check):
+def test_named_node_outside_the_cluster_is_an_error(check):
+    """Named nodes outside the cluster end the check in ERROR; the reason lists them."""
     reply = check(
         request(
             'CLUSTER_DEL_NODES',
@@ -80,7 +86,8 @@ def test_a_named_node_that_is_no_member_is_an_error(check):
     }
 
 
-def test_deleting_nodes_without_naming_any_is_an_error(check):
+def test_del_nodes_without_candidates_is_an_error(check):
+    """CLUSTER_DEL_NODES without candidates ends in ERROR and names the missing input."""
     reply = check(request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=1)))
 
     assert reply['action']['data']['reason'] == (
@@ -88,14 +95,16 @@ def test_deleting_nodes_without_naming_any_is_an_error(check):
     )
 
 
-def test_a_node_delete_deletes_its_node(check):
+def test_node_delete_has_its_node_as_the_victim(check):
+    """NODE_DELETE deletes the node of the action, without hooks."""
     reply = check(request('NODE_DELETE', [deletion_policy(hooks=HOOKS)], nodes(a=2), node=node(2)))
 
     assert deleted(reply) == ['n2']
     assert 'hooks' not in reply['action']['data']
 
 
-def test_hooks_are_told_of_victims_that_were_chosen(check):
+def test_chosen_victims_get_the_configured_hooks(check):
+    """Hooks of the policy are in the reply if the policy chose the victims."""
     reply = check(request(SCALE_IN, [deletion_policy(hooks=HOOKS)], nodes(a=2)))
 
     assert reply['action']['data']['hooks'] == {
@@ -105,13 +114,15 @@ def test_hooks_are_told_of_victims_that_were_chosen(check):
     }
 
 
-def test_version_1_0_has_no_hooks(check):
+def test_version_1_0_needs_no_hooks(check):
+    """A policy of version 1.0 chooses victims as version 1.1 does."""
     reply = check(request(SCALE_IN, [deletion_policy(version='1.0')], nodes(a=2)))
 
     assert deleted(reply) == ['n1']
 
 
-def test_a_resize_that_grows_is_none_of_its_business(check):
+def test_resize_that_grows_is_skipped(check):
+    """The policy skips a resize that adds nodes."""
     inputs = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 1}
 
     reply = check(request('CLUSTER_RESIZE', [deletion_policy()], nodes(a=2), inputs=inputs))
@@ -121,7 +132,8 @@ def test_a_resize_that_grows_is_none_of_its_business(check):
     ]
 
 
-def test_it_takes_as_many_from_each_place_as_was_planned(check):
+def test_victims_match_the_plan_by_region_and_zone(check):
+    """Each zone of each region gives as many victims as the placement policies planned."""
     members = [
         node(1, 'a', 'R1'),
         node(2, 'b', 'R1'),
@@ -141,7 +153,8 @@ def test_it_takes_as_many_from_each_place_as_was_planned(check):
     assert deleted(reply) == ['n2', 'n3', 'n4']
 
 
-def test_a_region_whose_nodes_have_no_known_zone_gives_just_its_share(check):
+def test_region_with_nodes_of_unknown_zone_gives_its_share(check):
+    """A region's share is met by its nodes of unknown zone."""
     members = [node(1, 'a', 'R1'), node(2, None, 'R1'), node(3, 'a', 'R2'), node(4, None, 'R2')]
     regions = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'a': True}}}
     policies = [region_policy(('R1', 100), ('R2', 100)), zone_policy('a'), deletion_policy()]
@@ -153,6 +166,7 @@ def test_a_region_whose_nodes_have_no_known_zone_gives_just_its_share(check):
 
 
 def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
+    """A full explanation ranks all victims and the next nodes, each with its reason."""
     members = [
         node(1, 'a'),
         node(2, 'b', status='ERROR'),
@@ -206,7 +220,8 @@ def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
     }
 
 
-def test_a_plan_that_takes_only_nodes_of_unknown_zone_takes_them(check):
+def test_plan_of_unknown_zones_alone_takes_those_nodes(check):
+    """A plan without zones deletes nodes of unknown zone."""
     members = [node(1, 'a'), node(2, 'a'), node(3, 'b'), node(4, 'b'), node(5), node(6)]
 
     reply = check(
@@ -219,7 +234,8 @@ def test_a_plan_that_takes_only_nodes_of_unknown_zone_takes_them(check):
     assert reply['decisions'][0]['reason'] == '2 nodes of no known zone leave'
 
 
-def test_a_plan_that_takes_only_nodes_of_unknown_region_takes_them(check):
+def test_plan_of_unknown_regions_alone_takes_those_nodes(check):
+    """A plan without regions deletes nodes of unknown region."""
     members = [node(1, 'a'), node(2, 'b', 'R1'), node(3, 'b', 'R1')]
     policies = [region_policy('R1'), zone_policy('a', 'b'), deletion_policy()]
 
@@ -235,10 +251,8 @@ def test_a_plan_that_takes_only_nodes_of_unknown_region_takes_them(check):
 
 
 @pytest.mark.parametrize('seed', range(150))
-def test_every_quota_is_met_whatever_the_cluster(check, seed):
-    """Random clusters over two regions with zones, some nodes unplaced, some regions without usable
-    zones.
-    """
+def test_removal_counts_are_met_in_random_clusters(check, seed):
+    """In random clusters over three regions, each place gives exactly its removal count."""
     draw = random.Random(seed)
     regions = {
         'R1': {'zones': {'a': True, 'b': True}},
@@ -276,7 +290,8 @@ def test_every_quota_is_met_whatever_the_cluster(check, seed):
 @pytest.mark.parametrize(
     'action', ['CLUSTER_DEL_NODES', 'NODE_DELETE', 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE']
 )
-def test_a_decision_that_is_no_map_is_named(check, action, decided):
+def test_deletion_data_of_another_type_are_an_error(check, action, decided):
+    """A `deletion` that is not a map ends in ERROR; the reason names its path."""
     more = {'node': node(1)} if action == 'NODE_DELETE' else {'inputs': {'candidates': ['n1']}}
 
     reply = check(
@@ -287,7 +302,8 @@ def test_a_decision_that_is_no_map_is_named(check, action, decided):
     assert ' - at `$.action.data.deletion`' in reply['action']['data']['reason']
 
 
-def test_no_named_candidates_leave_the_choice_to_the_policy(check):
+def test_empty_candidates_leave_the_choice_to_the_policy(check):
+    """An empty list of candidates leaves the choice to the criteria."""
     reply = check(
         request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'candidates': [], 'count': 1})
     )
@@ -295,7 +311,8 @@ def test_no_named_candidates_leave_the_choice_to_the_policy(check):
     assert deleted(reply) == ['n1']
 
 
-def test_many_strangers_are_not_all_listed(check):
+def test_error_for_many_unknown_nodes_lists_ten(check):
+    """The error for a thousand unknown nodes lists ten and the number of the others."""
     named = [f's{n}' for n in range(1000)]
 
     reply = check(
@@ -306,7 +323,7 @@ def test_many_strangers_are_not_all_listed(check):
 
 
 def kept(candidates, count=None, **decided):
-    """The data that an earlier policy left which has chosen these nodes."""
+    """Return the data of an earlier policy that chose these nodes."""
     return {
         'deletion': {
             'candidates': candidates,
@@ -361,10 +378,10 @@ def test_candidates_of_an_earlier_policy_fewer_than_count_are_filled_up(check):
         (['n1'], 2, {'b': 1}, ['n1', 'n4']),
     ],
 )
-def test_candidates_of_an_earlier_policy_count_within_the_quota_of_their_place(
+def test_candidates_of_an_earlier_policy_count_towards_their_removal_count(
     check, chosen, count, zones, victims
 ):
-    """The quota of a place is less by the nodes of it that an earlier policy chose."""
+    """Nodes that an earlier policy chose reduce the removal count of their place."""
     data = kept(chosen, count, zones=zones)
 
     assert (
@@ -373,7 +390,7 @@ def test_candidates_of_an_earlier_policy_count_within_the_quota_of_their_place(
     )
 
 
-def test_candidates_of_an_earlier_policy_that_are_no_members_are_an_error(check):
+def test_candidates_of_an_earlier_policy_outside_the_cluster_are_an_error(check):
     """A chosen node outside the cluster is an error that names the node."""
     reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=2), data=kept(['n1', 'n9'])))
 
@@ -384,7 +401,7 @@ def test_candidates_of_an_earlier_policy_that_are_no_members_are_an_error(check)
 
 
 def test_candidates_of_an_earlier_policy_come_before_those_of_the_inputs(check):
-    """A policy that narrowed down the nodes that the user named has the last word."""
+    """Nodes that an earlier policy chose take precedence over those that the user named."""
     named = {'candidates': ['n1', 'n2', 'n3']}
     data = kept(['n2'], 1)
 
@@ -405,13 +422,9 @@ def test_candidates_of_an_earlier_policy_get_hooks(check):
     )
 
 
-def test_a_node_outside_the_cluster_is_not_deleted(check):
-    """A NODE_DELETE of a node that is not a member of the cluster ends in ERROR and names the
-    node.
-    """
-    stranger = node(9)
-
-    reply = check(request('NODE_DELETE', [deletion_policy()], [node(1)], node=stranger))
+def test_node_delete_of_a_node_outside_the_cluster_is_an_error(check):
+    """NODE_DELETE of a node outside the cluster ends in ERROR and names the node."""
+    reply = check(request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(9)))
 
     assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
         'ERROR',

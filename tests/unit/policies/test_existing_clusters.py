@@ -15,9 +15,7 @@ def finals(decision, key):
 
 @pytest.mark.parametrize('where', [{'home_region': 'R1'}, {'profile': IN_R1}])
 def test_growing_an_existing_cluster_counts_its_nodes_in_their_region(check, where):
-    """Nodes without placement data count in the region of their profile, or at home, when a region
-    plan is made.
-    """
+    """Nodes without placement data count in the region of their profile, or in the home region."""
     cloud = {
         'regions': ONE_REGION,
         **{key: value for key, value in where.items() if key == 'home_region'},
@@ -42,9 +40,7 @@ def test_growing_an_existing_cluster_counts_its_nodes_in_their_region(check, whe
 
 
 def test_growing_an_existing_cluster_respects_the_cap_of_its_region(check):
-    """The nodes that a cluster had before the policy fill the cap of the region that they are
-    in.
-    """
+    """Nodes that precede the policy count towards the cap of their region."""
     policy = region_policy('R1', 'R2')
     policy['spec']['properties']['regions'][0]['cap'] = 4
 
@@ -58,9 +54,7 @@ def test_growing_an_existing_cluster_respects_the_cap_of_its_region(check):
 
 
 def test_shrinking_an_existing_cluster_treats_its_nodes_as_those_of_their_region(check):
-    """Nodes of the home region are not deleted before those that the policy has placed
-    elsewhere.
-    """
+    """Nodes of the home region are not deleted before nodes that the policy placed elsewhere."""
     members = [
         node(1, 'az1'),
         node(2, 'az1'),

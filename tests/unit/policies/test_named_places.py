@@ -1,4 +1,4 @@
-"""NODE_CREATE for a node whose profile names its own place: recorded, counted, and held to caps."""
+"""NODE_CREATE of a node whose profile names its place: records, counts and caps."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def capped(cap, *others):
 
 
 def test_named_place_is_recorded_in_the_data_of_the_node(check):
-    """The places that the profile names are recorded, so that later checks count the node there."""
+    """Places that the profile names are recorded in the node's data; other keys stay."""
     new = node(9, profile=profile('R1', 'a'), data={'placement': {'servergroup': 'g'}, 'other': 1})
 
     reply = check(
@@ -52,7 +52,7 @@ def test_named_place_of_the_cluster_profile_is_recorded_too(check):
 
 
 def test_named_place_that_the_node_has_already_changes_nothing(check):
-    """A repeated check patches no node whose data says the place already."""
+    """A repeated check patches no node whose data have the place already."""
     new = node(9, 'a', 'R1', profile=profile('R1', 'a'))
 
     reply = check(
@@ -81,9 +81,7 @@ def test_recorded_node_counts_in_its_zone_for_the_next_plan(check):
 
 @pytest.mark.parametrize(('cap', 'status'), [(-1, 'OK'), (3, 'OK'), (2, 'ERROR'), (0, 'ERROR')])
 def test_named_region_that_is_full_is_an_error(check, cap, status):
-    """A node whose own region is full is not created; the node itself does not count as one of
-    it.
-    """
+    """A node whose region is full is not created; the node does not count towards the cap."""
     new = node(9, profile=profile('R1'))
     members = [node(1, None, 'R1'), node(2), new]
 
@@ -103,7 +101,7 @@ def test_named_region_that_is_full_is_an_error(check, cap, status):
 
 @pytest.mark.parametrize('policy', [region_policy('R1'), zone_policy('a')])
 def test_named_place_in_a_cluster_of_the_largest_size_is_an_error(registry, policy):
-    """A node that names its place must not exceed the size limit of clusters either."""
+    """A node that names its place does not exceed the size limit of clusters either."""
     own = {'availability_zone': 'a', 'context': {'region_name': 'R1'}}
     new = node(9, profile={'type': 'os.nova.server-1.0', 'properties': own})
     endpoints = Endpoints(Inventory(), registry, limits=lambda: Limits(nodes_per_cluster=2))
@@ -112,7 +110,8 @@ def test_named_place_in_a_cluster_of_the_largest_size_is_an_error(registry, poli
 
     assert (reply['action']['data']['status'], reply['nodes']) == ('ERROR', {})
     assert reply['action']['data']['reason'] == (
-        'The target capacity (3) is greater than the maximum number of nodes allowed per cluster (2).'
+        'The target capacity (3) is greater than the maximum number of nodes allowed per '
+        'cluster (2).'
     )
 
 

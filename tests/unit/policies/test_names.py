@@ -1,4 +1,4 @@
-"""Names that the cloud does not know: at checks, and when a policy is attached."""
+"""Names that the cloud does not know: warnings and errors of checks and attachments."""
 
 import pytest
 
@@ -11,36 +11,36 @@ SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
 REGIONS = {'R1': {'zones': {'a': True, 'down': False}}, 'R2': {'zones': {'b': True}}}
 
 
-AWAY = ServiceFailed('Nova of R2 is away')
+DOWN = ServiceFailed('Nova of R2 is down')
 
 
 class Partial:
-    """A cloud of which some questions get no answer."""
+    """A cloud that does not answer some requests."""
 
-    def __init__(self, *silent, error=AWAY):
+    def __init__(self, *silent, error=DOWN):
         self.silent = silent
         self.error = error
         self.inventory = Inventory.parse({'regions': REGIONS}, 'test')
-        self.asked = []
+        self.requests = []
 
     def __getattr__(self, name):
         return getattr(self.inventory, name)
 
-    def _ask(self, *question):
-        self.asked.append(question)
-        if question in self.silent:
+    def _request(self, *made):
+        self.requests.append(made)
+        if made in self.silent:
             raise self.error
 
     def acting_for(self, credentials, project):
-        self._ask('acting_for')
+        self._request('acting_for')
         return self
 
     def zones(self, region):
-        self._ask('zones', region)
+        self._request('zones', region)
         return self.inventory.zones(region)
 
     def regions(self):
-        self._ask('regions')
+        self._request('regions')
         return self.inventory.regions()
 
 
@@ -96,46 +96,46 @@ def test_attach_with_no_name_known_is_an_error(registry, policy, reason):
         (zone_policy('x'), ('acting_for',)),
     ],
 )
-def test_attach_with_a_part_of_the_cloud_away_warns(registry, policy, silent):
-    """Names that an unreachable service may know cause a warning with the cause, and no error."""
+def test_attach_with_a_part_of_the_cloud_down_warns(registry, policy, silent):
+    """Names that an unreachable service may know cause a warning with the cause, not an error."""
     answer, _ = attach(registry, policy, silent)
 
     assert answer == (
         'OK',
         'Policy attached.',
-        ['Lookup of availability zone "x" failed: Nova of R2 is away'],
+        ['Lookup of availability zone "x" failed: Nova of R2 is down'],
     )
 
 
 @pytest.mark.parametrize('silent', [('regions',), ('acting_for',)])
-def test_attach_of_regions_with_keystone_away_warns(registry, silent):
-    """A region placement policy is attached while Keystone is away."""
+def test_attach_of_regions_with_keystone_down_warns(registry, silent):
+    """A region placement policy is attached with a warning while Keystone is down."""
     answer, _ = attach(registry, region_policy('R1'), silent)
 
     assert answer == (
         'OK',
         'Policy attached.',
-        ['Lookup of region "R1" failed: Nova of R2 is away'],
+        ['Lookup of region "R1" failed: Nova of R2 is down'],
     )
 
 
-def test_attach_asks_no_more_than_it_needs(registry):
-    """No further region is asked once all names are known."""
+def test_attach_stops_when_all_names_are_known(registry):
+    """No further region is queried once all names are known."""
     _, cloud = attach(registry, zone_policy('a'))
 
-    assert cloud.asked == [('acting_for',), ('zones', None)]
+    assert cloud.requests == [('acting_for',), ('zones', None)]
 
 
 @pytest.mark.parametrize('method', ['policy_attach', 'policy_detach'])
 def test_attach_and_detach_of_a_policy_without_names_need_no_cloud(registry, method):
-    """A deletion policy is attached and detached while Keystone is away."""
+    """A deletion policy is attached and detached while Keystone is down."""
     reply = getattr(Endpoints(Partial(('acting_for',)), registry), method)(bind(deletion_policy()))
 
     assert (reply['status'], reply['warnings']) == ('OK', [])
 
 
-def test_attach_with_refused_credentials_stays_an_error(registry):
-    """A request without the right to act for the owner of the cluster is refused."""
+def test_attach_with_refused_credentials_is_an_error(registry):
+    """Credentials that the cloud refuses end the attachment in ERROR."""
     answer, _ = attach(
         registry, zone_policy('a'), ('acting_for',), error=CredentialsRefused('Not yours')
     )
@@ -143,8 +143,8 @@ def test_attach_with_refused_credentials_stays_an_error(registry):
     assert answer == ('ERROR', 'Not yours', [])
 
 
-def test_check_with_the_cloud_away_stays_an_error(registry):
-    """A check that needs the cloud fails while it cannot be reached."""
+def test_check_with_the_cloud_down_is_an_error(registry):
+    """A check that needs the cloud fails while the cloud cannot be reached."""
     asked = request(SCALE_OUT, [zone_policy('a')], nodes(a=1))
 
     reply = Endpoints(
@@ -187,9 +187,7 @@ def test_check_with_unknown_names_warns_of_them(check, action, policies, warning
 
 
 def test_check_of_zones_in_the_region_of_the_profile_warns_of_those_unknown_there(check):
-    """Zone placement alone warns of zones that the region of the cluster's profile does not
-    know.
-    """
+    """Zone placement alone warns of zones unknown in the region of the cluster's profile."""
     profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R2'}}}
     asked = request(SCALE_OUT, [zone_policy('a', 'b')], [], profile=profile)
 
@@ -199,9 +197,7 @@ def test_check_of_zones_in_the_region_of_the_profile_warns_of_those_unknown_ther
 
 
 def test_check_with_regions_of_another_policy_needs_no_keystone(registry):
-    """A check whose regions another policy planned is decided, without the warning, while Keystone
-    is away.
-    """
+    """A check with planned regions succeeds without the warning while Keystone is down."""
     data = {'creation': {'count': 1, 'regions': {'R1': 1}}}
     asked = request(SCALE_OUT, [zone_policy('a', 'x')], [], data=data)
 

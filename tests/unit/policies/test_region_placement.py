@@ -1,4 +1,4 @@
-"""Region placement through the chain."""
+"""The region placement policy, checked through the chain."""
 
 from tests.factories import node, region_policy, request
 
@@ -14,7 +14,8 @@ def capped(policy, *caps):
     return policy
 
 
-def test_a_creation_says_regions_and_an_entry_a_node(check):
+def test_creation_has_counts_by_region_and_one_entry_per_node(check):
+    """A creation has the count of each region and one placement entry per node."""
     reply = check(
         request(
             'CLUSTER_SCALE_OUT', [region_policy('R1', 'R2')], regional(R1=1), inputs={'count': 3}
@@ -31,7 +32,8 @@ def test_a_creation_says_regions_and_an_entry_a_node(check):
     ]
 
 
-def test_a_cap_sends_nodes_elsewhere_and_full_regions_end_it(check):
+def test_creation_respects_the_caps_of_regions(check):
+    """Nodes above a cap go to other regions; with all regions full, the check ends in ERROR."""
     policy = capped(region_policy('R1', 'R2'), 2, 3)
 
     fits = check(request('CLUSTER_SCALE_OUT', [policy], inputs={'count': 5}), regions=['R1', 'R2'])
@@ -44,13 +46,15 @@ def test_a_cap_sends_nodes_elsewhere_and_full_regions_end_it(check):
     }
 
 
-def test_without_a_known_region_there_is_no_plan(check):
+def test_creation_without_a_known_region_is_an_error(check):
+    """A spec whose regions Keystone does not know ends the check in ERROR."""
     reply = check(request('CLUSTER_SCALE_OUT', [region_policy('R1')]), regions=['R9'])
 
     assert reply['action']['data']['reason'] == 'No region is found usable.'
 
 
-def test_a_region_that_keystone_forgot_holds_strays(check):
+def test_deletion_takes_nodes_of_a_region_unknown_to_keystone_first(check):
+    """Nodes in a region that Keystone no longer knows are deleted first."""
     reply = check(
         request('CLUSTER_SCALE_IN', [region_policy('R1', 'R2')], regional(R1=3, R2=1)),
         regions=['R1'],
@@ -59,7 +63,8 @@ def test_a_region_that_keystone_forgot_holds_strays(check):
     assert reply['action']['data']['deletion'] == {'count': 1, 'regions': {'R2': 1}}
 
 
-def test_a_profile_that_names_a_region_is_followed(check):
+def test_node_create_with_a_region_in_its_profile_is_skipped(check):
+    """The policy leaves a new node in the region that its profile names."""
     profile = {'type': 'any', 'properties': {'context': {'region_name': 'R2'}}}
 
     reply = check(
@@ -71,7 +76,8 @@ def test_a_profile_that_names_a_region_is_followed(check):
     ]
 
 
-def test_any_profile_type_will_do(check):
+def test_region_placement_supports_any_profile_type(check):
+    """The policy plans for clusters of any profile type."""
     reply = check(
         request('CLUSTER_SCALE_OUT', [region_policy('R1')], profile={'type': 'os.heat.stack-1.0'}),
         regions=['R1'],

@@ -1,7 +1,7 @@
-"""Specs that Senlin 16 accepts or refuses: the same here, or a reason that the manual gives.
+"""Specs that Senlin 16 accepts or refuses are treated alike, except as the manual documents.
 
-`tests/senlin/spec_table.py` wrote the table with Senlin's own code; `tests/senlin/test_specs.py`
-asks Senlin again.
+`tests/senlin/spec_table.py` generated the table with Senlin's code. `tests/senlin/test_specs.py`
+checks it against Senlin.
 """
 
 import json
@@ -31,17 +31,19 @@ ONLY_SENLIN = {
     r'Expected `params': 'hooks without the queue or the URL of their type',
     r'that begins with `/`': 'a ``url_path`` that does not begin with ``/``',
 }
-"""The worker's error -> what the manual says of such specs, which Senlin accepts."""
+"""The worker's error -> the manual's words about such specs, which Senlin accepts."""
 ONLY_HERE = {
     r"'None' is not a": '``null`` where a property may be absent',
-    r'must be one of the allowed values': 'protocols, algorithms, probes and methods that Octavia has by now',
+    r'must be one of the allowed values': (
+        'protocols, algorithms, probes and methods that Octavia has by now'
+    ),
     r"'properties' not provided": 'a spec without ``properties`` if all have defaults',
 }
-"""Senlin's error -> what the manual says of such specs, which the worker accepts."""
+"""Senlin's error -> the manual's words about such specs, which the worker accepts."""
 
 
 def read(spec: Any) -> tuple[Any, str]:
-    """Return the properties as the worker reads them, or None and why it refuses them."""
+    """Return the properties as the worker reads them, or None and the text of its error."""
     try:
         return Lab().endpoints().policy_validate({'spec': spec})['spec']['properties'], ''
     except Refused as exc:
@@ -49,9 +51,7 @@ def read(spec: Any) -> tuple[Any, str]:
 
 
 def effect(value: Any) -> Any:
-    """Return properties without what has no effect: absent, null, empty, or the word for
-    nothing.
-    """
+    """Return properties without values that have no effect: null, empty, or the word NONE."""
     if isinstance(value, list):
         return [effect(one) for one in value]
     if not isinstance(value, dict):
@@ -65,24 +65,24 @@ def effect(value: Any) -> Any:
 
 
 def reason(table: dict[str, str], error: str) -> str:
-    """Return what the manual says of an error that only one of the two has."""
+    """Return the manual's words about an error that only one of the two raises."""
     return next(
         (said for words, said in table.items() if re.search(words, error)), f'no reason for {error}'
     )
 
 
-def with_defaults(senlin: Any, ours: Any) -> Any:
+def with_defaults(senlin: Any, worker: Any) -> Any:
     """Return Senlin's properties with the default for each null, with which Senlin fails later."""
     if isinstance(senlin, list):
-        return [with_defaults(*pair) for pair in zip(senlin, ours, strict=True)]
-    if not isinstance(senlin, dict) or not isinstance(ours, dict):
-        return ours if senlin is None else senlin
-    return {key: with_defaults(value, ours.get(key)) for key, value in senlin.items()}
+        return [with_defaults(*pair) for pair in zip(senlin, worker, strict=True)]
+    if not isinstance(senlin, dict) or not isinstance(worker, dict):
+        return worker if senlin is None else senlin
+    return {key: with_defaults(value, worker.get(key)) for key, value in senlin.items()}
 
 
 @pytest.mark.parametrize('row', ACCEPTED, ids=lambda row: row['origin'])
 def test_a_spec_that_senlin_accepts_is_read_alike_or_refused_for_a_documented_reason(row):
-    """Every spec that Senlin accepts is read as Senlin reads it, but for those the manual names."""
+    """Specs that Senlin accepts are read as Senlin reads them, except as the manual documents."""
     properties, error = read(row['spec'])
 
     if error:
@@ -93,7 +93,7 @@ def test_a_spec_that_senlin_accepts_is_read_alike_or_refused_for_a_documented_re
 
 @pytest.mark.parametrize('row', REFUSED, ids=lambda row: row['origin'])
 def test_a_spec_that_senlin_refuses_is_refused_or_accepted_for_a_documented_reason(row):
-    """Every spec that Senlin refuses is refused by name, but for those the manual names."""
+    """Specs that Senlin refuses are refused with a path, except as the manual documents."""
     _, error = read(row['spec'])
 
     if error:

@@ -14,20 +14,18 @@ REGIONS = {
     'R2': {'zones': {'a': True, 'c': True}},
     'R3': {'zones': {'q': True}},
 }
-ASKS = Endpoints(
+ENDPOINTS = Endpoints(
     Inventory.parse({'regions': REGIONS, 'home_region': 'R1'}, 'test'), Registry.installed()
 )
-STATES = {'unhealthy': {'status': 'ERROR'}, 'never created': {'created_at': None}, 'sound': {}}
+STATES = {'unhealthy': {'status': 'ERROR'}, 'never created': {'created_at': None}, 'healthy': {}}
 
 
 def deleted(reply):
     return reply['action']['data']['deletion']['candidates']
 
 
-def test_a_lost_zone_loses_its_dead_nodes_and_other_zones_lose_none(check):
-    """A scale-in by two removes the two dead nodes of a zone, and no healthy node of the fuller
-    zone.
-    """
+def test_failed_zone_loses_its_unhealthy_nodes_and_others_lose_none(check):
+    """Unhealthy nodes of one zone leave before healthy nodes of a fuller zone."""
     members = [*nodes(a=4), node(5, 'b', status='ERROR'), node(6, 'b', status='ERROR')]
     policies = [zone_policy('a', 'b'), deletion_policy()]
 
@@ -37,7 +35,7 @@ def test_a_lost_zone_loses_its_dead_nodes_and_other_zones_lose_none(check):
     assert deleted(reply) == ['n5', 'n6']
 
 
-def test_unhealthy_nodes_of_a_lost_region_leave_before_healthy_ones_elsewhere(check):
+def test_unhealthy_nodes_of_a_failed_region_leave_before_healthy_ones(check):
     """The plan by region counts unhealthy nodes as the plan by zone does."""
     members = [node(n, None, 'R1') for n in range(1, 5)] + [node(5, None, 'R2', tainted=True)]
     policies = [region_policy('R1', 'R2'), deletion_policy()]
@@ -50,9 +48,7 @@ def test_unhealthy_nodes_of_a_lost_region_leave_before_healthy_ones_elsewhere(ch
 
 @st.composite
 def members(draw):
-    """Nodes of any health, some of unknown zone or of the home region, in known and unknown
-    places.
-    """
+    """Draw nodes of any health in known, unlisted and unknown places."""
     kinds = draw(st.lists(st.sampled_from(sorted(STATES)), min_size=1, max_size=14))
     return [
         node(
@@ -66,7 +62,7 @@ def members(draw):
 
 
 def group(member):
-    """0: unhealthy, 1: never created, 2: sound."""
+    """Return the group of a node: 0 unhealthy, 1 never created, 2 healthy."""
     if member['status'] == 'ERROR':
         return 0
     return 1 if member['created_at'] is None else 2
@@ -83,9 +79,7 @@ def group(member):
 def test_no_node_leaves_while_one_of_an_earlier_group_stays(
     cluster, share, caps, planned, criteria
 ):
-    """No healthy node leaves while an unhealthy one stays, and the victims are exactly the planned
-    ones.
-    """
+    """No healthy node leaves while an unhealthy one stays, and the number of victims is exact."""
     regions = region_policy('R1', ('R2', 200), 'R3')
     for region, cap in zip(regions['spec']['properties']['regions'], caps, strict=True):
         region['cap'] = cap
@@ -93,7 +87,7 @@ def test_no_node_leaves_while_one_of_an_earlier_group_stays(
     policies = [*(placement[one] for one in sorted(planned)), deletion_policy(criteria)]
     count = min(share, len(cluster))
 
-    reply = ASKS.policy_check(request(SCALE_IN, policies, cluster, inputs={'count': count}))
+    reply = ENDPOINTS.policy_check(request(SCALE_IN, policies, cluster, inputs={'count': count}))
 
     gone = set(deleted(reply))
     assert reply['action']['data']['status'] == 'OK'
@@ -103,8 +97,8 @@ def test_no_node_leaves_while_one_of_an_earlier_group_stays(
     assert max(leaving) <= min(staying, default=2)
 
 
-def test_removal_counts_of_somebody_else_keep_the_groups_within_each_place(check):
-    """Removal counts that an earlier policy wrote are kept; the groups count within each place."""
+def test_removal_counts_of_another_policy_apply_before_the_groups(check):
+    """Removal counts of an earlier policy are kept; the groups count within each place."""
     cluster = [
         node(1, 'a'),
         node(2, 'a', status='ERROR'),
@@ -118,7 +112,7 @@ def test_removal_counts_of_somebody_else_keep_the_groups_within_each_place(check
     assert deleted(reply) == ['n2']
 
 
-def test_victims_of_unknown_place_say_so_unless_their_health_is_the_reason(check):
+def test_victims_of_unknown_place_have_that_reason_unless_unhealthy(check):
     """A healthy victim that a plan takes because its place is unknown has that reason."""
     cluster = [*nodes(a=2), node(3), node(4, status='ERROR')]
     policies = [zone_policy('a'), deletion_policy()]
@@ -135,7 +129,7 @@ def test_victims_of_unknown_place_say_so_unless_their_health_is_the_reason(check
     ]
 
 
-def test_victims_of_a_known_region_but_unknown_zone_say_so(check):
+def test_victims_of_unknown_zone_in_a_known_region_have_that_reason(check):
     """With both plans, a victim whose zone alone is unknown has that reason too."""
     cluster = [node(1, 'a', 'R2'), node(2, 'c', 'R2'), node(3, None, 'R2')]
     policies = [region_policy('R2'), zone_policy('a', 'c'), deletion_policy()]
@@ -145,7 +139,7 @@ def test_victims_of_a_known_region_but_unknown_zone_say_so(check):
     assert reply['decisions'][2]['details']['reasons'] == {'place unknown': 1}
 
 
-def test_victims_without_a_plan_by_place_are_not_said_to_be_of_unknown_place(check):
+def test_victims_without_a_plan_have_the_reason_of_their_criterion(check):
     """Without a placement policy, places do not matter for the reasons."""
     reply = check(request(SCALE_IN, [deletion_policy()], [node(1), node(2)]))
 

@@ -1,4 +1,4 @@
-"""Zone placement through the chain: what the reply says, and when the policy keeps out."""
+"""The zone placement policy, checked through the chain."""
 
 import json
 
@@ -15,7 +15,8 @@ def decision(reply):
     return only
 
 
-def test_a_creation_says_count_zones_and_an_entry_a_node(check):
+def test_creation_has_counts_by_zone_and_one_entry_per_node(check):
+    """A creation has the count of each zone and one placement entry per node."""
     reply = check(
         request(SCALE_OUT, [zone_policy('a', ('b', 200))], nodes(a=1), inputs={'count': 3}),
         zones=['a', 'b'],
@@ -29,13 +30,15 @@ def test_a_creation_says_count_zones_and_an_entry_a_node(check):
     }
 
 
-def test_a_deletion_says_count_and_zones_and_leaves_out_zeros(check):
+def test_deletion_has_counts_by_zone_without_zeros(check):
+    """A deletion has the counts of the zones that lose nodes."""
     reply = check(request(SCALE_IN, [zone_policy('a', 'b')], nodes(a=3, b=1)), zones=['a', 'b'])
 
     assert reply['action']['data']['deletion'] == {'count': 1, 'zones': {'a': 1}}
 
 
-def test_the_table_explains_every_place(check):
+def test_details_have_a_row_per_listed_and_unlisted_zone(check):
+    """The details show each zone with its counts, its ideal share and a note."""
     reply = check(
         request(SCALE_OUT, [zone_policy('a', ('b', 200))], nodes(a=1, x=1), inputs={'count': 2}),
         zones={'a': True, 'b': False},
@@ -82,13 +85,15 @@ def test_the_table_explains_every_place(check):
     }
 
 
-def test_who_wants_no_explanation_gets_none(check):
+def test_details_without_explanation_are_empty(check):
+    """A request with `explain: none` gets no details."""
     reply = check(request(SCALE_OUT, [zone_policy('a')], explain='none'), zones=['a'])
 
     assert decision(reply)['details'] == {}
 
 
-def test_nodes_of_unknown_zone_go_first_and_stand_under_no_zone(check):
+def test_deletion_of_nodes_of_unknown_zone_comes_first(check):
+    """Nodes of unknown zone leave first and count under no zone."""
     members = [node(1, 'a'), node(2), node(3)]
 
     reply = check(request(SCALE_IN, [zone_policy('a')], members, inputs={'count': 3}), zones=['a'])
@@ -97,7 +102,8 @@ def test_nodes_of_unknown_zone_go_first_and_stand_under_no_zone(check):
     assert decision(reply)['details']['unplaced'] == 2
 
 
-def test_a_zone_comes_from_the_servers_details_or_else_from_nova(check):
+def test_zone_of_a_node_comes_from_its_data_details_or_nova(check):
+    """The zone comes from the node's data, else the server's details, else Nova."""
     members = [
         node(1, details={'OS-EXT-AZ:availability_zone': 'a'}),
         node(2, physical_id='s2'),
@@ -115,7 +121,8 @@ def test_a_zone_comes_from_the_servers_details_or_else_from_nova(check):
     ]
 
 
-def test_a_node_that_is_created_is_told_its_zone_and_keeps_what_else_it_knows(check):
+def test_node_create_records_the_zone_and_keeps_other_data(check):
+    """A new node's data get the zone; other keys of the data stay."""
     new = node(9, data={'placement': {'servergroup': 'g1'}, 'other': 1}, status='INIT')
 
     reply = check(
@@ -130,7 +137,8 @@ def test_a_node_that_is_created_is_told_its_zone_and_keeps_what_else_it_knows(ch
 
 
 @pytest.mark.parametrize('where', ['node', 'cluster'])
-def test_a_profile_that_names_a_zone_is_followed(check, where):
+def test_node_create_with_a_zone_in_its_profile_is_skipped(check, where):
+    """The policy leaves a new node in the zone that the profile of node or cluster names."""
     profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'b'}}
     new = node(9, profile=profile) if where == 'node' else node(9)
     more = {} if where == 'node' else {'profile': profile}
@@ -142,7 +150,8 @@ def test_a_profile_that_names_a_zone_is_followed(check, where):
     assert reply['action']['data'] == {'status': 'OK', 'reason': 'Completed policy checking.'}
 
 
-def test_an_empty_zone_in_a_profile_counts_as_none(check):
+def test_node_create_with_an_empty_zone_in_its_profile_is_planned(check):
+    """An empty zone in a profile counts as absent."""
     profile = {
         'type': 'os.nova.server-1.0',
         'properties': {'availability_zone': '', 'context': None},
@@ -155,7 +164,8 @@ def test_an_empty_zone_in_a_profile_counts_as_none(check):
     assert decision(reply)['outcome'] == 'APPLIED'
 
 
-def test_what_affinity_said_of_each_node_stays(check):
+def test_creation_keeps_unknown_keys_of_placement_entries(check):
+    """Keys that an affinity policy wrote to the entries of new nodes stay."""
     data = {'placement': {'count': 2, 'placements': [{'servergroup': 'g1'}, {'servergroup': 'g1'}]}}
 
     reply = check(
@@ -172,14 +182,16 @@ def test_what_affinity_said_of_each_node_stays(check):
 @pytest.mark.parametrize(
     ('action', 'zones'), [(SCALE_OUT, {'a': False}), (SCALE_OUT, {'x': True}), (SCALE_IN, {})]
 )
-def test_without_a_usable_zone_there_is_no_plan(check, action, zones):
+def test_check_without_a_usable_zone_is_an_error(check, action, zones):
+    """Without an available zone to create in, or a known one to delete from, the check fails."""
     reply = check(request(action, [zone_policy('a')], nodes(a=2)), zones=zones)
 
     assert reply['action']['data']['reason'] == 'No availability zone found available.'
     assert decision(reply)['outcome'] == 'FAILED'
 
 
-def test_a_zone_that_is_down_is_no_reason_to_kill_its_nodes(check):
+def test_deletion_treats_unavailable_zones_as_usable(check):
+    """A zone that is unavailable keeps its weight when nodes are deleted."""
     reply = check(
         request(SCALE_IN, [zone_policy('a', 'b')], nodes(a=2, b=2)), zones={'a': False, 'b': False}
     )
@@ -187,7 +199,8 @@ def test_a_zone_that_is_down_is_no_reason_to_kill_its_nodes(check):
     assert reply['action']['data']['deletion'] == {'count': 1, 'zones': {'b': 1}}
 
 
-def test_the_policy_keeps_out_of_clusters_of_other_profiles(check):
+def test_cluster_of_another_profile_type_is_skipped(check):
+    """The policy skips clusters of profile types that it does not support."""
     reply = check(
         request(SCALE_OUT, [zone_policy('a')], profile={'type': 'os.heat.stack-1.0'}), zones=['a']
     )
@@ -199,14 +212,16 @@ def test_the_policy_keeps_out_of_clusters_of_other_profiles(check):
     )
 
 
-def test_nothing_to_create_is_nothing_to_decide(check):
+def test_creation_of_no_nodes_is_skipped(check):
+    """The policy skips a creation of no nodes, even without zones."""
     reply = check(request(SCALE_OUT, [zone_policy('a')], inputs={'count': 0}), zones=[])
 
     assert decision(reply)['outcome'] == 'SKIPPED'
     assert reply['action']['data']['status'] == 'OK'
 
 
-def test_zones_alone_are_those_of_the_clusters_region(check):
+def test_zones_without_a_plan_by_region_are_those_of_the_profiles_region(check):
+    """Without region placement, the zones are those of the region in the cluster's profile."""
     profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R2'}}}
     regions = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
 
@@ -215,7 +230,8 @@ def test_zones_alone_are_those_of_the_clusters_region(check):
     assert reply['action']['data']['creation']['zones'] == {'b': 1}
 
 
-def test_with_regions_planned_zones_are_planned_inside_each(check):
+def test_zones_are_planned_within_each_planned_region(check):
+    """The share of each region is divided among its own zones."""
     regions = {
         'R1': {'zones': {'a': True, 'b': True}},
         'R2': {'zones': {'a': True}},
@@ -248,7 +264,8 @@ def test_with_regions_planned_zones_are_planned_inside_each(check):
     ]
 
 
-def test_a_created_node_is_told_region_and_zone(check):
+def test_node_create_records_region_and_zone(check):
+    """A new node's data get both the region and the zone."""
     regions = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
 
@@ -268,9 +285,8 @@ def test_a_created_node_is_told_region_and_zone(check):
         (SCALE_IN, 'deletion', {'R1': 3}, 3),
     ],
 )
-def test_shares_of_regions_that_are_not_those_of_the_count_are_refused(
-    check, action, kind, regions, total
-):
+def test_region_shares_that_do_not_match_the_count_are_refused(check, action, kind, regions, total):
+    """Shares of an earlier policy that do not match the count end the check in ERROR."""
     data = {kind: {'count': 2, 'regions': regions}}
 
     reply = check(
@@ -284,7 +300,8 @@ def test_shares_of_regions_that_are_not_those_of_the_count_are_refused(
 
 
 @pytest.mark.parametrize('digits', [20, 400, 4400])
-def test_a_number_beyond_reason_is_refused_and_not_repeated(check, digits):
+def test_huge_number_is_refused_without_repeating_it(check, digits):
+    """A number beyond 64 bits is refused by an error that does not repeat it."""
     for more in ({'inputs': {'count': 'HUGE'}}, {'data': {'creation': {'count': 'HUGE'}}}):
         text = json.dumps(request(SCALE_OUT, [zone_policy('a')], **more)).replace(
             '"HUGE"', '9' * digits
@@ -301,6 +318,7 @@ def test_a_number_beyond_reason_is_refused_and_not_repeated(check, digits):
 
 @pytest.mark.parametrize('priorities', [(100, None), (None, None), (300, 300), (200, 400)])
 def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorities):
+    """Region placement runs before zone placement whatever the priorities of the bindings."""
     zones, regions = (
         zone_policy('a', 'b', priority=priorities[0]),
         region_policy('R1', 'R2', priority=priorities[1]),
@@ -316,7 +334,8 @@ def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorit
     ]
 
 
-def test_what_an_earlier_plan_said_does_not_linger(check):
+def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
+    """A new plan replaces all keys of an earlier one; other keys stay."""
     data = {
         'creation': {
             'count': 2,
@@ -343,7 +362,8 @@ def test_what_an_earlier_plan_said_does_not_linger(check):
     assert reply['placement']['placements'] == [{'servergroup': 'g', **placed}, placed]
 
 
-def test_a_region_without_a_usable_zone_has_a_row_too(check):
+def test_details_have_a_row_for_a_region_without_usable_zone(check):
+    """A region without usable zones has one row for all of its nodes."""
     policies = [region_policy('R1'), zone_policy('a')]
 
     members = [node(1, 'q', 'R1'), node(2, 'q', 'R1')]
@@ -359,7 +379,8 @@ def test_a_region_without_a_usable_zone_has_a_row_too(check):
     )
 
 
-def test_a_plan_that_cannot_be_made_says_how_much_was_possible(check):
+def test_infeasible_plan_has_the_possible_number_in_its_details(check):
+    """The details of an infeasible plan show how many nodes were asked for and possible."""
     reply = check(
         request(SCALE_IN, [zone_policy('a')], nodes(a=2), inputs={'count': 3}), zones=['a']
     )
@@ -371,9 +392,8 @@ def test_a_plan_that_cannot_be_made_says_how_much_was_possible(check):
     ('count', 'reason'),
     [(1, '1 node is created without a zone'), (3, '3 nodes are created without a zone')],
 )
-def test_nodes_that_another_plan_creates_in_regions_without_a_usable_zone_are_told_as_such(
-    check, count, reason
-):
+def test_reason_names_nodes_created_without_a_zone(check, count, reason):
+    """Nodes planned in regions without a usable zone are created without a zone."""
     data = {'creation': {'count': count, 'regions': {'R1': count}}}
 
     reply = check(
@@ -412,9 +432,10 @@ def test_nodes_that_another_plan_creates_in_regions_without_a_usable_zone_are_to
         ),
     ],
 )
-def test_a_resize_that_a_bound_cuts_says_which_bound(
+def test_reasons_of_a_resize_name_the_bound_that_limits_it(
     check, inputs, bounds, zone_reason, deletion_reason
 ):
+    """The reasons name the bound that limits a resize, and whether cluster or request set it."""
     asked = request(
         'CLUSTER_RESIZE', [zone_policy('a'), deletion_policy()], nodes(a=4), inputs=inputs
     )

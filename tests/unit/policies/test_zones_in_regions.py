@@ -14,7 +14,7 @@ def notes(decision):
 
 
 def test_creation_in_a_region_without_usable_zone_goes_to_the_other_regions(check):
-    """A region of which no listed zone is available gets no node; its share goes to the others."""
+    """A region without an available listed zone gets no node; its share goes to the others."""
     members = [node(1, 'a', 'R1'), node(2, 'a', 'R2')]
 
     reply = check(request(SCALE_OUT, BOTH, members, inputs={'count': 3}), regions=R2_IS_OUT)
@@ -32,9 +32,7 @@ def test_creation_in_a_region_without_usable_zone_goes_to_the_other_regions(chec
 
 
 @pytest.mark.parametrize('action', [SCALE_OUT, 'NODE_CREATE'])
-def test_creation_without_a_usable_zone_in_any_region_fails_with_the_reason_of_the_seed(
-    check, action
-):
+def test_creation_without_a_usable_zone_in_any_region_is_an_error(check, action):
     """With no region left, the reason is that of zone placement."""
     regions = {'R1': {'zones': {'q': True}}, 'R2': {'zones': {'a': False}}}
     more = {'node': node(9)} if action == 'NODE_CREATE' else {}
@@ -72,9 +70,7 @@ def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
 
 
 def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
-    """Such a region keeps its share when nodes are deleted, and its nodes are chosen without a
-    zone.
-    """
+    """A region without usable zones keeps its share, and gives nodes whatever their zone."""
     regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'q': True}}}
     members = [node(n, 'a', 'R1') for n in (1, 2, 3)] + [node(n, 'q', 'R2') for n in (4, 5, 6)]
 
@@ -96,17 +92,15 @@ def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
         [region_policy('R1', 'R2'), zone_policy('a', 'b', enabled=False)],
     ],
 )
-def test_creation_without_enabled_zone_placement_asks_for_no_zones(check, policies):
+def test_creation_without_enabled_zone_placement_needs_no_zones(check, policies):
     """Zones do not matter to region placement unless zone placement is bound and enabled."""
     reply = check(request(SCALE_OUT, policies, inputs={'count': 2}), regions=R2_IS_OUT)
 
     assert reply['action']['data']['creation']['regions'] == {'R1': 1, 'R2': 1}
 
 
-def test_creation_for_a_profile_that_zone_placement_skips_asks_for_no_zones(check):
-    """Zone placement that does not support the cluster's profile type leaves region placement
-    alone.
-    """
+def test_creation_for_a_profile_that_zone_placement_skips_needs_no_zones(check):
+    """Zone placement that does not support the profile type does not affect region placement."""
     asked = request(SCALE_OUT, BOTH, inputs={'count': 2}, profile={'type': 'os.heat.stack-1.0'})
 
     reply = check(asked, regions=R2_IS_OUT)
@@ -129,10 +123,8 @@ def test_creation_of_a_node_whose_profile_names_its_zone_goes_to_a_region_that_h
     assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': region, 'zone': zone}}}}
 
 
-def test_creation_of_a_node_whose_zone_no_region_has_fails_with_the_reason_of_the_seed(check):
-    """A zone that is available in no listed region leaves no region for the node that asks for
-    it.
-    """
+def test_creation_of_a_node_whose_zone_no_region_has_is_an_error(check):
+    """A new node whose zone is available in no listed region ends the check in ERROR."""
     profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'gone'}}
 
     reply = check(request('NODE_CREATE', BOTH, node=node(9, profile=profile)), regions=R2_IS_OUT)
