@@ -1,0 +1,118 @@
+"""Functions that zone and region placement share."""
+
+from collections import Counter
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract import codec
+from placement_worker.contract.action_data import CREATION, DELETION
+from placement_worker.contract.model import CheckRequest, NodePatch
+from placement_worker.errors import InvalidSpec
+from placement_worker.planning.placement import Place, grow
+from placement_worker.planning.sizing import Size
+from placement_worker.policies import shared_placement
+from placement_worker.policies.base import State
+from tests.factories import node, nodes, request
+
+
+def made(action, members=(), **more):
+    """Return a decoded request and the state that its policies start from."""
+    asked = codec.decode(request(action, [], members, **more), CheckRequest)
+    return asked, State({}, Snapshot(Inventory(), asked.cluster), 1000)
+
+
+def test_repeated_names_are_refused_with_their_position():
+    """A place that a spec lists twice raises an error that names the second position."""
+    shared_placement.check_distinct('zones', ['a', 'b'])
+    with pytest.raises(
+        ValueError, match=r'^Expected each name once, got `a` again in `zones\[2\]`$'
+    ):
+        shared_placement.check_distinct('zones', ['a', 'b', 'a'])
+
+
+def test_unusable_places_are_refused_by_name():
+    """Places in which no node can be created raise an error that lists them."""
+    shared_placement.refuse_unusable('region', [])
+    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable region `R1`, `R2`\.$'):
+        shared_placement.refuse_unusable('region', ['R1', 'R2'])
+
+
+def test_profile_of_a_new_node_is_its_own_or_that_of_the_cluster():
+    """The node's profile takes precedence; other actions have no new node."""
+    own = {'type': 'own'}
+    with_profile, _ = made('NODE_CREATE', node=node(1, profile=own))
+    without, _ = made('NODE_CREATE', node=node(1))
+    deleted, _ = made('NODE_DELETE', node=node(1, profile=own))
+
+    assert shared_placement.profile_of_new_node(with_profile).type == 'own'
+    assert shared_placement.profile_of_new_node(without) is without.cluster.profile
+    assert shared_placement.profile_of_new_node(deleted) is None
+
+
+@pytest.mark.parametrize(
+    ('kind', 'expected'), [(CREATION, {'b': 1}), (DELETION, {'a': 1})], ids=['grow', 'shrink']
+)
+def test_plan_grows_or_shrinks_by_the_kind_of_the_size(kind, expected):
+    """A creation fills the emptier place; a deletion takes from the fuller one."""
+    groups = [Counter({'a': 2, 'b': 1})]
+
+    plan = shared_placement.plan_for(Size(kind, 1), [Place('a'), Place('b')], groups)
+
+    assert plan.counts == expected
+
+
+def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
+    """A deletion counts three groups, a creation one."""
+    members = [*nodes(a=2), node(3, 'a', status='ERROR'), node(4, 'b', created_at=None)]
+    asked, state = made('CLUSTER_SCALE_IN', members)
+
+    def groups(kind):
+        return shared_placement.in_groups(Size(kind, 1), asked.cluster.nodes, state.cloud.zones_of)
+
+    assert groups(DELETION) == [{'a': 1}, {'b': 1}, {'a': 2}]
+    assert groups(CREATION) == [{'a': 3, 'b': 1}]
+
+
+@pytest.mark.parametrize(
+    ('action', 'placement', 'expected'),
+    [
+        ('NODE_CREATE', {'group': 'g'}, {'n1': {'placement': {'group': 'g', 'zone': 'a'}}}),
+        ('NODE_CREATE', {'zone': 'a'}, {}),
+        ('NODE_DELETE', {'group': 'g'}, {}),
+    ],
+)
+def test_placed_node_is_patched_once(action, placement, expected):
+    """Only the node of a NODE_CREATE is patched, unless its data have the place already."""
+    asked, state = made(action, node=node(1, data={'placement': placement}))
+
+    patches = shared_placement.placed_node(asked, state, {'zone': 'a'})
+
+    assert patches == {key: NodePatch(data) for key, data in expected.items()}
+
+
+def test_row_rounds_the_ideal_share():
+    """A row has the fields of the plan, the ideal share with two decimals, and extra fields."""
+    row = grow([Place('a', 1), Place('b', 2)], {}, 1).rows[0]
+
+    shown = shared_placement.row(row, region_name='R1')
+
+    assert (shown['region_name'], shown['name'], shown['ideal']) == ('R1', 'a', 0.33)
+
+
+@pytest.mark.parametrize(
+    ('size', 'places', 'expected'),
+    [
+        (Size(CREATION, 1), 1, '1 node goes to 1 zone'),
+        (Size(CREATION, 3), 2, '3 nodes go to 2 zones'),
+        (Size(DELETION, 1), 1, '1 node leaves 1 zone'),
+        (Size(DELETION, 3), 2, '3 nodes leave 2 zones'),
+        (Size(CREATION, 1), 0, '1 node is created without a zone'),
+        (Size(DELETION, 2), 0, '2 nodes of no known zone leave'),
+        (Size(CREATION, 2, 'limited to 9'), 1, '2 nodes go to 1 zone; limited to 9'),
+    ],
+)
+def test_summary_counts_nodes_and_places(size, places, expected):
+    """The reason names the numbers of nodes and places, and the bound of the size."""
+    assert shared_placement.summary(size, 'zone', places) == expected
