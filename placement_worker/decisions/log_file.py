@@ -1,4 +1,4 @@
-"""A file that several processes append lines to, and that logrotate may move away meanwhile."""
+"""A log file that several processes append to, and that logrotate may move away."""
 
 import logging
 import os
@@ -11,57 +11,54 @@ MODE = 0o640
 
 
 class LogFile:
-    """Lines at the end of a file: one write each, so that those of other processes and threads stay
-    whole.
+    """A file of lines, each of them appended in one write.
 
-    That holds on local file systems, not on NFS. Nothing is synchronised: what the machine had not
-    yet written when it lost power is lost.
+    The lines of several processes and threads stay whole on local file systems, but not on NFS.
+    Writes are not synchronized, so a power failure may lose the last lines.
     """
 
     def __init__(self, path: str) -> None:
-        """Open it, or make it.
+        """Open the file, or create it.
 
-        :raises OSError: that cannot be done.
+        :raises OSError: the file cannot be opened.
         """
         self._path = path
         self._lock = threading.Lock()
-        self._failing = False
+        self._is_failing = False
         self._descriptor = self._open()
 
     def append(self, line: bytes) -> None:
-        """Write a line; that it cannot be written is told once in the log, and stops nobody."""
+        """Append a line. The log reports the first of several failures; none is raised."""
         with self._lock:
             try:
-                if self._moved():
+                if self._was_moved():
                     descriptor = self._open()
                     os.close(self._descriptor)
                     self._descriptor = descriptor
                 self._write(line)
             except OSError as exc:
-                if not self._failing:
-                    LOG.error('Decisions cannot be logged: %s', errors.file_error(exc))
-                self._failing = True
+                if not self._is_failing:
+                    LOG.error('Failed to write the decision log: %s', errors.file_error(exc))
+                self._is_failing = True
             else:
-                if self._failing:
-                    LOG.warning('Decisions are logged again: %s', self._path)
-                self._failing = False
+                if self._is_failing:
+                    LOG.warning('The decision log can be written again: %s', self._path)
+                self._is_failing = False
 
     def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
 
-    def _moved(self) -> bool:
-        """Whether another file, or none, stands under the name."""
+    def _was_moved(self) -> bool:
+        """Return whether the path names another file or none."""
         try:
-            there = os.stat(self._path)
+            found = os.stat(self._path)
         except FileNotFoundError:
             return True
-        ours = os.fstat(self._descriptor)
-        return (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino)
+        opened = os.fstat(self._descriptor)
+        return (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino)
 
     def _write(self, line: bytes) -> None:
         written = os.write(self._descriptor, line)
         if written < len(line):
-            os.write(self._descriptor, b'\n')  # the next line is not to stand behind the torn one
-            raise OSError(
-                f'{self._path}: only {written} of {len(line)} bytes of a line were written'
-            )
+            os.write(self._descriptor, b'\n')  # the next line must not continue the partial one
+            raise OSError(f'{self._path}: wrote only {written} of {len(line)} bytes of a line')

@@ -1,33 +1,35 @@
-"""Decide again what a decision log holds, and say what comes out differently."""
+"""Decide recorded requests again, and compare the replies."""
 
 import datetime
 import gzip
 import math
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
+from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
-from placement_worker.cloud.ports import Clouds, OctaviaSettings
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract import strict_json
 from placement_worker.contract.limits import Limits
 from placement_worker.decisions.masking import masked
-from placement_worker.decisions.records import Entry, Method, Record
+from placement_worker.decisions.records import Entry
 from placement_worker.formats import documents
+from placement_worker.handlers.conditions import Conditions
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.handlers.ports import Reply, Request
+from placement_worker.handlers.ports import Record, Recorder, Reply, Request
 from placement_worker.policies.registry import Registry
 
 ABSENT = '(nothing)'
-ANY_SIZE = 2**62  # bytes; the request was accepted once
+ANY_SIZE = 2**62  # bytes; the worker has accepted the request before
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where a reply is another one now: `at` is a path; `was` and `now` are plain data."""
+    """A difference between two replies: its path, and the recorded and the present value."""
 
     at: str
     was: Any
@@ -35,11 +37,11 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def entries(path: str) -> Iterator[tuple[int, Entry | errors.InvalidRequest]]:
-    """The lines of a log with their numbers; a line that is none is the error that says why.
+    """Yield the entries of a log with their line numbers, or the error of a malformed line.
 
-    :param path: a file, as logrotate may have compressed it (`.gz`).
-    :raises OSError: it cannot be read.
-    :raises Malformed: it is not compressed, or not to its end.
+    :param path: a file, which logrotate may have compressed (`.gz`).
+    :raises OSError: the file cannot be read.
+    :raises Malformed: the file cannot be decompressed.
     """
     open_log: Callable[..., Any] = gzip.open if path.endswith('.gz') else open
     with open_log(path, 'rb') as lines:
@@ -58,85 +60,88 @@ def _entry(line: bytes) -> Entry | errors.InvalidRequest:
         return exc
 
 
-class _Then:
-    """As `Recorder` and `Record`: the circumstances of an entry. No time passes but that which
-    passed then.
+class _Replay(Recorder, Record):
+    """A recorder that replaces the conditions of a decision by those of an entry.
+
+    No time passes except the time that passed during the recorded decision.
     """
 
-    def __init__(self, entry: Entry) -> None:
-        self._cloud = ReplayedCloud(entry.cloud)
-        self._left = iter(entry.left_s)
-        self.max_nodes = entry.max_nodes
-        self.octavia_settings = OctaviaSettings(
-            **entry.octavia_settings,
-            sleep=lambda _: None,
-            clock=_readings('clock', iter(entry.clock)),
-        )
+    def __init__(self, entry: Entry, cloud: ReplayedCloud) -> None:
+        self._entry = entry
+        self._cloud = cloud
+        self._conditions: Conditions
 
+    @property
+    @override
+    def conditions(self) -> Conditions:
+        return self._conditions
+
+    @override
     def begin(
-        self, request_id: str | None, at: datetime.datetime, max_nodes: int, octavia_settings: OctaviaSettings
+        self, request_id: str | None, at: datetime.datetime, conditions: Conditions
     ) -> Record:
+        recorded_left_s = _readings('remaining time', self._entry.left_s)
+        is_endless = conditions.left_s() == math.inf
+        self._conditions = replace(
+            conditions,
+            clouds=self._cloud,
+            max_nodes=self._entry.max_nodes,
+            octavia_settings=OctaviaSettings(
+                **self._entry.octavia_settings,
+                sleep=lambda _: None,
+                clock=_readings('clock', self._entry.clock),
+            ),
+            left_s=conditions.left_s if is_endless else recorded_left_s,
+        )
         return self
 
-    def left_s(self, ask: Callable[[], float]) -> Callable[[], float]:
-        recorded = _readings('caller', self._left)
-        return lambda: math.inf if ask() == math.inf else recorded()
-
-    def watch(self, clouds: Clouds) -> Clouds:
-        return self._cloud
-
-    def end(self, method: Method, request: Request, reply: Reply) -> None:
-        pass
+    @override
+    def end(self, method: str, request: Request, reply: Reply) -> None:
+        """Keep nothing: the caller compares the reply."""
 
 
-def _readings(what: str, recorded: Iterator[float]) -> Callable[[], float]:
-    """What was read then, one after the other."""
+def _readings(what: str, recorded: list[float]) -> Callable[[], float]:
+    """Return a function that returns the recorded readings one after the other."""
+    remaining = iter(recorded)
 
     def read() -> float:
-        for value in recorded:
+        for value in remaining:
             return value
-        raise NotRecorded(f'The {what} is looked at more often than it was then')
+        raise NotRecorded(f'The {what} is read more often than in the recorded decision')
 
     return read
 
 
 def differences(entry: Entry, registry: Registry) -> list[Difference]:
-    """Decide it again, over the cloud's answers of then and by the clock of then; nothing is
-    written anywhere.
+    """Decide an entry again over its recorded answers and clocks, without any call to a cloud.
 
-    What was measured (`elapsed_ms`) is left out; of all the rest any byte counts.
+    Measured times (`elapsed_ms`) are ignored; any other byte counts.
 
-    :returns: nothing if the replies are the same.
+    :returns: an empty list if the replies are the same.
     """
-    then = _Then(entry)
-    endpoints = Endpoints(
-        Inventory(), registry, recorder=then, limits=lambda: Limits(request_bytes=ANY_SIZE)
-    )
+    cloud = ReplayedCloud(entry.cloud)
+    limits = Limits(request_bytes=ANY_SIZE)
+    endpoints = Endpoints(cloud, registry, recorder=_Replay(entry, cloud), limits=lambda: limits)
     try:
-        answer = getattr(endpoints, entry.method)(bytes(entry.request).decode(), entry.request_id)
+        reply = getattr(endpoints, entry.method)(bytes(entry.request).decode(), entry.request_id)
     except errors.PlacementWorkerError as exc:
         return [Difference('$', entry.reply, errors.error_object(exc))]
-    except msgspec.ValidationError as exc:  # an answer of the cloud, masked by a name in it
-        return [
-            Difference(
-                '$',
-                entry.reply,
-                errors.error_object(NotRecorded(f'An answer was not kept whole: {exc}')),
-            )
-        ]
-    # Both, for the log may be of a version that masked less.
+    except msgspec.ValidationError as exc:  # masking replaced a value of an answer
+        incomplete = NotRecorded(f'The recorded answer is incomplete: {exc}')
+        return [Difference('$', entry.reply, errors.error_object(incomplete))]
+    # The worker that recorded the decision may have masked less.
     was, now = (
-        _unmeasured(msgspec.json.decode(masked(encoded)))
-        for encoded in (msgspec.json.encode(entry.reply), answer.encode())
+        _without_times(msgspec.json.decode(masked(encoded)))
+        for encoded in (msgspec.json.encode(entry.reply), reply.encode())
     )
-    if 'warnings' not in was:  # the worker that wrote the log gave none
+    if 'warnings' not in was:  # the version that recorded the decision gave none
         now.pop('warnings', None)
     if msgspec.json.encode(was) == msgspec.json.encode(now):
         return []
     return list(_compared(was, now, '$')) or [Difference('$ (the same in another order)', was, now)]
 
 
-def _unmeasured(reply: dict[str, Any]) -> dict[str, Any]:
+def _without_times(reply: dict[str, Any]) -> dict[str, Any]:
     if 'decisions' not in reply:
         return reply
     return {
@@ -146,7 +151,7 @@ def _unmeasured(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(was: Any, now: Any, at: str) -> Iterator[Difference]:
-    """Where two trees part, as deep as they are alike."""
+    """Yield the deepest differences between two trees."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in [*was, *(key for key in now if key not in was)]:
             yield from _compared(was.get(key, ABSENT), now.get(key, ABSENT), f'{at}.{key}')

@@ -1,203 +1,139 @@
-"""Run the policies of a check in order of priority: skip, apply, or stop at the first that
-fails.
-"""
+"""Run the policies of a check in order of priority, up to the first that fails."""
 
-import heapq
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from graphlib import TopologicalSorter
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from placement_worker.contract import actions
-from placement_worker.contract.model import ActionPatch, Binding, CheckReply, CheckRequest, Decision
+from placement_worker.contract.action_data import ActionData
+from placement_worker.contract.model import (
+    ActionPatch,
+    CheckReply,
+    CheckRequest,
+    ClusterPatch,
+    Decision,
+    NodePatch,
+)
 from placement_worker.errors import Rejected
+from placement_worker.handlers.links import Link, conflict, in_order, origin
 from placement_worker.planning.size_warnings import warnings_of
-from placement_worker.policies.base import BEFORE, Outcome, Policy, State, skipped
+from placement_worker.policies.base import BEFORE, Outcome, State
 
 LOG = logging.getLogger(__name__)
-OURS = __name__.partition('.')[0]
 COMPLETED = 'Completed policy checking.'
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A policy made ready for one binding of the request."""
+@dataclass(slots=True)
+class _Progress:
+    """The changes, warnings and decisions of the policies so far."""
 
-    binding: Binding
-    policy: Policy[Any]
+    data: Mapping[str, Any]
+    nodes: Mapping[str, NodePatch]
+    cluster: ClusterPatch | None
+    warnings: list[str] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
 
-    @property
-    def priority(self) -> int:
-        """The binding's own, else that of the policy's type."""
-        return self.policy.priority if self.binding.priority is None else self.binding.priority
-
-    def passes_over(self, request: CheckRequest) -> str | None:
-        """Why the policy has nothing to do here, by what it is for alone; None if it is to be
-        asked.
-        """
-        action, profile_type = request.action.action, request.cluster.profile.type
-        if (request.target, action) not in self.policy.targets:
-            return f'{self.policy.name} does not handle {action} {request.target}.'
-        if actions.is_derived(action, request.action.cause):
-            return f'{action} is a derived action: the policies decide on the action that it is part of.'
-        if self.policy.profile_types is not None and profile_type not in self.policy.profile_types:
-            return f'{self.policy.name} does not support profile type {profile_type}.'
-        return None
+    def apply(self, outcome: Outcome) -> None:
+        """Take over the changes and the warnings of a policy."""
+        self.data = self.data if outcome.data is None else outcome.data
+        self.nodes = {**self.nodes, **outcome.nodes}
+        self.cluster = outcome.cluster or self.cluster
+        self.warnings += outcome.warnings
 
 
 def run(
-    bound: Sequence[Bound],
+    links: Sequence[Link],
     request: CheckRequest,
     state: State,
     clock: Callable[[], float] = time.perf_counter,
 ) -> CheckReply:
-    """Ask one policy after the other; each sees what the ones before it left.
+    """Consult one policy after the other; each sees the changes of those before it.
 
-    :param bound: in the order of the request, which breaks ties of priority.
+    :param links: in the order of the request, which breaks ties of priority.
     :param clock: seconds, for `elapsed_ms`.
-    :returns: status OK, or ERROR with the reason of the policy that failed; what it half-decided is
-        not kept.
+    :returns: status OK, or ERROR with the reason of the policy that failed, without its changes.
     """
-    state = replace(
-        state, data={k: v for k, v in state.data.items() if k not in ('status', 'reason')}
-    )
-    ordered = _in_order(bound)
-    rivals = _rivals(ordered, request)
-    return _refused(rivals, request, state) if rivals else _ask_all(ordered, request, state, clock)
-
-
-def _ask_all(
-    bound: Sequence[Bound], request: CheckRequest, state: State, clock: Callable[[], float]
-) -> CheckReply:
-    """Ask the policies in their order, up to the first one that fails."""
-    decisions: list[Decision] = []
-    warnings: list[str] = []
-    status, reason = 'OK', COMPLETED
-    for one in bound:
+    data = {key: value for key, value in state.data.items() if key not in ('status', 'reason')}
+    progress = _Progress(data, state.nodes, state.cluster)
+    ordered = in_order(links)
+    pair = conflict(ordered)
+    if pair:
+        return _conflict_reply(pair, request, progress)
+    for link in ordered:
         started = clock()
         try:
-            outcome = _consult(one, request, replace(state, binding=one.binding))
+            outcome, reason, details = _consult(link, request, state, progress)
         except Rejected as exc:
-            status, reason = 'ERROR', str(exc)
-            LOG.debug('%s failed: %s', one.policy.name, exc)
-            state = replace(state, nodes={**state.nodes, **exc.nodes})
-            decisions.append(
-                _decision(one, request, 'FAILED', reason, clock() - started, exc.details)
+            LOG.debug('%s failed: %s', link.policy.name, exc)
+            progress.nodes = {**progress.nodes, **exc.nodes}
+            progress.decisions.append(
+                _decision(link, request, 'FAILED', str(exc), clock() - started, exc.details)
             )
-            break
-        except Exception as exc:
-            exc.add_note(f'in {one.binding.spec.type_name}{origin(one.policy)}')
-            raise
-        state = _after(state, outcome)
-        warnings += outcome.warnings
-        decisions.append(
-            _decision(
-                one, request, outcome.outcome, outcome.reason, clock() - started, outcome.details
-            )
+            return _reply(request, progress, 'ERROR', str(exc))
+        progress.decisions.append(
+            _decision(link, request, outcome, reason, clock() - started, details)
         )
-    else:
-        reason = state.data.get('reason', COMPLETED)
-        if request.target == BEFORE and any(one.passes_over(request) is None for one in bound):
-            warnings = [*warnings_of(request, state.action_data, state.max_nodes), *warnings]
-    return _reply(request, state, status, reason, decisions, warnings)
+    if request.target == BEFORE and any(link.skip_reason is None for link in ordered):
+        of_size = warnings_of(request, ActionData(progress.data), state.max_nodes)
+        progress.warnings = [*of_size, *progress.warnings]
+    return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
 
 
-def _reply(
-    request: CheckRequest,
-    state: State,
-    status: str,
-    reason: str,
-    decisions: list[Decision],
-    warnings: Sequence[str] = (),
-) -> CheckReply:
-    return CheckReply(
-        action=ActionPatch(
-            id=request.action.id, data={**state.data, 'status': status, 'reason': reason}
-        ),
-        cluster=state.cluster,
-        nodes=dict(sorted(state.nodes.items())),
-        warnings=list(dict.fromkeys(warnings)),
-        decisions=decisions,
-    )
+def _consult(
+    link: Link, request: CheckRequest, state: State, progress: _Progress
+) -> tuple[Literal['APPLIED', 'SKIPPED'], str, Mapping[str, Any]]:
+    """Consult a policy and apply its outcome, unless there is a reason to skip the policy.
 
-
-def origin(policy: Policy[Any]) -> str:
-    """Where a type comes from that is none of ours."""
-    module = type(policy).__module__
-    return '' if module.startswith(f'{OURS}.') else f', a plug-in of {module}'
-
-
-def _in_order(bound: Sequence[Bound]) -> list[Bound]:
-    """Sort by ascending priority where the dependencies of the types (`Policy.after`) allow it.
-
-    Of the policies whose dependencies have run, the one with the lowest priority runs next; equal
-    ones run in the order of the request. The registry accepts no types that depend on each other in
-    a cycle.
+    :returns: outcome, reason and details for the decision.
     """
-    positions: dict[str, list[int]] = {}
-    for position, one in enumerate(bound):
-        positions.setdefault(one.policy.name, []).append(position)
-    sorter = TopologicalSorter(
-        {
-            position: [awaited for name in one.policy.after for awaited in positions.get(name, ())]
-            for position, one in enumerate(bound)
-        }
-    )
-    sorter.prepare()
-    ready: list[tuple[int, int]] = []
-    ordered = []
-    while sorter.is_active():
-        for position in sorter.get_ready():
-            heapq.heappush(ready, (bound[position].priority, position))
-        _, position = heapq.heappop(ready)
-        ordered.append(bound[position])
-        sorter.done(position)
-    return ordered
-
-
-def _rivals(bound: Sequence[Bound], request: CheckRequest) -> tuple[Bound, Bound] | None:
-    """Return the first two policies of an exclusive type that would both decide, or None."""
-    deciding: dict[str, Bound] = {}
-    for one in bound:
-        if one.policy.exclusive and one.passes_over(request) is None:
-            first = deciding.setdefault(one.policy.name, one)
-            if first is not one:
-                return first, one
-    return None
-
-
-def _refused(rivals: tuple[Bound, Bound], request: CheckRequest, state: State) -> CheckReply:
-    """Return the reply to a check that two policies of one type would both decide."""
-    names = ' and '.join(one.binding.name or one.binding.id for one in rivals)
-    reason = f'Policies {names} are both of type {rivals[0].policy.name}: disable or detach one.'
-    failed = [_decision(one, request, 'FAILED', reason, 0.0, {}) for one in rivals]
-    return _reply(request, state, 'ERROR', reason, failed)
-
-
-def _consult(one: Bound, request: CheckRequest, state: State) -> Outcome:
-    """Ask one policy, unless what it is for says that it has nothing to do here."""
-    why_not = one.passes_over(request)
-    if why_not is not None:
-        return skipped(why_not)
-    outcome = one.policy.check(request, state)
-    if not isinstance(outcome, Outcome):
-        raise TypeError(f'{one.policy.name} returned {type(outcome).__name__}, expected an Outcome')
-    return outcome
-
-
-def _after(state: State, outcome: Outcome) -> State:
-    return replace(
+    if link.skip_reason is not None:
+        return 'SKIPPED', link.skip_reason, {}
+    state = replace(
         state,
-        data=state.data if outcome.data is None else outcome.data,
-        nodes={**state.nodes, **outcome.nodes},
-        cluster=outcome.cluster or state.cluster,
+        data=progress.data,
+        nodes=progress.nodes,
+        cluster=progress.cluster,
+        binding=link.binding,
+    )
+    try:
+        outcome = link.policy.check(request, state)
+        if not isinstance(outcome, Outcome):
+            raise TypeError(
+                f'{link.policy.name} returned {type(outcome).__name__}, expected an Outcome'
+            )
+    except Rejected:
+        raise
+    except Exception as exc:
+        exc.add_note(f'in {link.binding.spec.type_name}{origin(link.policy)}')
+        raise
+    progress.apply(outcome)
+    return outcome.outcome, outcome.reason, outcome.details
+
+
+def _conflict_reply(
+    pair: tuple[Link, Link], request: CheckRequest, progress: _Progress
+) -> CheckReply:
+    """Return the reply to a check with two policies of an exclusive type."""
+    names = ' and '.join(link.binding.name or link.binding.id for link in pair)
+    reason = f'Policies {names} are both of type {pair[0].policy.name}: disable or detach one.'
+    progress.decisions = [_decision(link, request, 'FAILED', reason, 0.0, {}) for link in pair]
+    return _reply(request, progress, 'ERROR', reason)
+
+
+def _reply(request: CheckRequest, progress: _Progress, status: str, reason: str) -> CheckReply:
+    data = {**progress.data, 'status': status, 'reason': reason}
+    return CheckReply(
+        action=ActionPatch(request.action.id, data),
+        cluster=progress.cluster,
+        nodes=dict(sorted(progress.nodes.items())),
+        warnings=list(dict.fromkeys(progress.warnings)),
+        decisions=progress.decisions,
     )
 
 
 def _decision(
-    one: Bound,
+    link: Link,
     request: CheckRequest,
     outcome: Literal['APPLIED', 'SKIPPED', 'FAILED'],
     reason: str,
@@ -205,10 +141,10 @@ def _decision(
     details: Mapping[str, Any],
 ) -> Decision:
     return Decision(
-        policy_id=one.binding.id,
-        policy_name=one.binding.name,
-        policy_type=one.binding.spec.type_name,
-        priority=one.priority,
+        policy_id=link.binding.id,
+        policy_name=link.binding.name,
+        policy_type=link.binding.spec.type_name,
+        priority=link.priority,
         outcome=outcome,
         reason=reason,
         elapsed_ms=round(elapsed_s * 1000, 3),

@@ -1,53 +1,34 @@
-"""The methods of the contract: decode, one call, encode. Nothing of the messaging layer is needed
-here.
-"""
+"""The methods of the contract: decode and validate a request, handle it, encode the reply."""
 
 import contextlib
 import datetime
-import difflib
-import logging
-import math
 import os
 import socket
 import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
-from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
-from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract import actions, codec, known_inputs, strict_json
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
+from placement_worker.contract import codec, known_inputs, methods, strict_json
 from placement_worker.contract.limits import Limits
+from placement_worker.contract.methods import Method
 from placement_worker.contract.model import (
-    Action,
     ActionPatch,
-    Binding,
     BindReply,
     BindRequest,
     Capabilities,
     CheckReply,
     CheckRequest,
-    Cluster,
-    Data,
+    PolicyType,
     ReplyTo,
     TypeRequest,
     ValidateReply,
     ValidateRequest,
-    in_utc,
 )
-from placement_worker.decisions.records import Forgetful, Method, Record, Recorder
-from placement_worker.errors import (
-    CloudUnavailable,
-    InvalidRequest,
-    Refused,
-    Rejected,
-    RequestExpired,
-    UnsupportedAction,
-    error_object,
-)
+from placement_worker.errors import Refused, Rejected, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import (
     BindingEnded,
@@ -58,19 +39,20 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers import bindings, chain
+from placement_worker.handlers.conditions import Conditions, seconds_left, state_for_check
 from placement_worker.handlers.destinations import Destinations
-from placement_worker.handlers.ports import Delivery
+from placement_worker.handlers.links import Link, links_of
+from placement_worker.handlers.ports import Delivery, Record, Recorder
 from placement_worker.handlers.request_log import RequestLog
-from placement_worker.policies.base import Policy, State
+from placement_worker.handlers.validation import validate_check, validate_cluster
+from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 
-LOG = logging.getLogger(__name__)
-NO_CLOUD = Inventory()
 
+class _ReplyAddress(msgspec.Struct, frozen=True):
+    """The keys of a request that its reply needs.
 
-class _Addressed(msgspec.Struct, frozen=True):
-    """Of a request who wants the reply; the rest is not looked at, for it may be what nobody could
-    finish.
+    The others are not decoded, since the request may be the one that crashed a worker.
     """
 
     reply_to: ReplyTo | None = None
@@ -82,8 +64,10 @@ def _now() -> datetime.datetime:
 
 
 class Endpoints:
-    """The worker's methods. Each takes a request as plain data or as one JSON string, and answers
-    alike.
+    """The methods of `contract.methods`, independent of the transport.
+
+    Each takes a request as plain data or as a JSON string, and returns the reply in the same form.
+    `request_id` is the id in the context of the caller.
     """
 
     def __init__(
@@ -100,111 +84,119 @@ class Endpoints:
         now: Callable[[], datetime.datetime] = _now,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Wire the worker.
+        """Set the ports and the settings.
 
         :param events: the listener for the events of requests.
-        :param delivery: delivers replies to where `reply_to` says; None to deliver none.
-        :param recorder: who keeps what is decided; None for nobody.
-        :param destinations: what `reply_to` may name; None for all but the worker's own exchange
-            and queues.
-        :param limits: those in force; asked at each request.
-        :param octavia_settings: those in force; asked at each request.
-        :param now: the time of day, which requests expire by.
-        :param clock: seconds, which durations are measured by.
+        :param delivery: delivers replies to the places that `reply_to` names; None to deliver none.
+        :param recorder: records decisions; None to record none.
+        :param destinations: the places that `reply_to` may name; None for all but the exchange and
+            the queues of the worker.
+        :param limits: returns the limits in force, for each request.
+        :param octavia_settings: returns the settings in force, for each request.
+        :param now: the time of day, for the expiry of requests.
+        :param clock: seconds, for durations.
         """
         self._clouds = clouds
         self._registry = registry
-        self._events = Listeners(RequestLog(), *([events] if events else []))
+        self._events = Listeners(RequestLog(), events) if events else RequestLog()
         self._delivery = delivery
-        self._recorder = recorder or Forgetful()
+        self._recorder = recorder
         self._destinations = destinations or Destinations()
         self._limits = limits
         self._octavia_settings = octavia_settings
         self._now = now
         self._clock = clock
         self._started_at = now().replace(microsecond=0)
+        self._plugin_inputs = registry.inputs
 
-    def policy_check(self, request: object, request_id: str | None = None) -> Any:
-        """Decide one check: CheckRequest in, CheckReply out; also to where `reply_to` says.
+    def policy_check(self, raw: object, request_id: str | None = None) -> Any:
+        """Decide one check, and deliver the reply to `reply_to` as well.
 
-        :param request_id: of the caller's context, for notifications and for `reply_to`.
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        with self._errors_of('policy_check', request_id):
-            asked = self._decode(request, CheckRequest)
-            if asked.reply_to:
-                self._destinations.check(asked.reply_to)
+        with self._reporting_errors(methods.POLICY_CHECK.name, request_id):
+            request = self._decode(raw, CheckRequest)
+            if request.reply_to:
+                self._destinations.check(request.reply_to)
             try:
-                reply = self._check(asked, request_id)
+                reply = self._check(request, request_id)
             except Exception as exc:
-                self._cast_reply(asked, request_id, codec.encode(error_object(exc), like=request))
+                self._deliver(request, request_id, codec.encode(error_object(exc), like=raw))
                 raise
-            answer = codec.encode(reply, like=request)
-            self._cast_reply(asked, request_id, answer)
-            return answer
+            encoded = codec.encode(reply, like=raw)
+            self._deliver(request, request_id, encoded)
+            return encoded
 
-    def told_elsewhere(self, request: object, request_id: str | None, exc: Exception) -> None:
-        """Send an error in place of the reply to a check that nobody decides, to where `reply_to`
-        says.
-        """
+    def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
+        """Deliver an error to `reply_to` in place of the reply to a check that was not decided."""
         try:
-            asked = self._decode(request, _Addressed)
-            if asked.reply_to:
-                self._destinations.check(asked.reply_to)
+            address = self._decode(raw, _ReplyAddress)
+            if address.reply_to:
+                self._destinations.check(address.reply_to)
         except Refused:
             return
-        self._cast_reply(asked, request_id, codec.encode(error_object(exc), like=request))
+        self._deliver(address, request_id, codec.encode(error_object(exc), like=raw))
 
-    def policy_attach(self, request: object, request_id: str | None = None) -> Any:
-        """Attach a policy to a cluster: BindRequest in, BindReply out.
-
-        :raises Refused: the request is not well-formed; nothing was done.
-        """
-        return self._bind('policy_attach', bindings.attach, self._attachable, request, request_id)
-
-    def policy_detach(self, request: object, request_id: str | None = None) -> Any:
-        """Detach a policy from a cluster: BindRequest in, BindReply out; the spec need not fit.
+    def policy_attach(self, raw: object, request_id: str | None = None) -> Any:
+        """Attach a policy to a cluster.
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
         return self._bind(
-            'policy_detach', bindings.detach, self._registry.detachable, request, request_id
+            methods.POLICY_ATTACH,
+            lambda request: self._registry.policy(request.policy.spec, '$.policy.spec'),
+            bindings.attach,
+            raw,
+            request_id,
         )
 
-    def policy_validate(self, request: object, request_id: str | None = None) -> Any:
-        """Check a policy's spec: ValidateRequest in, the spec with its defaults filled in out.
+    def policy_detach(self, raw: object, request_id: str | None = None) -> Any:
+        """Detach a policy from a cluster; its spec need not be valid.
 
-        :raises Refused: there is no such type, or the properties do not fit.
-        :raises Rejected: the cloud gives no answer.
+        :raises Refused: the request is not well-formed; nothing was done.
         """
-        asked = self._decode(request, ValidateRequest)
-        policy = self._registry.policy(asked.spec, '$.spec')
-        if asked.check_resources:
+        return self._bind(
+            methods.POLICY_DETACH,
+            lambda request: self._registry.detachable(request.policy, '$.policy.spec'),
+            bindings.detach,
+            raw,
+            request_id,
+        )
+
+    def policy_validate(self, raw: object, request_id: str | None = None) -> Any:
+        """Check a policy spec and return it with its defaults filled in.
+
+        :raises Refused: no such type is installed, or the properties do not fit.
+        :raises Rejected: the cloud does not answer.
+        """
+        request = self._decode(raw, ValidateRequest)
+        policy = self._registry.policy(request.spec, '$.spec')
+        if request.check_resources:
             policy.check_resources(self._clouds.acting_as_service())
-        filled = msgspec.structs.replace(
-            asked.spec, properties=msgspec.to_builtins(policy.properties)
-        )
-        return codec.encode(ValidateReply(filled), like=request)
+        properties = msgspec.to_builtins(policy.properties)
+        spec = msgspec.structs.replace(request.spec, properties=properties)
+        return codec.encode(ValidateReply(spec), like=raw)
 
-    def policy_type_list(self, request: object, request_id: str | None = None) -> Any:
-        """The policy types that this worker has, by name."""
-        self._decode(request, dict[str, Any])
-        return codec.encode(
-            [self._registry.describe(name) for name in sorted(self._registry.types)], like=request
-        )
+    def policy_type_list(self, raw: object, request_id: str | None = None) -> Any:
+        """Return the installed policy types by name."""
+        self._decode(raw, dict[str, Any])
+        types: list[PolicyType] = [
+            self._registry.describe(name) for name in sorted(self._registry.types)
+        ]
+        return codec.encode(types, like=raw)
 
-    def policy_type_get(self, request: object, request_id: str | None = None) -> Any:
-        """One policy type, with the JSON Schema of its properties.
+    def policy_type_get(self, raw: object, request_id: str | None = None) -> Any:
+        """Return a policy type with the JSON Schema of its properties.
 
-        :raises PolicyTypeNotFound: there is no such type or version.
+        :raises PolicyTypeNotFound: no such type or version is installed.
         """
-        asked = self._decode(request, TypeRequest)
-        self._registry.lookup(asked.type_name, '$.type_name')
-        return codec.encode(self._registry.describe(asked.type_name, schema=True), like=request)
+        request = self._decode(raw, TypeRequest)
+        self._registry.lookup(request.type_name, '$.type_name')
+        return codec.encode(self._registry.describe(request.type_name, schema=True), like=raw)
 
-    def get_capabilities(self, request: object, request_id: str | None = None) -> Any:
-        """Who answers, and what it can do."""
-        self._decode(request, dict[str, Any])
+    def get_capabilities(self, raw: object, request_id: str | None = None) -> Any:
+        """Return the version, the process and the policy types of the worker."""
+        self._decode(raw, dict[str, Any])
         capabilities = Capabilities(
             version=metadata.version('placement-worker'),
             policy_types=sorted(self._registry.types),
@@ -212,48 +204,30 @@ class Endpoints:
             pid=os.getpid(),
             started_at=self._started_at,
         )
-        return codec.encode(capabilities, like=request)
+        return codec.encode(capabilities, like=raw)
 
-    def _cast_reply(
-        self, request: CheckRequest | _Addressed, request_id: str | None, reply: Any
+    def _decode(self, raw: object, kind: type[codec.T]) -> codec.T:
+        decode: Callable[..., codec.T] = (
+            strict_json.decode if isinstance(raw, str) else codec.decode
+        )
+        return decode(raw, kind, max_bytes=self._limits().request_bytes)
+
+    def _deliver(
+        self, request: CheckRequest | _ReplyAddress, request_id: str | None, reply: Any
     ) -> None:
         if request.reply_to and self._delivery:
-            self._delivery.reply(request.reply_to, request_id, reply, self._left_s(request))
+            left_s = seconds_left(request.expires_at, self._now())
+            self._delivery.reply(request.reply_to, request_id, reply, left_s)
 
     def _check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
-        _validate(request)
-        bound = [
-            chain.Bound(binding, self._registry.policy(binding.spec, f'$.policies[{i}].spec'))
-            for i, binding in enumerate(request.policies)
-            if binding.enabled
-        ]
+        validate_check(request)
+        links = links_of(request, self._registry)
         self._events.handle(CheckStarted(request, request_id))
-        return self._decide(request, bound, request_id)
-
-    def _decode(self, request: object, kind: type[codec.T]) -> codec.T:
-        max_bytes = self._limits().request_bytes
-        if isinstance(request, str):
-            return strict_json.decode(request, kind, max_bytes=max_bytes)
-        return codec.decode(request, kind, max_bytes=max_bytes)
-
-    def _decide(
-        self, request: CheckRequest, bound: list[chain.Bound], request_id: str | None
-    ) -> CheckReply:
         started = self._clock()
-        record = self._begin(request_id)
-        try:
-            is_asked = any(one.passes_over(request) is None for one in bound)
-            state = self._state(request, request.action.data, record, needs_cloud=is_asked)
-        except Rejected as exc:
-            data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
-            reply = CheckReply(
-                action=ActionPatch(request.action.id, data), cluster=None, nodes={}, decisions=[]
-            )
-        else:
-            reply = self._with_input_warning(
-                request.action, chain.run(bound, request, state, self._clock)
-            )
-        record.end('policy_check', request, reply)
+        conditions, record = self._begin(request, request_id)
+        reply = self._decide(links, request, conditions)
+        if record:
+            record.end(methods.POLICY_CHECK.name, request, reply)
         elapsed_s = self._clock() - started
         for decision in reply.decisions:
             self._events.handle(
@@ -262,139 +236,72 @@ class Endpoints:
         self._events.handle(CheckEnded(request, reply, elapsed_s, request_id))
         return reply
 
-    def _with_input_warning(self, action: Action, reply: CheckReply) -> CheckReply:
-        """Add a warning about unknown inputs to the reply, if there are any."""
-        unknown = known_inputs.unknown(action, self._registry.inputs)
+    def _decide(
+        self, links: list[Link], request: CheckRequest, conditions: Conditions
+    ) -> CheckReply:
+        needs_cloud = any(link.skip_reason is None for link in links)
+        try:
+            state = state_for_check(request, conditions, needs_cloud=needs_cloud)
+        except Rejected as exc:
+            data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
+            patch = ActionPatch(request.action.id, data)
+            return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
+        reply = chain.run(links, request, state, self._clock)
+        unknown = known_inputs.unknown(request.action, self._plugin_inputs)
         if not unknown:
             return reply
-        return msgspec.structs.replace(
-            reply, warnings=[*reply.warnings, known_inputs.describe(action, unknown)]
-        )
+        warning = known_inputs.describe(request.action, unknown)
+        return msgspec.structs.replace(reply, warnings=[*reply.warnings, warning])
 
     def _bind(
         self,
-        method: Method,
-        act: Callable[[Policy[Any], BindRequest, State], BindReply],
-        find: Callable[[Binding, str], Policy[Any]],
-        request: object,
+        method: Method[BindRequest, BindReply],
+        create: Callable[[BindRequest], Policy[Any]],
+        act: Callable[[Policy[Any], BindRequest, Conditions], BindReply],
+        raw: object,
         request_id: str | None,
     ) -> Any:
-        with self._errors_of(method, request_id):
-            asked = self._decode(request, BindRequest)
-            _validate_nodes(asked.cluster)
-            policy = find(asked.policy, '$.policy.spec')
-            self._events.handle(BindingStarted(method, asked, request_id))
+        with self._reporting_errors(method.name, request_id):
+            request = self._decode(raw, method.request)
+            validate_cluster(request.cluster)
+            policy = create(request)
+            self._events.handle(BindingStarted(method.name, request, request_id))
             started = self._clock()
-            record = self._begin(request_id)
-            try:
-                reply = act(policy, asked, self._state(asked, {}, record))
-            except Rejected as exc:
-                reply = bindings.failed(asked, exc)
-            record.end(method, asked, reply)
+            conditions, record = self._begin(request, request_id)
+            reply = act(policy, request, conditions)
+            if record:
+                record.end(method.name, request, reply)
             elapsed_s = self._clock() - started
-            asked_for = asked.policy.spec.type_name
-            type_name = (
-                asked_for if asked_for in self._registry.types else policy.name
-            )  # a label of a metric
+            # Labels of metrics must not hold names of types that callers invent.
+            asked = request.policy.spec.type_name
+            type_name = asked if asked in self._registry.types else policy.name
             self._events.handle(
-                BindingEnded(method, asked, reply, policy.name, type_name, elapsed_s, request_id)
+                BindingEnded(
+                    method.name, request, reply, policy.name, type_name, elapsed_s, request_id
+                )
             )
-            return codec.encode(reply, like=request)
+            return codec.encode(reply, like=raw)
 
-    def _attachable(self, bound: Binding, at: str) -> Policy[Any]:
-        """Make the policy that a binding's spec asks for; raises as `Registry.policy`."""
-        return self._registry.policy(bound.spec, at)
-
-    def _state(
-        self,
-        request: CheckRequest | BindRequest,
-        data: Data,
-        record: Record,
-        *,
-        needs_cloud: bool = True,
-    ) -> State:
-        """What policies start from.
-
-        :param needs_cloud: whether a policy is asked; else nobody looks at the credentials, and the
-            cloud is empty.
-        :raises Rejected: the request has expired, its credentials do not let us act, or the cloud
-            of a check cannot be reached.
-        """
-        left_s = record.left_s(lambda: self._left_s(request))
-        if (left := left_s()) <= 0:
-            LOG.warning(
-                'Request for cluster %a expired %.1f s before a worker began it: it waited too long in the queue, or '
-                "the caller's clock is behind this host's; compare the clocks if no requests wait",
-                request.cluster.id[:80],
-                -left,
-            )
-            raise RequestExpired('Request expired')
-        clouds: Clouds = record.watch(self._clouds) if needs_cloud else NO_CLOUD
-        try:
-            cloud = clouds.acting_for(request.credentials, request.cluster.project)
-        except CloudUnavailable as exc:
-            if isinstance(request, CheckRequest):
-                raise
-            cloud = cast('Cloud', UnreachableCloud(exc))
-        return State(
-            data,
-            Snapshot(cloud, request.cluster, record.octavia_settings),
-            record.max_nodes,
-            left_s=left_s,
+    def _begin(
+        self, request: CheckRequest | BindRequest, request_id: str | None
+    ) -> tuple[Conditions, Record | None]:
+        """Return the conditions of a decision, and its record if decisions are recorded."""
+        conditions = Conditions(
+            self._clouds,
+            self._octavia_settings(),
+            self._limits().nodes_per_cluster,
+            left_s=lambda: seconds_left(request.expires_at, self._now()),
         )
-
-    def _begin(self, request_id: str | None) -> Record:
-        """Note under which circumstances something is decided."""
-        return self._recorder.begin(
-            request_id, self._now(), self._limits().nodes_per_cluster, self._octavia_settings()
-        )
-
-    def _left_s(self, request: CheckRequest | BindRequest | _Addressed) -> float:
-        """How many seconds the caller still waits."""
-        expires_at = request.expires_at
-        return (
-            math.inf if expires_at is None else (in_utc(expires_at) - self._now()).total_seconds()
-        )
+        if self._recorder is None:
+            return conditions, None
+        record = self._recorder.begin(request_id, self._now(), conditions)
+        return record.conditions, record
 
     @contextlib.contextmanager
-    def _errors_of(self, method: str, request_id: str | None) -> Iterator[None]:
+    def _reporting_errors(self, method: str, request_id: str | None) -> Iterator[None]:
         """Report the error that ends the block."""
         try:
             yield
         except Exception as exc:
             self._events.handle(RequestFailed(method, exc, request_id))
             raise
-
-
-def _validate(request: CheckRequest) -> None:
-    """What the shape alone does not say.
-
-    :raises UnsupportedAction: Senlin has no such action.
-    :raises InvalidRequest: the action's node is missing, or a node stands in the cluster twice.
-    """
-    name = request.action.action
-    if name not in actions.ALL:
-        near = difflib.get_close_matches(name[:80], sorted(actions.ALL), n=1)
-        hint = f' (did you mean `{near[0]}`?)' if near else ''
-        raise UnsupportedAction(
-            f'Expected an action of Senlin, got `{name[:80]}` - at `$.action.action`{hint}'
-        )
-    if name in actions.OF_A_NODE and request.action.node is None:
-        raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')
-    _validate_nodes(request.cluster)
-
-
-def _validate_nodes(cluster: Cluster) -> None:
-    """Each node is to stand in its cluster once.
-
-    :raises InvalidRequest: naming the first that does not.
-    """
-    if len({node.id for node in cluster.nodes}) == len(cluster.nodes):
-        return
-    seen: set[str] = set()
-    for i, node in enumerate(cluster.nodes):
-        if node.id in seen:
-            raise InvalidRequest(
-                f'Expected each node once, got `{node.id[:80]}` again - at `$.cluster.nodes[{i}].id`'
-            )
-        seen.add(node.id)

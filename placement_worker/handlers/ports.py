@@ -1,5 +1,6 @@
-"""The outputs of a worker that are no events."""
+"""The outputs of a worker that are not events: replies to casts, and records of decisions."""
 
+import datetime
 from typing import Any, Protocol
 
 from placement_worker.contract.model import (
@@ -9,6 +10,7 @@ from placement_worker.contract.model import (
     CheckRequest,
     ReplyTo,
 )
+from placement_worker.handlers.conditions import Conditions
 
 Request = CheckRequest | BindRequest
 Reply = CheckReply | BindReply
@@ -24,4 +26,28 @@ class Delivery(Protocol):
         :param request_id: the id in the context of the caller.
         :param reply: the reply, in the form of the request: plain data or a JSON string.
         :param left_s: seconds until the request expires.
+        """
+
+
+class Record(Protocol):
+    """The record of one decision."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions to decide under; the record notes the values that are read from them."""
+
+    def end(self, method: str, request: Request, reply: Reply) -> None:
+        """Complete the record. An error must not be raised, since the cloud has been changed."""
+
+
+class Recorder(Protocol):
+    """A port that records decisions."""
+
+    def begin(
+        self, request_id: str | None, at: datetime.datetime, conditions: Conditions
+    ) -> Record:
+        """Begin the record of a decision.
+
+        :param at: the time of the decision.
+        :param conditions: the conditions in force.
         """

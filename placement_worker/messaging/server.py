@@ -81,7 +81,7 @@ def report_parked(
     """Report a parked check to its `reply_to`; a call gets the error as its reply."""
     if message.get('method') == 'policy_check':
         request_id = ContextSerializer().deserialize_context(context).request_id
-        endpoints.told_elsewhere(message.get('args', {}).get('request'), request_id, exc)
+        endpoints.deliver_error(message.get('args', {}).get('request'), request_id, exc)
 
 
 class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):

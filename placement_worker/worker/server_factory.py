@@ -20,10 +20,10 @@ from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.limits import Limits
 from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
-from placement_worker.decisions.records import Recorder
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.ports import Recorder
 from placement_worker.messaging import parking, publisher, server, topology
 from placement_worker.messaging.delivery import CastDelivery
 from placement_worker.messaging.late_ack import LateAckServer
@@ -44,7 +44,7 @@ class ServerFactory:
     conf: cfg.ConfigOpts
     clouds: Clouds
     registry: Registry
-    recorder: Recorder
+    recorder: Recorder | None
     exporter: 'Exporter | None'
 
     def create(self, process_number: int, stopping: threading.Event) -> Servers:

@@ -18,7 +18,8 @@ from placement_worker import config, errors
 from placement_worker.client.connection import control_exchange
 from placement_worker.config import unknown_options
 from placement_worker.decisions.log_file import LogFile
-from placement_worker.decisions.records import DecisionLog, Forgetful, Recorder
+from placement_worker.decisions.records import DecisionLog
+from placement_worker.handlers.ports import Recorder
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
 from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.systemd import Systemd
@@ -103,14 +104,14 @@ def _report_failure(conf: cfg.ConfigOpts, exc: Exception) -> int:
     return 2
 
 
-def _create_recorder(conf: cfg.ConfigOpts) -> Recorder:
-    """Return the decision log of `[decision_log] file`, or a recorder that keeps nothing.
+def _create_recorder(conf: cfg.ConfigOpts) -> Recorder | None:
+    """Return the decision log of `[decision_log] file`, or None.
 
     :raises ConfigurationError: the file cannot be written.
     """
     path = conf.decision_log.file
     try:
-        return DecisionLog(LogFile(path).append) if path else Forgetful()
+        return DecisionLog(LogFile(path).append) if path else None
     except OSError as exc:
         raise errors.ConfigurationError(
             f'Cannot write [decision_log] file: {errors.file_error(exc)}; create its folder and '

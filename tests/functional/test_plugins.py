@@ -178,7 +178,7 @@ def test_a_policy_that_fails_in_a_worker_is_told_without_the_workers_traceback(
         client.policy_check(FAULTY)
 
     assert str(failed.value) == (
-        'policy_check failed in the worker: ZeroDivisionError: division by zero (in broken.check-1.0, a plug-in of '
+        'policy_check failed in the worker: ZeroDivisionError: division by zero (in broken.check-1.0, a plugin of '
         'broken)'
     )
     assert 'ZeroDivisionError' in worker.log.read_text()

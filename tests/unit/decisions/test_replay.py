@@ -4,6 +4,7 @@ import copy
 import datetime
 import gzip
 import json
+import math
 import os
 import threading
 
@@ -20,6 +21,7 @@ from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.decisions.replay import Difference
+from placement_worker.handlers.conditions import Conditions
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import (
@@ -276,7 +278,9 @@ def test_a_decision_that_waits_longer_than_then_is_a_difference(registry):
 
     (shorter,) = replay.differences(changed(line, clock=json.loads(line)['clock'][:2]), registry)
 
-    assert shorter.now['error']['message'] == 'The clock is looked at more often than it was then'
+    assert shorter.now['error']['message'] == (
+        'The clock is read more often than in the recorded decision'
+    )
 
 
 def changed(line, **fields):
@@ -400,16 +404,19 @@ def test_secrets_beside_what_is_nested_deeply_are_masked_too(decide, registry):
     assert replay.differences(entry(line), registry) == []
 
 
-def test_a_decision_that_cannot_be_logged_is_told_and_stops_nobody(caplog):
+def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
+    """A decision that cannot be recorded is reported in the log; its caller gets the reply."""
     lines, deep = [], {}
     for _ in range(100_000):
         deep = {'a': deep}
     asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
 
-    DecisionLog(lines.append).begin('req-1', NOW, 1, OctaviaSettings()).end('policy_check', asked, deep)
+    conditions = Conditions(Inventory(), OctaviaSettings(), 1, left_s=lambda: math.inf)
+    record = DecisionLog(lines.append).begin('req-1', NOW, conditions)
+    record.end('policy_check', asked, deep)
 
     assert lines == []
-    assert 'The decision of request req-1 cannot be logged: ' in caplog.text
+    assert 'Failed to record the decision of request req-1: ' in caplog.text
 
 
 def test_an_answer_that_masking_has_spoilt_is_a_difference(decide, registry):
@@ -427,7 +434,7 @@ def test_an_answer_that_masking_has_spoilt_is_a_difference(decide, registry):
     (found,) = replay.differences(entry(line), registry)
 
     assert found.now['error']['message'].startswith(
-        'An answer was not kept whole: Expected `int`, got `str`'
+        'The recorded answer is incomplete: Expected `int`, got `str`'
     )
 
 
@@ -519,8 +526,8 @@ def test_a_folder_that_is_gone_is_told_once_and_stops_nobody(tmp_path, caplog):
 
     assert (folder / 'log').read_bytes() == b'3\n'
     assert [record.getMessage() for record in caplog.records] == [
-        f'Decisions cannot be logged: {folder / "log"}: No such file or directory',
-        f'Decisions are logged again: {folder / "log"}',
+        f'Failed to write the decision log: {folder / "log"}: No such file or directory',
+        f'The decision log can be written again: {folder / "log"}',
     ]
 
 
@@ -529,7 +536,7 @@ def test_a_full_disk_is_told_and_stops_nobody(caplog):
 
     log.append(b'1\n')
 
-    assert 'Decisions cannot be logged: ' in caplog.text
+    assert 'Failed to write the decision log: ' in caplog.text
 
 
 def test_a_log_that_cannot_be_made_is_an_error_at_once(tmp_path):

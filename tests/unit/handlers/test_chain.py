@@ -19,6 +19,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
+from placement_worker.handlers.links import Link
 from placement_worker.policies.base import (
     BEFORE,
     BindingOutcome,
@@ -69,7 +70,7 @@ def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, ticks=None, explain='su
     for number, script in enumerate(scripts, start=1):
         priority, does = script if isinstance(script, tuple) else (None, script)
         binding = Binding(id=f'p{number}', spec=Spec('test.scripted', '1.0'), priority=priority)
-        bound.append(chain.Bound(binding, Scripted(does)))
+        bound.append(Link.of(binding, Scripted(does), asked))
     clock = (ticks or itertools.count(0, 0.001)).__next__
     return chain.run(bound, asked, State(asked.action.data, None, 1000), clock)
 
@@ -187,7 +188,7 @@ def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatc
         told.append(with_notes(raised.value))
 
     assert told == [
-        "KeyError: 'zone' (in test.scripted-1.0, a plug-in of acme.policies)",
+        "KeyError: 'zone' (in test.scripted-1.0, a plugin of acme.policies)",
         "KeyError: 'zone' (in test.scripted-1.0)",
     ]
 
@@ -223,12 +224,12 @@ def typed(name, after=(), priority=500):
 
 def ran(*policies):
     """Return the names of the types in the order in which they ran."""
+    asked = codec.decode(request('CLUSTER_SCALE_OUT', [], [node(1)]), CheckRequest)
     bound = []
     for number, one in enumerate(policies, start=1):
         policy, priority = one if isinstance(one, tuple) else (one, None)
         binding = Binding(id=f'p{number}', spec=Spec(policy.name, '1.0'), priority=priority)
-        bound.append(chain.Bound(binding, policy))
-    asked = codec.decode(request('CLUSTER_SCALE_OUT', [], [node(1)]), CheckRequest)
+        bound.append(Link.of(binding, policy, asked))
     return chain.run(bound, asked, State(asked.action.data, None, 1000)).action.data['ran']
 
 

@@ -281,7 +281,7 @@ def test_request_that_is_parked_tells_no_forbidden_target(endpoints, outbox):
     """The error that stands for a parked request obeys the same rules as a reply."""
     asked = {**GOOD, 'reply_to': {**TO, 'exchange': EXCHANGE}}
 
-    endpoints.told_elsewhere(asked, 'req-1', errors.RequestParked('It is parked.'))
+    endpoints.deliver_error(asked, 'req-1', errors.RequestParked('It is parked.'))
 
     assert outbox.sent == []
 
@@ -322,7 +322,7 @@ def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_i
     'form', [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()]
 )
 def test_who_waits_for_a_reply_elsewhere_is_told_that_a_request_was_parked(endpoints, outbox, form):
-    endpoints.told_elsewhere(
+    endpoints.deliver_error(
         form({**GOOD, 'reply_to': TO}), 'req-1', errors.RequestParked('It is parked.')
     )
 
@@ -332,7 +332,7 @@ def test_who_waits_for_a_reply_elsewhere_is_told_that_a_request_was_parked(endpo
 
 @pytest.mark.parametrize('request_', [GOOD, '{', None, {'reply_to': 7}])
 def test_nobody_is_told_of_a_parked_request_that_names_nobody(endpoints, outbox, request_):
-    endpoints.told_elsewhere(request_, 'req-1', errors.RequestParked('It is parked.'))
+    endpoints.deliver_error(request_, 'req-1', errors.RequestParked('It is parked.'))
 
     assert outbox.sent == []
 
@@ -615,5 +615,5 @@ def test_fault_of_a_policy_that_is_attached_or_detached_names_its_type(method):
     with pytest.raises(KeyError) as raised:
         getattr(endpoints, method)({'cluster': GOOD['cluster'], 'policy': deletion_policy()})
 
-    told = f"KeyError: 'zone' (in senlin.policy.deletion-1.1, a plug-in of {__name__})"
+    told = f"KeyError: 'zone' (in senlin.policy.deletion-1.1, a plugin of {__name__})"
     assert errors.with_notes(raised.value) == told

@@ -7,7 +7,6 @@ import pytest
 from placement_worker import config
 from placement_worker.client.connection import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.decisions.records import Forgetful
 from placement_worker.messaging import publisher
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.worker.server_factory import ServerFactory
@@ -30,7 +29,7 @@ def conf():
 def servers(conf, registry):
     """The servers of a process that is not started."""
     cloud = Inventory.parse({'zones': {'a': True}}, 'test')
-    factory = ServerFactory(conf, cloud, registry, Forgetful(), None)
+    factory = ServerFactory(conf, cloud, registry, None, None)
     servers = factory.create(0, threading.Event())
     yield servers
     servers.stop()

@@ -1,0 +1,94 @@
+"""The conditions of a decision, and the state that policies start from."""
+
+import datetime
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.model import BindRequest, CheckRequest, in_utc
+from placement_worker.errors import CloudUnavailable, RequestExpired
+from placement_worker.policies.base import State
+
+LOG = logging.getLogger(__name__)
+SHOWN = 80
+"""The number of characters of a cluster's id that the log shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of a decision.
+
+    `max_nodes`: the largest cluster that a creation may lead to. `left_s`: returns the seconds
+    until the request expires, infinity if it never does.
+    """
+
+    clouds: Clouds
+    octavia_settings: OctaviaSettings
+    max_nodes: int
+    left_s: Callable[[], float]
+
+
+def seconds_left(expires_at: datetime.datetime | None, now: datetime.datetime) -> float:
+    """Return the seconds until an expiry time, or infinity without one."""
+    return math.inf if expires_at is None else (in_utc(expires_at) - now).total_seconds()
+
+
+def state_for_check(request: CheckRequest, conditions: Conditions, *, needs_cloud: bool) -> State:
+    """Return the state that the first policy of a check gets.
+
+    :param needs_cloud: whether a policy is consulted; without one, credentials do not matter.
+    :raises Rejected: the request has expired, its credentials are refused, or the cloud cannot be
+        reached.
+    """
+    _check_expiry(request, conditions.left_s)
+    if needs_cloud:
+        cloud = conditions.clouds.acting_for(request.credentials, request.cluster.project)
+    else:
+        cloud = _unreachable(CloudUnavailable('No policy of this check uses the cloud'))
+    return _state(cloud, request, conditions)
+
+
+def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
+    """Return the state for attaching or detaching a policy.
+
+    Most policies need no cloud for that, so a cloud that cannot be reached is an error on its first
+    use only.
+
+    :raises Rejected: the request has expired, or its credentials are refused.
+    """
+    _check_expiry(request, conditions.left_s)
+    try:
+        cloud = conditions.clouds.acting_for(request.credentials, request.cluster.project)
+    except CloudUnavailable as exc:
+        cloud = _unreachable(exc)
+    return _state(cloud, request, conditions)
+
+
+def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], float]) -> None:
+    left = left_s()
+    if left <= 0:
+        LOG.warning(
+            'Request for cluster %a expired %.1f s before a worker began it: it waited too long in '
+            "the queue, or the caller's clock is behind this host's; compare the clocks if no "
+            'requests wait',
+            request.cluster.id[:SHOWN],
+            -left,
+        )
+        raise RequestExpired('Request expired')
+
+
+def _unreachable(cause: CloudUnavailable) -> Cloud:
+    return cast('Cloud', UnreachableCloud(cause))
+
+
+def _state(cloud: Cloud, request: CheckRequest | BindRequest, conditions: Conditions) -> State:
+    return State(
+        request.action.data if isinstance(request, CheckRequest) else {},
+        Snapshot(cloud, request.cluster, conditions.octavia_settings),
+        conditions.max_nodes,
+        left_s=conditions.left_s,
+    )

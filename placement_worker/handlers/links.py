@@ -1,0 +1,106 @@
+"""The policies of a check as the links of a chain: their order, and the reasons to skip them."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any, Self
+
+from placement_worker.contract import actions
+from placement_worker.contract.model import Binding, CheckRequest
+from placement_worker.policies.base import Policy
+from placement_worker.policies.registry import Registry
+
+BUILT_IN = __name__.partition('.')[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A policy and the binding of the request that it was created for.
+
+    `priority`: that of the binding, else that of the policy type. `skip_reason`: None if the policy
+    is consulted.
+    """
+
+    binding: Binding
+    policy: Policy[Any]
+    priority: int
+    skip_reason: str | None
+
+    @classmethod
+    def of(cls, binding: Binding, policy: Policy[Any], request: CheckRequest) -> Self:
+        """Return the link for a policy in a check."""
+        priority = policy.priority if binding.priority is None else binding.priority
+        return cls(binding, policy, priority, _skip_reason(policy, request))
+
+
+def links_of(request: CheckRequest, registry: Registry) -> list[Link]:
+    """Return the links of the enabled bindings of a check, in the order of the request.
+
+    :raises Refused: a spec names no installed type, or its properties do not fit.
+    """
+    return [
+        Link.of(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'), request)
+        for i, binding in enumerate(request.policies)
+        if binding.enabled
+    ]
+
+
+def in_order(links: Sequence[Link]) -> list[Link]:
+    """Sort by ascending priority where the dependencies of the types (`Policy.after`) allow it.
+
+    Of the policies whose dependencies have run, the one with the lowest priority runs next; equal
+    ones run in the order of the request. The registry accepts no types that depend on each other in
+    a cycle.
+    """
+    positions: dict[str, list[int]] = {}
+    for position, link in enumerate(links):
+        positions.setdefault(link.policy.name, []).append(position)
+    sorter = TopologicalSorter(
+        {
+            position: [before for name in link.policy.after for before in positions.get(name, ())]
+            for position, link in enumerate(links)
+        }
+    )
+    sorter.prepare()
+    ready: list[tuple[int, int]] = []
+    ordered = []
+    while sorter.is_active():
+        for position in sorter.get_ready():
+            heapq.heappush(ready, (links[position].priority, position))
+        _, position = heapq.heappop(ready)
+        ordered.append(links[position])
+        sorter.done(position)
+    return ordered
+
+
+def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
+    """Return the first two links of an exclusive type that would both be consulted, or None."""
+    consulted: dict[str, Link] = {}
+    for link in links:
+        if link.policy.exclusive and link.skip_reason is None:
+            first = consulted.setdefault(link.policy.name, link)
+            if first is not link:
+                return first, link
+    return None
+
+
+def origin(policy: Policy[Any]) -> str:
+    """Return the module of a third-party policy type, for errors."""
+    module = type(policy).__module__
+    return '' if module.startswith(f'{BUILT_IN}.') else f', a plugin of {module}'
+
+
+def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
+    """Return the reason to skip a policy that does not handle the action, or None."""
+    action, profile_type = request.action, request.cluster.profile.type
+    if (request.target, action.action) not in policy.targets:
+        return f'{policy.name} does not handle {action.action} {request.target}.'
+    if actions.is_derived(action.action, action.cause):
+        return (
+            f'{action.action} is a derived action: the policies decide on the action that it is '
+            'part of.'
+        )
+    if policy.profile_types is not None and profile_type not in policy.profile_types:
+        return f'{policy.name} does not support profile type {profile_type}.'
+    return None

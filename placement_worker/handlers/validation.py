@@ -1,0 +1,43 @@
+"""Check the rules of requests that their types do not express."""
+
+import difflib
+
+from placement_worker.contract import actions
+from placement_worker.contract.model import CheckRequest, Cluster
+from placement_worker.errors import InvalidRequest, UnsupportedAction
+
+SHOWN = 80
+"""The number of characters of a name or an id that an error repeats."""
+
+
+def validate_check(request: CheckRequest) -> None:
+    """Check the action and the cluster of a check.
+
+    :raises UnsupportedAction: Senlin has no such action.
+    :raises InvalidRequest: the node of the action is missing, or the cluster has a node twice.
+    """
+    name = request.action.action
+    if name not in actions.ALL:
+        near = difflib.get_close_matches(name[:SHOWN], sorted(actions.ALL), n=1)
+        hint = f' (did you mean `{near[0]}`?)' if near else ''
+        raise UnsupportedAction(
+            f'Expected an action of Senlin, got `{name[:SHOWN]}` - at `$.action.action`{hint}'
+        )
+    if name in actions.OF_A_NODE and request.action.node is None:
+        raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')
+    validate_cluster(request.cluster)
+
+
+def validate_cluster(cluster: Cluster) -> None:
+    """Check that a cluster has each node once.
+
+    :raises InvalidRequest: it has a node twice; the text names the first.
+    """
+    if len({node.id for node in cluster.nodes}) == len(cluster.nodes):
+        return
+    seen: set[str] = set()
+    for i, node in enumerate(cluster.nodes):
+        if node.id in seen:
+            shown, path = node.id[:SHOWN], f'$.cluster.nodes[{i}].id'
+            raise InvalidRequest(f'Expected each node once, got `{shown}` again - at `{path}`')
+        seen.add(node.id)
