@@ -164,9 +164,11 @@ class Clouds(Protocol):
 class OctaviaSettings:
     """The pace of changes to load balancers.
 
-    `batch_members`: whether several members change in one update. `poll_initial_s`, `poll_max_s`:
-    the shortest and the longest delay between polls of a pending load balancer. `max_attempts`:
-    the number of attempts of one call. `events`: the listener for updates, retries and conflicts.
+    :ivar batch_members: whether several members change in one update.
+    :ivar poll_initial_s: the shortest delay between polls of a pending load balancer.
+    :ivar poll_max_s: the longest delay.
+    :ivar max_attempts: the number of attempts per call.
+    :ivar events: the listener for updates, retries and conflicts.
     """
 
     batch_members: bool = True

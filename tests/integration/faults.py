@@ -2,7 +2,7 @@
 
 import threading
 
-from tests.integration.proxy import Answer, Exchange, Fault, forwarded
+from tests.integration.proxy import Exchange, Fault, Response, forwarded
 
 
 def reset(exchange: Exchange) -> None:
@@ -19,17 +19,17 @@ def reply_lost(exchange: Exchange) -> None:
 def garbage(exchange: Exchange) -> None:
     """Forward the request and reply with malformed JSON."""
     exchange.reply(
-        Answer(exchange.forward().status, (('Content-Type', 'application/json'),), b'{"loadbal')
+        Response(exchange.forward().status, (('Content-Type', 'application/json'),), b'{"loadbal')
     )
 
 
-def answered(status: int, body: bytes = b'', **headers: str) -> Fault:
+def respond(status: int, body: bytes = b'', **headers: str) -> Fault:
     """Return a fault that sends this reply instead of forwarding the request.
 
     :param headers: names with _ instead of -, e.g. Retry_After='1'.
     """
     named = tuple((name.replace('_', '-'), value) for name, value in headers.items())
-    return lambda exchange: exchange.reply(Answer(status, named, body))
+    return lambda exchange: exchange.reply(Response(status, named, body))
 
 
 def held(released: threading.Event) -> Fault:
@@ -53,8 +53,8 @@ def slow(delay_s: float) -> Fault:
     """Return a fault that forwards the request at once and replies after a delay."""
 
     def wait(exchange: Exchange) -> None:
-        answer = exchange.forward()
+        response = exchange.forward()
         exchange.server.closing.wait(delay_s)
-        exchange.reply(answer)
+        exchange.reply(response)
 
     return wait

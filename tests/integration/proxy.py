@@ -21,7 +21,7 @@ HOP_BY_HOP = {'connection', 'transfer-encoding', 'content-length', 'keep-alive'}
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """A response for the client."""
 
     status: int
@@ -42,7 +42,7 @@ class Exchange(BaseHTTPRequestHandler):
             self._body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
             self.server.fault(self.command, self.path, self.headers.get('User-Agent', ''))(self)
 
-    def forward(self) -> Answer:
+    def forward(self) -> Response:
         """Forward the request and return the response.
 
         The request keeps its host name, so links in the response point to the proxy.
@@ -53,24 +53,24 @@ class Exchange(BaseHTTPRequestHandler):
             for name, value in self.headers.items():
                 upstream.putheader(name, value)
             upstream.endheaders(self._body)
-            answer = upstream.getresponse()
+            response = upstream.getresponse()
             headers = tuple(
-                pair for pair in answer.getheaders() if pair[0].lower() not in HOP_BY_HOP
+                pair for pair in response.getheaders() if pair[0].lower() not in HOP_BY_HOP
             )
-            return Answer(answer.status, headers, answer.read())
+            return Response(response.status, headers, response.read())
         finally:
             upstream.close()
 
-    def reply(self, answer: Answer) -> None:
+    def reply(self, response: Response) -> None:
         """Send a response unless the client has closed the connection."""
         with suppress(ConnectionError):
-            self.send_response(answer.status)
-            for name, value in answer.headers:
+            self.send_response(response.status)
+            for name, value in response.headers:
                 self.send_header(name, value)
-            self.send_header('Content-Length', str(len(answer.body)))
+            self.send_header('Content-Length', str(len(response.body)))
             self.send_header('Connection', 'close')
             self.end_headers()
-            self.wfile.write(answer.body)
+            self.wfile.write(response.body)
 
     def abort(self) -> None:
         """Reset the connection."""

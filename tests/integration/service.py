@@ -35,9 +35,9 @@ class Service:
 
     def control(self, name: str, **arguments: Any) -> Any:
         """Call a control of the service (see services/) and return its result."""
-        answer = requests.post(f'{self.url}/harness/{name}', json=arguments, timeout=TIMEOUT_S)
-        answer.raise_for_status()
-        return answer.json()
+        response = requests.post(f'{self.url}/harness/{name}', json=arguments, timeout=TIMEOUT_S)
+        response.raise_for_status()
+        return response.json()
 
     def requests(self, first: int = 0) -> list[Request]:
         """Return the requests that the service received, from the given position on."""

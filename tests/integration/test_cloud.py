@@ -80,9 +80,7 @@ def test_add_servers_creates_hundreds(openstack: Cloud) -> None:
 def test_trust_grants_zones_and_load_balancers_of_owner(
     openstack: Cloud,
 ) -> None:
-    """With a trust, the service user lists zones and creates load balancers in the project of the
-    owner.
-    """
+    """A trust lets the service user list zones and create load balancers for the owner."""
     trusted = openstack.connect_by_trust(openstack.make_trust('demo'))
 
     made = trusted.load_balancer.create_load_balancer(

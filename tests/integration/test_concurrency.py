@@ -28,17 +28,17 @@ def test_concurrent_writers_are_accepted_or_get_conflict(
     def add(writer: int) -> int:
         member = {'address': f'10.0.0.{writer + 1}', 'protocol_port': 80}
         start.wait()
-        answer = octavia.put(
+        response = octavia.put(
             f'/lbaas/pools/{pool.id}/members?additive_only=true', json={'members': [member]}
         )
-        return int(answer.status_code)
+        return int(response.status_code)
 
     with ThreadPoolExecutor(WRITERS) as writers:
-        answers = Counter(writers.map(add, range(WRITERS)))
+        responses = Counter(writers.map(add, range(WRITERS)))
     octavia.wait_for_load_balancer(made.id, wait=WAIT_S)
 
-    assert answers[202] >= 1
-    assert answers[202] + answers[409] == WRITERS
-    assert len(list(octavia.members(pool))) == answers[202]
+    assert responses[202] >= 1
+    assert responses[202] + responses[409] == WRITERS
+    assert len(list(octavia.members(pool))) == responses[202]
     octavia.delete_load_balancer(made.id, cascade=True)
     octavia.wait_for_delete(made, wait=WAIT_S)

@@ -19,7 +19,7 @@ COPIES = 5  # a test with the embedded cloud runs 20
 def refused(status: int, words: str, **headers: str) -> Fault:
     """Return a fault that sends an error of Octavia."""
     body = json.dumps({'faultcode': 'Client', 'faultstring': words}).encode()
-    return faults.answered(status, body, Content_Type='application/json', **headers)
+    return faults.respond(status, body, Content_Type='application/json', **headers)
 
 
 TRANSIENT: dict[str, Fault] = {
@@ -27,11 +27,11 @@ TRANSIENT: dict[str, Fault] = {
     'reply lost': faults.reply_lost,
     'garbage': faults.garbage,
     '409 immutable': refused(409, 'Load Balancer x is immutable and cannot be updated.'),
-    '429': faults.answered(429, Retry_After='1'),
-    '500': faults.answered(500),
-    '502': faults.answered(502),
-    '503': faults.answered(503, Retry_After='1'),
-    '504': faults.answered(504),
+    '429': faults.respond(429, Retry_After='1'),
+    '500': faults.respond(500),
+    '502': faults.respond(502),
+    '503': faults.respond(503, Retry_After='1'),
+    '504': faults.respond(504),
 }
 
 
@@ -143,10 +143,10 @@ class CrashingOctavia:
         def call(*args: Any, **kwargs: Any) -> Any:
             if name == self._at and not self._after:
                 raise Killed
-            answer = method(*args, **kwargs)
+            response = method(*args, **kwargs)
             if name == self._at:
                 raise Killed
-            return answer
+            return response
 
         return call
 

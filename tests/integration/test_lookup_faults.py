@@ -22,9 +22,9 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     'reset': (faults.reset, 'Connection reset by peer'),
     'reply lost': (faults.reply_lost, 'Connection reset by peer'),
     'garbage': (faults.garbage, 'sent an invalid response'),
-    '429': (faults.answered(429), 'HTTP 429 Too Many Requests'),
-    '500': (faults.answered(500), 'HTTP 500 Internal Server Error'),
-    '503': (faults.answered(503), 'HTTP 503 Service Unavailable'),
+    '429': (faults.respond(429), 'HTTP 429 Too Many Requests'),
+    '500': (faults.respond(500), 'HTTP 500 Internal Server Error'),
+    '503': (faults.respond(503), 'HTTP 503 Service Unavailable'),
 }
 SLOW: dict[str, Fault] = {'hanging': faults.hanging, 'slow': faults.slow(60)}
 SERVICES = {'identity': (TOKENS, 'Identity'), 'compute': (ZONES, 'Compute')}
@@ -56,9 +56,7 @@ def test_fault_is_retried_until_attempts_are_used_up(
     fault: Fault,
     cause: str,
 ) -> None:
-    """A transient fault is retried, and the reason of a lasting one names service and cause without
-    secrets.
-    """
+    """A transient fault is retried, and the reason of a lasting one names service and cause."""
     between, trust_id = proxy(service), trust()
     auth_url = between.url if service == 'identity' else None
     passing, lasting = (make_endpoints(auth_url=auth_url) for _ in range(2))
@@ -109,7 +107,7 @@ def test_retry_after_is_respected(
 ) -> None:
     """A request is retried after the delay that the service requests."""
     between, asked = proxy('compute'), scale_out(openstack, trust())
-    between.inject(faults.answered(429, Retry_After='1'), target=ZONES)
+    between.inject(faults.respond(429, Retry_After='1'), target=ZONES)
     started = time.monotonic()
 
     decided(make_endpoints().policy_check(asked))
@@ -125,7 +123,7 @@ def test_refused_request_is_not_retried(
 ) -> None:
     """A refused request is sent once, and the reason says what to check."""
     between, asked = proxy('compute'), scale_out(openstack, trust())
-    between.inject(faults.answered(status), target=ZONES, times=ALWAYS)
+    between.inject(faults.respond(status), target=ZONES, times=ALWAYS)
 
     reason = refused(make_endpoints().policy_check(asked))
 
@@ -140,7 +138,7 @@ def test_token_refused_by_nova_is_replaced_once(
     """A refused token is replaced by a new one."""
     between, endpoints, asked = proxy('compute'), make_endpoints(), scale_out(openstack, trust())
     decided(endpoints.policy_check(asked))
-    between.inject(faults.answered(401), target=ZONES)
+    between.inject(faults.respond(401), target=ZONES)
     with openstack.services['keystone'].watch() as keystone:
         decided(endpoints.policy_check(asked))
 

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from tests.integration.cloud import Cloud
-from tests.integration.faults import answered, garbage, hanging, held, reply_lost, reset, slow
+from tests.integration.faults import garbage, hanging, held, reply_lost, reset, respond, slow
 from tests.integration.proxy import Proxy
 from tests.integration.service import matching
 
@@ -28,7 +28,7 @@ class Upstream(ThreadingHTTPServer):
 class Echo(BaseHTTPRequestHandler):
     server: Upstream
 
-    def answer(self) -> None:
+    def echo(self) -> None:
         body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
         self.server.seen.append((self.command, self.path, body))
         self.server.reached.set()
@@ -38,7 +38,7 @@ class Echo(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_PUT = answer  # noqa: N815
+    do_GET = do_PUT = echo  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Print nothing."""
@@ -70,10 +70,10 @@ def put(proxy: Proxy, path: str = '/members', timeout: float = LONG_S) -> reques
 
 def test_request_without_fault_is_forwarded_unchanged(between: Proxy, upstream: Upstream) -> None:
     """Requests and responses pass unchanged, with the host name of the proxy."""
-    answer = put(between, '/members?additive_only=true')
+    response = put(between, '/members?additive_only=true')
 
-    assert (answer.status_code, answer.json()) == (201, {'a': 1})
-    assert answer.headers['X-Host'] == f'127.0.0.1:{between.server_port}'
+    assert (response.status_code, response.json()) == (201, {'a': 1})
+    assert response.headers['X-Host'] == f'127.0.0.1:{between.server_port}'
     assert upstream.seen == [('PUT', '/v2/members?additive_only=true', b'{"a": 1}')]
     assert between.requests == [('PUT', '/v2/members?additive_only=true', 'worker')]
 
@@ -83,12 +83,12 @@ def test_inject_affects_given_number_of_matching_requests(
     between: Proxy, upstream: Upstream, status: int
 ) -> None:
     """A fault applies to the given number of matching requests and to no others."""
-    rule = between.inject(answered(status, Retry_After='7'), 'PUT', '/members$', times=2)
+    rule = between.inject(respond(status, Retry_After='7'), 'PUT', '/members$', times=2)
 
-    answers = [put(between, '/pools'), put(between), put(between), put(between)]
+    responses = [put(between, '/pools'), put(between), put(between), put(between)]
 
-    assert [answer.status_code for answer in answers] == [201, status, status, 201]
-    assert answers[1].headers['Retry-After'] == '7'
+    assert [response.status_code for response in responses] == [201, status, status, 201]
+    assert responses[1].headers['Retry-After'] == '7'
     assert rule.hits == 2
     assert len(upstream.seen) == 2
     assert len(matching(between.requests, 'PUT', '/members')) == 3
@@ -118,11 +118,11 @@ def test_garbage_claims_to_be_json(between: Proxy) -> None:
     """A malformed response has the content type of JSON."""
     between.inject(garbage)
 
-    answer = put(between)
+    response = put(between)
 
-    assert answer.headers['Content-Type'] == 'application/json'
+    assert response.headers['Content-Type'] == 'application/json'
     with pytest.raises(requests.JSONDecodeError):
-        answer.json()
+        response.json()
 
 
 def test_hanging_lets_client_time_out(between: Proxy, upstream: Upstream) -> None:
@@ -150,21 +150,21 @@ def test_held_request_continues_after_release(between: Proxy, upstream: Upstream
     """A held request continues after its release, and other requests pass meanwhile."""
     released = threading.Event()
     between.inject(held(released), 'PUT')
-    answers: list[int] = []
-    client = threading.Thread(target=lambda: answers.append(put(between).status_code))
+    responses: list[int] = []
+    client = threading.Thread(target=lambda: responses.append(put(between).status_code))
     client.start()
 
     other = requests.get(between.url, timeout=LONG_S)
-    assert (other.status_code, answers) == (201, [])
+    assert (other.status_code, responses) == (201, [])
     released.set()
     client.join()
 
-    assert answers == [201]
+    assert responses == [201]
 
 
 def test_heal_removes_faults(between: Proxy) -> None:
     """All requests pass after the faults are removed."""
-    between.inject(answered(500), times=float('inf'))
+    between.inject(respond(500), times=float('inf'))
     assert [put(between).status_code for _ in range(3)] == [500] * 3
 
     between.heal()
@@ -176,7 +176,7 @@ def test_catalog_points_to_proxy_during_test(openstack: Cloud, proxy: Callable[.
     """Clients find the proxy in the catalog."""
     before = openstack.url('compute')
     made = proxy('compute')
-    made.inject(answered(503), 'GET', '/os-availability-zone')
+    made.inject(respond(503), 'GET', '/os-availability-zone')
     nova = openstack.connect('demo').compute
 
     assert openstack.url('compute') == made.url != before

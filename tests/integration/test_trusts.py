@@ -65,13 +65,14 @@ def test_deleted_trust_is_named_without_its_id(
 def test_trust_deleted_during_session_is_reported_at_next_refusal(
     openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Callable[..., Proxy]
 ) -> None:
-    """A trust deleted during a session is reported when a service refuses the token. Services cache
-    tokens for minutes, so the proxy refuses in place of Nova.
+    """A trust deleted during a session is reported when a service refuses the token.
+
+    Services cache tokens for minutes, so the proxy refuses the token in place of Nova.
     """
     between, trust_id, endpoints = proxy('compute'), trust(), make_endpoints()
     decided(endpoints.policy_check(scale_out(openstack, trust_id)))
     openstack.connect('demo').identity.delete_trust(trust_id)
-    between.inject(faults.answered(401), target=ZONES)
+    between.inject(faults.respond(401), target=ZONES)
 
     reason = refused(endpoints.policy_check(scale_out(openstack, trust_id)))
 

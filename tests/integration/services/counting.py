@@ -8,8 +8,9 @@ PREFIX = '/harness/'
 
 
 class Counting:
-    """An application that records requests and accepts controls: POST /harness/NAME with arguments
-    in JSON.
+    """An application that records requests and accepts controls.
+
+    A control is POST /harness/NAME with its arguments in JSON.
     """
 
     def __init__(
@@ -38,11 +39,11 @@ class Counting:
         self, name: str, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         arguments = json.loads(environ['wsgi.input'].read(int(environ['CONTENT_LENGTH'])))
-        answer = json.dumps(self._controls[name](**arguments)).encode()
+        response = json.dumps(self._controls[name](**arguments)).encode()
         start_response(
-            '200 OK', [('Content-Type', 'application/json'), ('Content-Length', str(len(answer)))]
+            '200 OK', [('Content-Type', 'application/json'), ('Content-Length', str(len(response)))]
         )
-        return [answer]
+        return [response]
 
     def _since(self, first: int) -> list[tuple[str, str, str]]:
         return self._requests[first:]

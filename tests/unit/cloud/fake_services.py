@@ -82,7 +82,7 @@ class FakeServices(ThreadingHTTPServer):
         self.server_close()
 
 
-def answer(status, body='', **headers):
+def respond(status, body='', **headers):
     """Return a fault that sends this response to any request."""
     content = body if isinstance(body, (str, bytes)) else json.dumps(body)
     named = {name.replace('_', '-'): value for name, value in headers.items()}

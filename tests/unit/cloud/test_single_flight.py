@@ -19,7 +19,7 @@ class Clock:
 
 
 def never():
-    raise AssertionError('asked again')
+    raise AssertionError('repeated')
 
 
 def fail():
@@ -33,16 +33,16 @@ def test_do_during_slow_call_stops_waiting_in_time():
     def ask():
         begun.set()
         assert opened.wait(WAIT_S)
-        return 'answer'
+        return 'result'
 
     with ThreadPoolExecutor() as threads:
-        leader = threads.submit(single_flight.do, 'question', ask, wait_s=WAIT_S)
+        leader = threads.submit(single_flight.do, 'key', ask, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
         with pytest.raises(OutOfTime, match='No response within 0 s to a lookup shared'):
-            single_flight.do('question', never, wait_s=0.05)
+            single_flight.do('key', never, wait_s=0.05)
         opened.set()
 
-        assert leader.result(WAIT_S) == 'answer'
+        assert leader.result(WAIT_S) == 'result'
 
 
 def test_do_after_call_out_of_time_makes_call_again():
@@ -55,11 +55,11 @@ def test_do_after_call_out_of_time_makes_call_again():
         raise OutOfTime('too late')
 
     with ThreadPoolExecutor() as threads:
-        leader = threads.submit(single_flight.do, 'question', give_up, wait_s=WAIT_S)
+        leader = threads.submit(single_flight.do, 'key', give_up, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
         threading.Timer(0.2, opened.set).start()
 
-        assert single_flight.do('question', lambda: 'asked again', wait_s=WAIT_S) == 'asked again'
+        assert single_flight.do('key', lambda: 'repeated', wait_s=WAIT_S) == 'repeated'
         with pytest.raises(OutOfTime, match='too late'):
             leader.result(WAIT_S)
 
@@ -68,12 +68,12 @@ def test_do_within_cache_time_returns_cached_result():
     """A result is returned without a call until its cache time has passed."""
     clock = Clock()
     single_flight = SingleFlight(clock)
-    assert single_flight.do('question', lambda: 1, wait_s=0, cache_s=10) == 1
+    assert single_flight.do('key', lambda: 1, wait_s=0, cache_s=10) == 1
 
     clock.now += 9.9
-    assert single_flight.do('question', never, wait_s=0, cache_s=10) == 1
+    assert single_flight.do('key', never, wait_s=0, cache_s=10) == 1
     clock.now += 0.2
-    assert single_flight.do('question', lambda: 2, wait_s=0, cache_s=10) == 2
+    assert single_flight.do('key', lambda: 2, wait_s=0, cache_s=10) == 2
 
 
 @pytest.mark.parametrize('cache_s', [0, 10])
@@ -82,9 +82,9 @@ def test_do_with_failing_call_caches_no_error(cache_s):
     single_flight = SingleFlight()
 
     with pytest.raises(TimeoutError, match='too late'):
-        single_flight.do('question', fail, wait_s=0, cache_s=cache_s)
+        single_flight.do('key', fail, wait_s=0, cache_s=cache_s)
 
-    assert single_flight.do('question', lambda: 1, wait_s=0) == 1
+    assert single_flight.do('key', lambda: 1, wait_s=0) == 1
 
 
 def test_cache_drops_expired_results():

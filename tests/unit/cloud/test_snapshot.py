@@ -254,9 +254,9 @@ def test_lookup_of_one_check_does_not_block_another(ask):
     snapshots = [Snapshot(Slow(barrier), CLUSTER) for _ in range(2)]
 
     with ThreadPoolExecutor() as threads:
-        answers = list(threads.map(ask, snapshots))
+        results = list(threads.map(ask, snapshots))
 
-    assert answers[0] == answers[1]
+    assert results[0] == results[1]
 
 
 def test_repeated_lookup_uses_cached_value():

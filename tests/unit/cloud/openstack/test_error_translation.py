@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placement_worker.cloud.openstack import error_translation
 from placement_worker.errors import Rejected, ServiceFailed
 from tests.unit.cloud.conftest import PASSWORD
-from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, answer, reset
+from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, reset, respond
 
 
 def test_translate_of_certificate_error_names_option(make_clouds, certificate):
@@ -40,7 +40,7 @@ def test_reasons_and_log_contain_no_secret(clouds, services, caplog):
     for name in list(logging.root.manager.loggerDict):
         caplog.set_level(logging.DEBUG, name)
     reasons = []
-    for fault in (None, reset, answer(401), answer(403), answer(500), answer(200, 'x')):
+    for fault in (None, reset, respond(401), respond(403), respond(500), respond(200, 'x')):
         services.fail(ZONES, *[fault] * 9 if fault else [])
         try:
             clouds.acting_for(TRUST, 'project-a').zones(None)
@@ -96,7 +96,7 @@ def test_lookup_with_arbitrary_response_returns_zones_or_reason(
     make_clouds, services, path, status, body
 ):
     """Any response leads to a result or to a reason without secrets."""
-    services.fail(path, *[answer(status, body, X_Subject_Token='secret-token')] * 3)
+    services.fail(path, *[respond(status, body, X_Subject_Token='secret-token')] * 3)
 
     try:
         zones = make_clouds(max_attempts=1).acting_for(TRUST, 'project-a').zones(None)

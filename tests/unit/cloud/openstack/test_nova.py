@@ -1,7 +1,7 @@
 """Lookups in Nova."""
 
 from placement_worker.contract.model import Address, ServerDetails
-from tests.unit.cloud.fake_services import SERVERS, answer, server
+from tests.unit.cloud.fake_services import SERVERS, respond, server
 
 
 def test_zones_of_region_come_from_its_nova(cloud):
@@ -33,7 +33,7 @@ def test_servers_without_ids_sends_no_request(cloud, services):
 def test_servers_listing_with_repeated_page_ends(cloud, services):
     """A listing ends if Nova returns the same page again."""
     page = {'servers': [server('s1')], 'servers_links': [{'rel': 'next'}]}
-    services.fail(SERVERS, *[answer(200, page)] * 5)
+    services.fail(SERVERS, *[respond(200, page)] * 5)
 
     assert cloud.servers(None, ['s1', 's2']).keys() == {'s1'}
     assert services.count(SERVERS) == 2

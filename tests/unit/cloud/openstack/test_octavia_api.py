@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.unit.cloud.fake_services import TRUST, answer, reset
+from tests.unit.cloud.fake_services import TRUST, reset, respond
 
 LBAAS = '/octavia/v2.0/lbaas'
 
@@ -73,7 +73,7 @@ def test_call_refused_raises_status_and_message(octavia, services, call, method,
     """An error of Octavia has its status and message, and the call is not retried."""
     services.fail(
         LBAAS + path,
-        answer(status, {'faultcode': 'Client', 'faultstring': 'Not so.'}, Retry_After='3'),
+        respond(status, {'faultcode': 'Client', 'faultstring': 'Not so.'}, Retry_After='3'),
     )
 
     with pytest.raises(ApiError, match=f'^HTTP {status} .*: Not so$') as failed:
@@ -100,7 +100,7 @@ def test_call_without_response_has_no_status(octavia, services, call, method, pa
 def test_call_with_invalid_response_has_no_status(octavia, services, name, body):
     """An invalid response raises an error without a status."""
     call, _, path = CALLS[name]
-    services.fail(LBAAS + path, answer(200, body))
+    services.fail(LBAAS + path, respond(200, body))
 
     with pytest.raises(ApiError) as failed:
         call(octavia)
@@ -111,14 +111,14 @@ def test_call_with_invalid_response_has_no_status(octavia, services, name, body)
 @pytest.mark.parametrize(('call', 'method', 'path'), CHANGES.values(), ids=CHANGES.keys())
 def test_change_accepts_response_without_body(octavia, services, call, method, path):
     """Deletions and updates succeed without a body in the response."""
-    services.fail(LBAAS + path, answer(202))
+    services.fail(LBAAS + path, respond(202))
 
     assert call(octavia) is None
 
 
 def test_create_sends_and_returns_names_of_api(octavia, services):
     """Requests and results use the keys of the API, not those of openstacksdk."""
-    services.fail('/loadbalancers', answer(202, {'loadbalancer': LB}))
+    services.fail('/loadbalancers', respond(202, {'loadbalancer': LB}))
 
     made = octavia.create(
         'loadbalancer',
@@ -150,7 +150,7 @@ def test_update_members_sends_one_request(octavia, services):
 
 def test_delete_with_cascade_sends_parameter(octavia, services):
     """A cascading delete of a load balancer sends the parameter, and only then."""
-    services.fail('/lb1', answer(204), answer(204))
+    services.fail('/lb1', respond(204), respond(204))
 
     octavia.delete('loadbalancer', 'lb1', cascade=True)
     octavia.delete('loadbalancer', 'lb1')
@@ -169,7 +169,7 @@ def test_find_sends_all_filters_with_each_page(octavia, services, kind, path, ke
     more = [{'rel': 'next', 'href': 'http://elsewhere/'}]
     first = {key: [{'id': 'a', 'name': 'x'}], f'{key}_links': more}
     services.fail(
-        f'{LBAAS}/{path}', answer(200, first), answer(200, {key: [{'id': 'b', 'name': 'x'}]})
+        f'{LBAAS}/{path}', respond(200, first), respond(200, {key: [{'id': 'b', 'name': 'x'}]})
     )
 
     found = octavia.find(kind, name='x', loadbalancer_id='lb1')
@@ -185,7 +185,7 @@ def test_find_sends_all_filters_with_each_page(octavia, services, kind, path, ke
 ])  # fmt: skip
 def test_show_of_flavor_or_zone_needs_no_status(octavia, services, kind, path, found):
     """Flavors and availability zones are returned without a provisioning status."""
-    services.fail(f'{LBAAS}/{path}', answer(200, {kind: found}), answer(404))
+    services.fail(f'{LBAAS}/{path}', respond(200, {kind: found}), respond(404))
 
     shown = octavia.show(kind, path.partition('/')[2])
 

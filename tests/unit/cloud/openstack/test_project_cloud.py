@@ -19,8 +19,8 @@ from tests.unit.cloud.fake_services import (
     TOKENS,
     TRUST,
     ZONES,
-    answer,
     hang,
+    respond,
     server,
 )
 
@@ -35,21 +35,21 @@ def test_concurrent_lookups_of_project_send_one_request(clouds, services):
     opened = hold(services, ZONES)
     threading.Timer(0.5, opened.set).start()
 
-    answers = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
+    results = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
 
-    assert answers == [{'az1': True, 'az2': False}] * MANY
+    assert results == [{'az1': True, 'az2': False}] * MANY
     assert services.count(TOKENS) == services.count(ZONES) == 1
 
 
 def test_concurrent_lookups_of_project_share_failure(clouds, services):
     """Concurrent checks of a project share the failure of their request."""
     opened = hold(services, ZONES)
-    services.fail(ZONES, *[answer(503)] * 4)
+    services.fail(ZONES, *[respond(503)] * 4)
     threading.Timer(0.5, opened.set).start()
 
-    answers = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
+    results = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
 
-    assert {str(one).partition(' in ')[0] for one in answers} == {
+    assert {str(one).partition(' in ')[0] for one in results} == {
         'Compute service unavailable after 4 attempts'
     }
     assert services.count(ZONES) == 4
@@ -109,10 +109,10 @@ def test_shared_lookup_refused_is_repeated_with_own_trust(clouds, services):
         refused = threads.submit(bad.zones, None)
         while services.count(ZONES) < 1:
             pass
-        answered = threads.submit(good.zones, None)
+        repeated = threads.submit(good.zones, None)
         threading.Timer(0.3, opened.set).start()
 
-        assert answered.result(WAIT_S) == {'az1': True, 'az2': False}
+        assert repeated.result(WAIT_S) == {'az1': True, 'az2': False}
         with pytest.raises(ServiceFailed, match='the trust exists'):
             refused.result(WAIT_S)
 
@@ -164,7 +164,7 @@ def test_lookups_are_not_cached_by_default_and_failures_never(make_clouds, cloud
         clouds.acting_for(TRUST, 'project-a').zones(None)
     assert services.count(ZONES) == 2
     keeping = make_clouds(validity_ttl_s=60).acting_for(TRUST, 'project-a')
-    services.fail(ZONES, answer(403))
+    services.fail(ZONES, respond(403))
 
     with pytest.raises(ServiceFailed):
         keeping.zones(None)
@@ -202,7 +202,7 @@ def test_member_in_other_region_fails_with_and_without_configured_region(
         {'id': 'sub1', 'name': 'private-subnet', 'network_id': 'net1', 'ip_version': 4}
     ]
     services.fail(
-        '/lbaas/pools/p1', answer(200, {'pool': {'id': 'p1', 'provisioning_status': 'ACTIVE'}})
+        '/lbaas/pools/p1', respond(200, {'pool': {'id': 'p1', 'provisioning_status': 'ACTIVE'}})
     )
     one = connected(1, data={'placement': {'region_name': 'RegionTwo'}})
     stored = {'loadbalancer': 'lb1', 'listener': None, 'pool': 'p1', 'healthmonitor': None}

@@ -17,7 +17,7 @@ from placement_worker.errors import ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import zone_policy
-from tests.unit.cloud.fake_services import TOKENS, ZONES, answer, reset
+from tests.unit.cloud.fake_services import TOKENS, ZONES, reset, respond
 
 BROKEN = {'computeFault': {'message': 'Unexpected API Error.'}}
 BUSY = {'overLimit': {'message': 'Slow down', 'details': ''}}
@@ -25,15 +25,15 @@ INVALID = 'U sent an invalid response: '
 
 
 TRANSIENT = [
-    (answer(500, BROKEN), 'HTTP 500 Internal Server Error from U: Unexpected API Error'),
-    (answer(502, '<html>'), 'HTTP 502 Bad Gateway from U'),
-    (answer(503), 'HTTP 503 Service Unavailable from U'),
-    (answer(504, 'null'), 'HTTP 504 Gateway Timeout from U'),
-    (answer(429, BUSY), 'HTTP 429 Too Many Requests from U: Slow down'),
+    (respond(500, BROKEN), 'HTTP 500 Internal Server Error from U: Unexpected API Error'),
+    (respond(502, '<html>'), 'HTTP 502 Bad Gateway from U'),
+    (respond(503), 'HTTP 503 Service Unavailable from U'),
+    (respond(504, 'null'), 'HTTP 504 Gateway Timeout from U'),
+    (respond(429, BUSY), 'HTTP 429 Too Many Requests from U: Slow down'),
     (reset, 'U: the connection was closed without a response'),
-    (answer(200, '{"availabilityZo'), f'{INVALID}Input data was truncated'),
-    (answer(200, b'\xff\xfe'), f'{INVALID}JSON is malformed: invalid character (byte 0)'),
-    (answer(200, {'zones': []}), f'{INVALID}Object missing required field `availabilityZoneInfo`'),
+    (respond(200, '{"availabilityZo'), f'{INVALID}Input data was truncated'),
+    (respond(200, b'\xff\xfe'), f'{INVALID}JSON is malformed: invalid character (byte 0)'),
+    (respond(200, {'zones': []}), f'{INVALID}Object missing required field `availabilityZoneInfo`'),
 ]
 
 
@@ -76,7 +76,7 @@ def test_call_with_lasting_error_names_service_and_cause(cloud, services, fault,
 )
 def test_call_refused_is_not_retried(cloud, services, waits, status, advice):
     """A refused request is not retried, and the reason says what to check."""
-    services.fail(ZONES, *[answer(status, {'forbidden': {'message': 'No.', 'code': status}})] * 2)
+    services.fail(ZONES, *[respond(status, {'forbidden': {'message': 'No.', 'code': status}})] * 2)
 
     with pytest.raises(
         ServiceFailed, match=f'^Compute service refused the request: HTTP {status} .*: No.*{advice}'
@@ -92,9 +92,9 @@ def test_call_refused_is_not_retried(cloud, services, waits, status, advice):
 @pytest.mark.parametrize(
     ('path', 'fault', 'reason'),
     [
-        (ZONES, answer(503), 'Compute service unavailable after 4 attempts'),
-        (ZONES, answer(403), 'Compute service refused the request: HTTP 403'),
-        (TOKENS, answer(401), 'Identity service refused the request: HTTP 401'),
+        (ZONES, respond(503), 'Compute service unavailable after 4 attempts'),
+        (ZONES, respond(403), 'Compute service refused the request: HTTP 403'),
+        (TOKENS, respond(401), 'Identity service refused the request: HTTP 401'),
     ],
 )
 def test_validate_with_failing_service_returns_reason_over_rpc(
@@ -116,7 +116,7 @@ def test_validate_with_failing_service_returns_reason_over_rpc(
 @pytest.mark.parametrize('asked', ['7', 'Thu, 01 Jan 2026 00:00:07 GMT'])
 def test_call_with_retry_after_waits_as_requested(cloud, services, waits, asked):
     """Retry-After, as seconds or as a date, sets the wait before the next attempt."""
-    services.fail(ZONES, answer(429, Retry_After=asked, Date='Thu, 01 Jan 2026 00:00:00 GMT'))
+    services.fail(ZONES, respond(429, Retry_After=asked, Date='Thu, 01 Jan 2026 00:00:00 GMT'))
 
     cloud.zones(None)
 
@@ -125,7 +125,7 @@ def test_call_with_retry_after_waits_as_requested(cloud, services, waits, asked)
 
 def test_call_with_retry_after_beyond_budget_fails_at_once(cloud, services, waits):
     """A wait that exceeds the time budget is not started."""
-    services.fail(ZONES, answer(503, Retry_After='3600'))
+    services.fail(ZONES, respond(503, Retry_After='3600'))
 
     with pytest.raises(ServiceFailed, match=r'after 1 attempt in .* retry after 3600 s'):
         cloud.zones(None)
@@ -143,7 +143,7 @@ def test_call_with_retry_after_beyond_budget_fails_at_once(cloud, services, wait
 )
 def test_call_out_of_time_raises_out_of_time(cloud, services, left_s, retry_after, kind):
     """OutOfTime is raised only if a caller with more time could succeed."""
-    services.fail(ZONES, answer(503, Retry_After=retry_after))
+    services.fail(ZONES, respond(503, Retry_After=retry_after))
 
     with pytest.raises(ServiceFailed) as failed, deadline.until(time.monotonic() + left_s):
         cloud.zones(None)
@@ -152,14 +152,14 @@ def test_call_out_of_time_raises_out_of_time(cloud, services, left_s, retry_afte
 
 
 @given(
-    answers=st.lists(
+    results=st.lists(
         st.tuples(st.none() | st.integers(400, 599), st.none() | st.floats(0, 50)), max_size=12
     ),
     max_attempts=st.integers(1, 6),
 )
-def test_call_stays_within_attempts_and_budget(answers, max_attempts):
+def test_call_stays_within_attempts_and_budget(results, max_attempts):
     """Attempts and waits never exceed their limits."""
-    waits, given = [], iter(answers)
+    waits, given = [], iter(results)
 
     def call():
         for status, wait_s in given:
@@ -174,7 +174,7 @@ def test_call_stays_within_attempts_and_budget(answers, max_attempts):
     assert len(waits) < max_attempts
     assert all(wait < 20 for wait in waits)
     if outcome != 'yes':
-        last_status, _ = answers[len(waits)]
+        last_status, _ = results[len(waits)]
         assert ('refused' in outcome) is (
             last_status is not None
             and last_status != 429

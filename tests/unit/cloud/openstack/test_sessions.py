@@ -8,7 +8,7 @@ from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
 from tests.unit.cloud.concurrency import MANY, WAIT_S, at_once, hold
-from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, answer, reset
+from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, reset, respond
 
 REQUEST_ID = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 OTHER_ID = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
@@ -38,9 +38,9 @@ def test_refused_token_of_many_threads_is_replaced_once(clouds, services):
     cloud = clouds.acting_for(TRUST, 'project-a')
     services.tokens.clear()
 
-    answers = at_once(lambda: clouds.acting_for(TRUST, 'project-a').network(None, 'net'))
+    results = at_once(lambda: clouds.acting_for(TRUST, 'project-a').network(None, 'net'))
 
-    assert answers == [None] * MANY
+    assert results == [None] * MANY
     assert services.count(TOKENS) == 2
     assert cloud.zones(None)
 
@@ -91,7 +91,7 @@ def test_sessions_beyond_maximum_drop_least_recently_used(make_clouds, services)
 @pytest.mark.parametrize('status', [401, 403, 404])
 def test_log_in_refused_is_not_retried(clouds, services, waits, status):
     """A refused login is not retried, and the reason hides the trust id."""
-    services.fail(TOKENS, answer(status, {'error': {'message': 'No trust-a here.'}}))
+    services.fail(TOKENS, respond(status, {'error': {'message': 'No trust-a here.'}}))
 
     with pytest.raises(
         ServiceFailed,
@@ -104,7 +104,8 @@ def test_log_in_refused_is_not_retried(clouds, services, waits, status):
 
 
 @pytest.mark.parametrize(
-    'fault', [answer(503), reset, answer(201, '{"tok'), answer(201, {'token': {}}), answer(201, [])]
+    'fault',
+    [respond(503), reset, respond(201, '{"tok'), respond(201, {'token': {}}), respond(201, [])],
 )
 def test_log_in_with_transient_error_is_retried(clouds, services, fault):
     """A login is retried after transient errors and invalid responses."""
