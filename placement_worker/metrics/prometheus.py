@@ -46,8 +46,8 @@ class Metrics(Listener):
             types.LoadBalancerUpdated: lambda _: self._updates.inc(),
             types.LoadBalancerRetried: lambda _: self._retries.inc(),
             types.LoadBalancerConflicted: lambda event: self._conflicts.observe(event.waited_s),
-            types.RequestBegun: lambda event: self._in_progress.labels(event.topic).inc(),
-            types.RequestEnded: lambda event: self._in_progress.labels(event.topic).dec(),
+            types.RequestBegun: lambda event: self._in_flight.labels(event.topic).inc(),
+            types.RequestEnded: lambda event: self._in_flight.labels(event.topic).dec(),
             types.RequestRedelivered: lambda event: self._redelivered.labels(event.topic).inc(),
             types.RequestMoved: self._request_moved,
         }
@@ -100,9 +100,9 @@ class Metrics(Listener):
         )
 
     def _create_delivery_metrics(self) -> None:
-        self._in_progress = Gauge(
+        self._in_flight = Gauge(
             'placement_worker_requests_in_work',
-            'Requests in progress.',
+            'Requests in flight.',
             ('topic',),
             registry=self._registry,
             multiprocess_mode='livesum',
@@ -121,7 +121,7 @@ class Metrics(Listener):
         for method in METHODS:
             self._failures.labels(method, WorkerFailed.__name__)
         for topic in topics:
-            self._in_progress.labels(topic)
+            self._in_flight.labels(topic)
             self._redelivered.labels(topic)
         for queue in (ISOLATED, PARKED):
             self._moved.labels(queue)

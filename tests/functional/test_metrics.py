@@ -1,4 +1,4 @@
-"""The metrics of a worker on a real RabbitMQ, as Prometheus scrapes them."""
+"""The metrics of a worker on a RabbitMQ broker, as Prometheus scrapes them."""
 
 import os
 import socket
@@ -40,27 +40,28 @@ BALANCING = {
 OPENMETRICS = 'application/openmetrics-text; version=1.0.0'
 
 
-def got(port, path, accept):
+def get(port, path, accept):
+    """Return the body of a response."""
     with closing(HTTPConnection('127.0.0.1', port, timeout=20)) as connection:
         connection.request('GET', path, headers={'Accept': accept})
         return connection.getresponse().read().decode()
 
 
 class Scraped:
-    """A worker whose metrics are looked at."""
+    """The metrics of a worker."""
 
     def __init__(self, worker, port):
         self.worker, self.port = worker, port
 
     def text(self, accept='text/plain'):
-        return got(self.port, '/metrics', accept)
+        return get(self.port, '/metrics', accept)
 
     def samples(self):
         families = parser.text_string_to_metric_families(self.text(OPENMETRICS))
         return [sample for family in families for sample in family.samples]
 
     def value(self, name, **labels):
-        """The sum of all samples of a name that have these labels; None if there are none."""
+        """Return the sum of the samples with this name and these labels, or None."""
         found = [
             sample.value
             for sample in self.samples()
@@ -71,7 +72,7 @@ class Scraped:
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
-    """Where processes write, with what somebody left there."""
+    """Return the folder of the metrics, with files of an earlier worker."""
     folder = tmp_path_factory.mktemp('metrics')
     (folder / 'counter_7.db').write_bytes(b'left by a worker that was killed')
     (folder / 'notes').touch()
@@ -99,7 +100,8 @@ def check(*policies, members=(), action='CLUSTER_SCALE_OUT', **more):
     return request(action, policies, members, inputs={'count': 2}, **more)
 
 
-def test_before_anything_is_asked_what_alerts_look_at_is_there_and_zero(scraped):
+def test_metrics_of_alerts_before_any_request_are_zero(scraped):
+    """The series that alerts observe exist before the first request."""
     topic = scraped.worker.topic
 
     assert scraped.value('requests_in_work', topic=topic) == 0
@@ -109,7 +111,8 @@ def test_before_anything_is_asked_what_alerts_look_at_is_there_and_zero(scraped)
     assert scraped.value('requests_put_aside_total', to='parked') == 0
 
 
-def test_checks_policies_and_cloud_calls_of_all_processes_are_counted_and_measured(scraped, client):
+def test_checks_policies_and_cloud_calls_of_all_processes_are_measured(scraped, client):
+    """Each check, each policy in it and each call to the cloud is in one histogram."""
     unplaced = [node(1, physical_id='server-1')]
     for _ in range(20):
         assert (
@@ -135,6 +138,7 @@ def test_checks_policies_and_cloud_calls_of_all_processes_are_counted_and_measur
 
 
 def test_bindings_and_errors_are_counted(scraped, client):
+    """Attachments, detachments and refused requests are counted."""
     bind = {'cluster': check()['cluster'], 'policy': zone_policy('a')}
     assert client.policy_attach(bind).status == 'OK'
     assert client.policy_detach(bind).status == 'OK'
@@ -150,9 +154,8 @@ def test_bindings_and_errors_are_counted(scraped, client):
     assert scraped.value('request_errors_total', method='policy_check', error='InvalidRequest') == 1
 
 
-def test_changes_of_load_balancers_what_is_tried_again_and_waits_for_others_are_counted(
-    scraped, client
-):
+def test_load_balancer_updates_retries_and_conflicts_are_counted(scraped, client):
+    """Updates, retries and conflict waits of an attachment are counted, and its calls measured."""
     cluster = check(members=[node(9, physical_id='server-9')])['cluster']
 
     assert client.policy_attach({'cluster': cluster, 'policy': BALANCING}).status == 'OK'
@@ -179,7 +182,8 @@ def test_changes_of_load_balancers_what_is_tried_again_and_waits_for_others_are_
     )
 
 
-def test_requests_in_work_rise_and_fall(scraped, client):
+def test_requests_in_flight_rise_and_fall(scraped, client):
+    """The gauge has the requests that a thread handles, and no finished one."""
     topic = scraped.worker.topic
     with ThreadPoolExecutor(3) as callers:
         calls = [callers.submit(client.policy_check, slow(3)) for _ in range(3)]
@@ -191,7 +195,8 @@ def test_requests_in_work_rise_and_fall(scraped, client):
 
 
 @pytest.mark.long
-def test_deaths_lose_no_count_and_leave_nothing_in_work(scraped, client):
+def test_crashed_processes_lose_no_count_and_leave_no_request_in_flight(scraped, client):
+    """Counters survive the crash of a process; its requests in flight are reset."""
     topic, before = (
         scraped.worker.topic,
         scraped.value('check_duration_seconds_count', outcome='OK') or 0,
@@ -212,8 +217,8 @@ def test_deaths_lose_no_count_and_leave_nothing_in_work(scraped, client):
 
 
 @pytest.mark.long
-def test_the_folder_holds_the_files_of_as_many_processes_as_run_whatever_died(scraped, folder):
-    """After the deaths above."""
+def test_folder_after_crashes_has_one_set_of_files_per_running_process(scraped, folder):
+    """Crashes, such as those of the test before, add no files, and other files stay."""
     expected = {
         f'{kind}_{number}.db'
         for kind in ('counter', 'histogram', 'gauge_livesum')
@@ -224,7 +229,9 @@ def test_the_folder_holds_the_files_of_as_many_processes_as_run_whatever_died(sc
     assert (folder / 'notes').exists()
 
 
-def test_only_the_parent_holds_the_port(scraped):
+def test_port_is_open_in_the_parent_only(scraped):
+    """The processes that serve requests do not hold the socket of the metrics."""
+
     def sockets(pid):
         return {os.readlink(file) for file in Path(f'/proc/{pid}/fd').iterdir()}
 
@@ -237,7 +244,8 @@ def test_only_the_parent_holds_the_port(scraped):
     assert [pid for pid in scraped.worker.children() if f'socket:[{inode}]' in sockets(pid)] == []
 
 
-def test_a_port_that_is_taken_is_told_in_a_line(scraped, tmp_path, broker_url):
+def test_port_that_is_taken_ends_the_worker_with_one_line(scraped, tmp_path, broker_url):
+    """A worker whose port is taken names address and port, and leaves no temporary folder."""
     settings = f'[metrics]\nport = {scraped.port}'
     other = Worker(
         tmp_path, broker_url, CLOUD, settings, environment={**os.environ, 'TMPDIR': str(tmp_path)}
@@ -245,13 +253,14 @@ def test_a_port_that_is_taken_is_told_in_a_line(scraped, tmp_path, broker_url):
 
     assert other.process.wait(30) == 2
     assert other.stderr.read_text() == (
-        f'placement-worker: [metrics] address 127.0.0.1 and port {scraped.port} cannot be used: Address already in '
-        f'use (read: {other.config})\n'
+        f'placement-worker: [metrics] address 127.0.0.1 and port {scraped.port} cannot be used: '
+        f'Address already in use (read: {other.config})\n'
     )
     assert list(tmp_path.glob('placement-worker-metrics-*')) == []
 
 
-def test_a_temporary_folder_is_gone_with_the_worker_and_so_is_the_port(start_worker, tmp_path):
+def test_worker_that_stops_removes_its_temporary_folder_and_closes_the_port(start_worker, tmp_path):
+    """A graceful stop leaves neither the temporary folder nor an open port."""
     (port,) = free_ports(1)
     worker = start_worker(
         CLOUD, f'[metrics]\nport = {port}', environment={**os.environ, 'TMPDIR': str(tmp_path)}
@@ -267,7 +276,7 @@ def test_a_temporary_folder_is_gone_with_the_worker_and_so_is_the_port(start_wor
 
 @pytest.fixture(scope='module')
 def watched_broker():
-    """A RabbitMQ that Prometheus can ask, and the port where."""
+    """Return the URL of a RabbitMQ broker and the port of its metrics."""
     broker, (port,) = Broker(), free_ports(1)
     (broker.folder / 'plugins').write_text('[rabbitmq_prometheus].')
     with (broker.folder / 'rabbitmq.conf').open('a') as configuration:
@@ -279,15 +288,16 @@ def watched_broker():
 
 
 @pytest.mark.long
-def test_rabbitmq_tells_of_queues_without_consumers_what_the_alert_rules_ask_for(
+def test_queue_metrics_of_rabbitmq_have_the_names_that_the_alert_rules_use(
     start_worker, watched_broker
 ):
+    """RabbitMQ exports messages and consumers per queue, also for queues without consumers."""
     broker, port = watched_broker
     worker = start_worker(CLOUD, url=broker.url)
 
-    def told(what):
+    def queue_values(what):
         asked = '/metrics/detailed?family=queue_coarse_metrics&family=queue_consumer_count'
-        text = got(port, asked, 'text/plain')
+        text = get(port, asked, 'text/plain')
         samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
         return {
             one.labels['queue']: one.value
@@ -295,13 +305,15 @@ def test_rabbitmq_tells_of_queues_without_consumers_what_the_alert_rules_ask_for
             if one.name == f'rabbitmq_detailed_queue_{what}' and one.labels['vhost'] == '/'
         }
 
-    _wait_for(lambda: told('consumers').get(worker.topic) == 1, timeout_s=60)
-    _wait_for(lambda: told('consumers').get(f'{worker.topic}-parked') == 0, timeout_s=60)
+    _wait_for(lambda: queue_values('consumers').get(worker.topic) == 1, timeout_s=60)
+    _wait_for(lambda: queue_values('consumers').get(f'{worker.topic}-parked') == 0, timeout_s=60)
     worker.stop()
     with closing(worker.client()) as client:
         client.cast_check(check(zone_policy('a')))
 
     _wait_for(
-        lambda: (told('messages_ready')[worker.topic], told('consumers')[worker.topic]) == (1, 0),
+        lambda: (
+            [queue_values(name)[worker.topic] for name in ('messages_ready', 'consumers')] == [1, 0]
+        ),
         timeout_s=60,
     )

@@ -1,6 +1,4 @@
-"""OpenTelemetry, as oslo.messaging has it, passes through us: one trace from the engine to the
-worker.
-"""
+"""OpenTelemetry: the spans of an engine and of a worker are one trace."""
 
 import os
 import subprocess
@@ -22,7 +20,7 @@ TIMEOUT_S = 30
 
 @pytest.fixture
 def spans():
-    """What a collector on loopback is sent, and its URL."""
+    """Return the queue of received spans and the URL of a collector."""
     received = Queue()
 
     class Collector(BaseHTTPRequestHandler):
@@ -47,13 +45,13 @@ def spans():
         thread.join()
 
 
-def test_the_trace_of_the_engine_goes_on_in_the_worker_with_the_request_id_on_it(
-    start_worker, broker_url, spans
-):
+def test_span_of_the_worker_continues_the_trace_of_the_engine(start_worker, broker_url, spans):
+    """The span of a request has the trace id of the engine and the request id."""
     received, endpoint = spans
     worker = start_worker(
         CLOUD,
-        f'[oslo_messaging_tracing]\ntracing_enabled = true\notel_exporter_otlp_endpoint = {endpoint}',
+        '[oslo_messaging_tracing]\ntracing_enabled = true\n'
+        f'otel_exporter_otlp_endpoint = {endpoint}',
         environment={**os.environ, 'OTEL_BSP_SCHEDULE_DELAY': '100'},
     )
     request_id = f'req-{uuid.uuid4()}'
@@ -71,9 +69,9 @@ def test_the_trace_of_the_engine_goes_on_in_the_worker_with_the_request_id_on_it
     ).stdout.strip()
 
     span = received.get(timeout=TIMEOUT_S)
-    while span.name != 'policy_check receive':  # the fixture has asked whether the worker is ready
+    while span.name != 'policy_check receive':  # spans of the readiness check of the fixture
         span = received.get(timeout=TIMEOUT_S)
-    told = {attribute.key: attribute.value.string_value for attribute in span.attributes}
+    attributes = {attribute.key: attribute.value.string_value for attribute in span.attributes}
     assert span.trace_id.hex() == trace_id
-    assert told['openstack.request_id'] == request_id
+    assert attributes['openstack.request_id'] == request_id
     assert request_id in worker.log.read_text()

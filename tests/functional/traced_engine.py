@@ -1,7 +1,6 @@
-"""An engine that traces what it does, and calls a worker: URL, topic and request id come as
-arguments.
+"""An engine that calls a worker within a trace, and prints the id of the trace.
 
-It prints the id of its trace, when the worker has answered.
+usage: traced_engine.py URL TOPIC REQUEST_ID
 """
 
 import sys

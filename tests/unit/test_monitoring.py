@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules in conf/: well-formed, and of metrics that there are."""
+"""The dashboard and the alert rules in conf/: their form, and the metrics that they use."""
 
 import itertools
 import re
@@ -18,18 +18,18 @@ from tests.unit.metrics.test_prometheus import EVENTS
 CONF = Path(__file__).parents[2] / 'conf'
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'monitoring.rst'
 TARGET = {'job', 'instance'}
-"""Labels that Prometheus adds to what it finds."""
+"""The labels that Prometheus adds."""
 OTHERS = {
     'up': set(),
     'rabbitmq_detailed_queue_messages_ready': {'vhost', 'queue'},
     'rabbitmq_detailed_queue_consumers': {'vhost', 'queue'},
 }
-"""What others expose; tests/functional/test_metrics.py asks a RabbitMQ for its part."""
+"""Series of other exporters and their labels, see tests/functional/test_metrics.py."""
 GRAFANA = {'$__rate_interval': '5m', '$instance': '.*', '$queues': 'placement-worker'}
 
 
 class Exact(Struct, forbid_unknown_fields=True, rename='camel'):
-    """An object of a dashboard, with no key that is not spelled so."""
+    """An object of a dashboard that refuses unknown keys."""
 
 
 class Source(Exact):
@@ -111,7 +111,7 @@ class Variables(Exact):
 
 
 class Dashboard(Exact):
-    """As Grafana imports it; those of its keys that we use."""
+    """A dashboard of Grafana, with the keys that this one uses."""
 
     uid: str
     title: str
@@ -157,7 +157,7 @@ EXPRESSIONS = [*QUERIES, *((rule.alert, rule.expr) for rule in RULES)]
 
 
 def exposed():
-    """Everything that a worker shows when all has happened once: name -> labels."""
+    """Return the labels of each series of a worker after one event of each type."""
     registry = CollectorRegistry()
     metrics = Metrics(['t'], registry)
     for event, *_ in EVENTS:
@@ -177,7 +177,7 @@ def parsed(expression):
 
 
 def nodes(expression):
-    """All parts of a query."""
+    """Return all parts of a query."""
     found = [expression]
     for name in ('lhs', 'rhs', 'expr', 'param', 'vector_selector'):
         part = getattr(expression, name, None)
@@ -195,7 +195,8 @@ def selectors(expression):
 
 
 @pytest.mark.parametrize(('title', 'expression'), EXPRESSIONS)
-def test_each_query_is_promql_and_asks_for_metrics_and_labels_that_there_are(title, expression):
+def test_query_uses_existing_metrics_and_labels(title, expression):
+    """Each query is PromQL and uses series and labels that an exporter has."""
     there = {**exposed(), **OTHERS}
 
     asked = selectors(expression)
@@ -217,14 +218,16 @@ def labels_of(modifier):
     return getattr(modifier, 'labels', None) or ()
 
 
-def test_each_metric_of_the_worker_is_on_the_dashboard():
+def test_dashboard_shows_each_metric_of_the_worker():
+    """No metric of the worker is missing on the dashboard."""
     asked = {one.name for _, expression in QUERIES for one in selectors(expression)}
     families = {re.sub('_(bucket|sum|count)$', '', name) for name in exposed()}
 
     assert families <= {re.sub('_(bucket|sum|count)$', '', name) for name in asked}
 
 
-def test_each_metric_and_each_alert_is_in_the_manual():
+def test_manual_lists_each_metric_and_each_alert():
+    """The tables of the manual name all metrics and alerts."""
     manual = MANUAL.read_text()
     families = {re.sub('_(bucket|sum|count)$', '', name) for name in exposed()}
 
@@ -233,7 +236,8 @@ def test_each_metric_and_each_alert_is_in_the_manual():
     ] == []
 
 
-def test_no_panel_lies_on_another_or_beside_the_grid():
+def test_panels_neither_overlap_nor_leave_the_grid():
+    """The panels fill the 24 columns of Grafana without an overlap."""
     squares = [
         (place.x + right, place.y + down)
         for place in (panel.grid_pos for panel in DASHBOARD.panels)
@@ -244,7 +248,8 @@ def test_no_panel_lies_on_another_or_beside_the_grid():
     assert {x for x, _ in squares} == set(range(24))
 
 
-def test_panels_and_the_queries_of_each_have_ids_of_their_own():
+def test_ids_of_panels_and_of_the_queries_of_a_panel_are_unique():
+    """Each panel has a unique id, and the queries of a panel are named A, B, ..."""
     ids = [panel.id for panel in DASHBOARD.panels]
 
     assert len(ids) == len(set(ids))
@@ -253,14 +258,18 @@ def test_panels_and_the_queries_of_each_have_ids_of_their_own():
         assert (panel.type == 'row') == (panel.targets == [])
 
 
-def test_each_variable_of_a_query_is_one_of_the_dashboard():
+def test_variables_of_queries_are_defined_on_the_dashboard():
+    """No query uses an undefined variable."""
     used = {name for _, expression in QUERIES for name in re.findall(r'\$\{?(\w+)', expression)}
 
     assert used - {'__rate_interval'} <= {variable.name for variable in DASHBOARD.templating.list}
 
 
-def test_a_queue_with_requests_and_without_consumers_is_alerted_of_the_parked_one_left_out():
-    """tests/promtool/alerts.yaml has what the rules say, and when."""
+def test_alert_for_missing_consumers_ignores_the_queue_of_parked_requests():
+    """The alert covers the queues that workers consume.
+
+    tests/promtool/alerts.yaml tests the texts and the times of all rules.
+    """
     (rule,) = (rule for rule in RULES if rule.alert == 'PlacementWorkerQueueWithoutConsumers')
     waiting, consumers = selectors(rule.expr)
 
@@ -277,7 +286,8 @@ def test_a_queue_with_requests_and_without_consumers_is_alerted_of_the_parked_on
         assert bool(re.fullmatch(matcher.value, queue)) == alerted
 
 
-def test_rules_have_names_of_their_own_and_say_what_to_do():
+def test_alert_rules_have_unique_names_and_descriptions():
+    """Each rule has a unique name, a summary, and a description of what to do."""
     names = [rule.alert for rule in RULES]
 
     assert len(names) == len(set(names))

@@ -18,7 +18,7 @@ def test_export_without_a_port_does_not_import_the_library():
         'import sys\n'
         'from placement_worker.metrics import setup\n'
         'from placement_worker.worker import wiring\n'
-        'assert setup.export(None, "", None) is None\n'
+        'assert not setup.export(None, "", None)\n'
         'assert "prometheus_client" not in sys.modules'
     )
 
