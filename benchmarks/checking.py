@@ -40,8 +40,10 @@ def run(effort: Effort) -> Result:
     ]
     bars.append(Bar(f'{large} nodes, of the time for {small}', times, BAR_TIMES, 'times'))
     note = (
-        'CPU time of a CLUSTER_SCALE_IN by a tenth under region placement, zone placement and deletion '
-        '(OLDEST_FIRST), JSON string to JSON string; stages in per cent. The rest is freeing the request and '
+        'CPU time of a CLUSTER_SCALE_IN by a tenth under region placement, zone placement and '
+        'deletion '
+        '(OLDEST_FIRST), JSON string to JSON string; stages in per cent. The rest is freeing the '
+        'request and '
         'building the reply.'
     )
     return Result([Table('A check in process', rows, note)], bars)

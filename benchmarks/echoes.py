@@ -50,9 +50,7 @@ def serve(kind: str, url: str, *topics: str) -> None:
     if kind == 'kombu':
         _serve_kombu(url, *topics)
         return
-    connection = connect(
-        cfg.CONF, transport_url(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS)
-    )
+    connection = connect(cfg.CONF, transport_url(cfg.CONF, url, rabbit_qos_prefetch_count=THREADS))
     for topic in topics:
         target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=f'echo-{os.getpid()}')
         server = oslo_messaging.get_rpc_server(

@@ -31,7 +31,10 @@ def measure(openstack: Cloud, folder: Path, size: int, *, together: bool) -> tup
     """
     octavia_settings = OctaviaSettings(batch_members=together, poll_initial_s=0.1, poll_max_s=0.5)
     cluster = Cluster(
-        openstack, trusts.endpoints(openstack, folder, lambda: octavia_settings), f'bench-{uuid.uuid4()}', 1
+        openstack,
+        trusts.endpoints(openstack, folder, lambda: octavia_settings),
+        f'bench-{uuid.uuid4()}',
+        1,
     )
     cluster.policy = lb_policy(lb_status_timeout=3600)
     attached = cluster.attach()

@@ -70,7 +70,8 @@ def run(effort: Effort) -> Result:
 
 
 NOTE = (
-    'p50/check: how many times as long as a check, and the quartiles of the rounds. CPU: milliseconds a call. The '
+    'p50/check: how many times as long as a check, and the quartiles of the rounds. CPU: '
+    'milliseconds a call. The '
     "client's encoding is inside the clock."
 )
 

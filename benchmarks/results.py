@@ -57,7 +57,8 @@ def text(table: Table) -> str:
 def bars_text(bars: Iterable[Bar]) -> str:
     """A line a bar."""
     return '\n'.join(
-        f'{"met   " if bar.met else "MISSED"}  {bar.what}: {shown(bar.figure)} (at most {shown(bar.limit)}) {bar.unit}'
+        f'{"met   " if bar.met else "MISSED"}  {bar.what}: {shown(bar.figure)} (at most '
+        f'{shown(bar.limit)}) {bar.unit}'
         for bar in bars
     )
 

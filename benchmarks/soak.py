@@ -113,7 +113,8 @@ def main() -> int:
         early, late = samples[len(samples) // 5][number], samples[-1][number]
         print(f'{pid}: {early[1]:.1f} -> {late[1]:.1f} MiB, {early[2]} -> {late[2]} files')
     print(
-        f'{done["all"]} requests ({done["refused"]} refused) in {took:.0f} s: {done["all"] / took:.0f} a second'
+        f'{done["all"]} requests ({done["refused"]} refused) in {took:.0f} s: '
+        f'{done["all"] / took:.0f} a second'
     )
     return 0
 

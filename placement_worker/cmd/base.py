@@ -105,11 +105,11 @@ class Command(LocalCommand):
 
     def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
         """Return the caller of the worker that the arguments choose."""
-        return targets.by(args)
+        return targets.open_caller(args)
 
     def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
         """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
-        if not self._cloud_noted and targets.on_shipped_cloud(args, path):
+        if not self._cloud_noted and targets.uses_shipped_cloud(args, path):
             self.write_error(
                 'This decision is for the shipped cloud of the examples; use --cloud FILE for '
                 'another cloud'

@@ -42,7 +42,7 @@ class Ping(Command):
                 'The running workers are not named; use --transport or --config-file, and run '
                 '"placement-policy ping --help" for the usage'
             )
-        return targets.by(args)
+        return targets.open_caller(args)
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:

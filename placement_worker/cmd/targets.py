@@ -1,6 +1,4 @@
-"""Who answers a command: the worker inside this process, over the embedded cloud, or running
-workers.
-"""
+"""The target of a command: a worker inside this process, or running workers."""
 
 import argparse
 import contextlib
@@ -18,29 +16,33 @@ MAX_TIMEOUT_S = 24 * 3600
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments by which a command chooses."""
+    """Add the arguments that choose the target."""
     parser.add_argument(
         '--cloud',
         metavar='FILE',
-        help='the embedded cloud (default: the shipped examples/cloud.yaml)',
+        help='the embedded cloud; default: the shipped examples/cloud.yaml',
     )
     add_remote_arguments(parser)
 
 
 def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that choose among running workers."""
+    """Add the arguments that choose among running workers."""
     parser.set_defaults(cloud=None, server=None)
     parser.add_argument(
-        '--transport', metavar='URL', help='ask running workers, e.g. rabbit://user:password@host/'
+        '--transport',
+        metavar='URL',
+        help='URL of the broker of running workers, e.g. rabbit://user:password@host/',
     )
     parser.add_argument(
-        '--config-file', metavar='FILE', help='ask running workers; their transport_url and topics'
+        '--config-file',
+        metavar='FILE',
+        help='configuration of running workers, with transport_url and topics',
     )
     parser.add_argument(
         '--timeout',
         metavar='SECONDS',
         type=_seconds,
-        help='how long a running worker may take; default: 60, and 600 where it may wait for a load balancer',
+        help='time limit for a running worker; default: 60, or 600 with load balancers',
     )
 
 
@@ -53,23 +55,23 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def on_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
-    """Whether a file of the user's own is answered over the cloud of the examples, as no other was
-    named.
-    """
+def uses_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
+    """Return whether a file that is not a shipped example is decided over the shipped cloud."""
     if args.cloud or args.transport is not None or args.config_file is not None:
         return False
     with resources.as_file(resources.files('placement_worker') / 'examples') as examples:
-        shipped = () if path == '-' else examples.rglob(Path(path).name)  # a clone has them, too
+        shipped = (
+            () if path == '-' else examples.rglob(Path(path).name)
+        )  # a clone has copies of them
         return not any(one.read_bytes() == Path(path).read_bytes() for one in shipped)
 
 
 @contextlib.contextmanager
-def by(args: argparse.Namespace) -> Iterator[Caller]:
-    """The one that the arguments ask for.
+def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
+    """Return the caller of the target that the arguments choose.
 
     :raises InvalidInventory: the embedded cloud's file cannot be read.
-    :raises ConfigurationError: the arguments, or what the configuration file says, do not fit.
+    :raises ConfigurationError: the arguments or the configuration file are not valid.
     """
     if args.transport is None and args.config_file is None:
         with resources.as_file(
@@ -79,9 +81,9 @@ def by(args: argparse.Namespace) -> Iterator[Caller]:
         return
     if args.cloud:
         raise errors.ConfigurationError(
-            '--cloud describes an embedded cloud; running workers have one of their own'
+            '--cloud describes an embedded cloud; omit it for running workers'
         )
-    # Only now: the messaging layer takes longer to import than a check takes.
+    # The import of oslo.messaging takes longer than a check.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
     threading_backend.choose()

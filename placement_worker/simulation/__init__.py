@@ -1,3 +1,1 @@
-"""Play scenarios through the real chain on the embedded cloud, and show what becomes of the
-cluster.
-"""
+"""Simulations: play scenarios through the real chain on the embedded cloud, and show the result."""

@@ -1,4 +1,4 @@
-"""Charts as SVG inside a page: titled, described, colored by the page's style."""
+"""Charts as SVG elements with title and description; style sheets give them colors."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,25 +12,16 @@ WIDTH, HEIGHT = 960, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 14, 30
 COLORS = 8
 OTHERS = 'others'
-GAPS_UP_TO = 80  # bars; more of them touch each other
+GAPS_UP_TO = 80  # more columns have no gaps between them
 X_TICKS, Y_TICKS = 12, 5
-_ROUND = (
-    1,
-    2,
-    5,
-    10,
-    20,
-    25,
-    50,
-    100,
-)  # columns between ticks; there are no more than some hundreds
+_TICK_STEPS = (1, 2, 5, 10, 20, 25, 50, 100)  # columns between ticks, for up to 600 columns
 
 Value = Callable[[Moment], float]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A series of a line chart; `color` counts from 1 and also says how it is dashed."""
+    """A series of a line chart; `color` counts from 1 and also selects the dashes."""
 
     name: str
     value: Value
@@ -39,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where values stand: one column a moment, from `low` at the bottom to `high` at the top."""
+    """The coordinates of a chart: a column per moment, values from `low` to `high`."""
 
     moments: Sequence[Moment]
     low: float
@@ -47,24 +38,21 @@ class Frame:
 
     @property
     def column(self) -> float:
-        """The width of one."""
+        """The width of a column."""
         return (WIDTH - LEFT - RIGHT) / len(self.moments)
 
     def x(self, i: float) -> float:
-        """The left edge of a column."""
+        """Return the left edge of a column."""
         return LEFT + i * self.column
 
     def y(self, value: float) -> float:
-        """The height of a value."""
-        return (
-            HEIGHT - BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
-        )
+        """Return the vertical position of a value."""
+        share = (value - self.low) / (self.high - self.low)
+        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 
 
 def grouped(names: Sequence[str]) -> dict[str, list[str]]:
-    """What is drawn in one color -> the places that it stands for; beyond the colors there are,
-    all the others.
-    """
+    """Return the places of each color; the last color is for all others if there are too many."""
     if len(names) <= COLORS:
         return {name: [name] for name in names}
     shown = COLORS - 1
@@ -78,7 +66,7 @@ def nodes_by_place(
     names: Sequence[str],
     record_of: Callable[[Moment], Record],
 ) -> str:
-    """Stacked columns: how many nodes each place holds after each step."""
+    """Return stacked columns: the number of nodes in each place after each step."""
     highest = max(
         max(moment.ours.size, moment.other.size if moment.other else 0) for moment in moments
     )
@@ -103,7 +91,7 @@ def nodes_by_place(
 
 
 def lines(chart_id: str, title: str, moments: Sequence[Moment], series: Sequence[Line]) -> str:
-    """Stepped lines of any values, around zero where they are below it."""
+    """Return stepped lines; the chart extends below zero for negative values."""
     values = {line: [line.value(moment) for moment in moments] for line in series}
     highest, lowest = max(map(max, values.values())), min(map(min, values.values()))
     frame = Frame(moments, -_ceiling(-lowest) if lowest < 0 else 0, _ceiling(highest))
@@ -111,10 +99,10 @@ def lines(chart_id: str, title: str, moments: Sequence[Moment], series: Sequence
         f'<path class="line l{line.color}" d="{_steps(frame, one)}"/>'
         for line, one in values.items()
     ]
-    told = ', '.join(
+    ranges = ', '.join(
         f'{line.name} between {min(one):.1f} and {max(one):.1f}' for line, one in values.items()
     )
-    return _svg(chart_id, title, f'{title}. In nodes: {told}', frame, shapes)
+    return _svg(chart_id, title, f'{title}. In nodes: {ranges}', frame, shapes)
 
 
 def _counts(record: Record) -> Mapping[str, int]:
@@ -122,7 +110,7 @@ def _counts(record: Record) -> Mapping[str, int]:
 
 
 def _columns(frame: Frame, bases: Sequence[float], tops: Sequence[float]) -> str:
-    """One path for all columns of a color; empty ones are left out."""
+    """Return one path for all columns of a color; empty columns are omitted."""
     gap = frame.column * 0.12 if len(bases) <= GAPS_UP_TO else 0
     boxes = (
         (frame.x(i) + gap, frame.x(i + 1) - gap, frame.y(base), frame.y(top))
@@ -145,9 +133,12 @@ def _steps(frame: Frame, values: Sequence[float]) -> str:
 def _svg(chart_id: str, title: str, described: str, frame: Frame, shapes: Sequence[str]) -> str:
     cursor = f'y="{TOP}" width="{max(frame.column, 1.5):.2f}" height="{HEIGHT - TOP - BOTTOM}"'
     return (
-        f'<svg id="{chart_id}" class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" '
-        f'aria-labelledby="{chart_id}-title {chart_id}-desc" data-left="{LEFT}" data-column="{frame.column:.4f}">'
-        f'<title id="{chart_id}-title">{escape(title)}</title><desc id="{chart_id}-desc">{escape(described)}.</desc>'
+        f'<svg id="{chart_id}" class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        'tabindex="0" '
+        f'aria-labelledby="{chart_id}-title {chart_id}-desc" data-left="{LEFT}" '
+        f'data-column="{frame.column:.4f}">'
+        f'<title id="{chart_id}-title">{escape(title)}</title><desc '
+        f'id="{chart_id}-desc">{escape(described)}.</desc>'
         f'{"".join(_axes(frame))}{"".join(shapes)}{"".join(_marks(frame))}'
         f'<rect class="cursor" x="0" {cursor}/></svg>'
     )
@@ -158,17 +149,21 @@ def _axes(frame: Frame) -> Iterator[str]:
         y = frame.y(value)
         kind = 'zero' if value == 0 else 'grid'
         yield f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
-    yield f'<text class="tick" x="{LEFT - 8}" y="{HEIGHT - 10}" text-anchor="end">step</text>'
+        yield _tick(LEFT - 8, y + 4, 'end', f'{value:g}')
+    yield _tick(LEFT - 8, HEIGHT - 10, 'end', 'step')
     least = len(frame.moments) / X_TICKS
-    every = next(step for step in _ROUND if step >= least)
+    every = next(step for step in _TICK_STEPS if step >= least)
     for i in range(0, len(frame.moments), every):
-        x, number = frame.x(i + 0.5), frame.moments[i].ours.number
-        yield f'<text class="tick" x="{x:.1f}" y="{HEIGHT - 10}" text-anchor="middle">{number}</text>'
+        number = frame.moments[i].ours.number
+        yield _tick(frame.x(i + 0.5), HEIGHT - 10, 'middle', str(number))
+
+
+def _tick(x: float, y: float, anchor: str, text: str) -> str:
+    return f'<text class="tick" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
 
 
 def _marks(frame: Frame) -> Iterator[str]:
-    """A line where something else than the size was changed; not if that happens all the time."""
+    """Yield a flag where the cloud or a policy changed, unless there are too many."""
     marked = [i for i, moment in enumerate(frame.moments) if moment.ours.changes_world]
     if len(marked) <= GAPS_UP_TO:
         for i in marked:
@@ -180,7 +175,7 @@ def _marks(frame: Frame) -> Iterator[str]:
 def _crosses(
     frame: Frame, tops: Sequence[float], record_of: Callable[[Moment], Record]
 ) -> Iterator[str]:
-    """A cross over the column where a check ended in ERROR."""
+    """Yield a cross above each column whose check ended in ERROR."""
     for i, moment in enumerate(frame.moments):
         if record_of(moment).status == 'ERROR':
             x, y = frame.x(i + 0.5), frame.y(tops[i]) - 9
@@ -188,7 +183,7 @@ def _crosses(
 
 
 def _ceiling(value: float) -> float:
-    """A round number not below the value."""
+    """Return a round number that is at least the value."""
     if value <= 0:
         return 1
     unit = 10.0 ** math.floor(math.log10(value))

@@ -1,9 +1,9 @@
-"""The greedy rule that Senlin publishes, in our words, to be seen beside ours.
+"""The greedy rule of Senlin, for comparison.
 
-A place's quota is its share of the size afterwards by weight, rounded up when the cluster grows and
-down when it shrinks, and no more than its cap. When growing, the heaviest place takes what its
-quota leaves, then the next one; when shrinking, the lightest gives what exceeds its quota. Whatever
-is left then has no place: the plan fails.
+The target of a place is its share of the resulting size by weight, up to its cap. The target is
+rounded up when the cluster grows and down when it shrinks. A growing cluster fills the place with
+the highest weight up to its target, then the next place. A shrinking cluster empties the place with
+the lowest weight first. The plan fails if nodes remain.
 
 :source: senlin/policies/zone_placement.py and region_placement.py of release 16.
 """
@@ -22,10 +22,9 @@ from placement_worker.policies.zone_placement import ZonePlacement
 
 
 def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
-    """As `policies.placement.plan_for`, by the greedy rule; nodes in other than usable places do
-    not count.
+    """Plan by the greedy rule; nodes outside the usable places do not count.
 
-    :raises NoFeasiblePlan: the quotas leave nodes over.
+    :raises NoFeasiblePlan: the targets leave nodes over.
     """
     usable = [place for place in places if place.available]
     growing = size.kind == CREATION
@@ -38,7 +37,7 @@ def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> 
     left, moved = size.count, [0] * len(usable)
     for i in order:
         room = (
-            _quota(usable[i], ideals[i]) - current[i]
+            _target(usable[i], ideals[i]) - current[i]
             if growing
             else current[i] - math.floor(ideals[i])
         )
@@ -49,9 +48,9 @@ def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> 
     return Plan(tuple(map(_row, usable, current, ideals, moved, [growing] * len(usable))))
 
 
-def _quota(place: Place, ideal: Fraction) -> int:
-    quota = math.ceil(ideal)
-    return quota if place.cap < 0 else min(quota, place.cap)
+def _target(place: Place, ideal: Fraction) -> int:
+    target = math.ceil(ideal)
+    return target if place.cap < 0 else min(target, place.cap)
 
 
 def _row(place: Place, current: int, ideal: Fraction, moved: int, growing: bool) -> Row:
@@ -72,7 +71,7 @@ class GreedyRegionPlacement(RegionPlacement):
 
 
 def registry(installed: Registry) -> Registry:
-    """The installed policy types, with the greedy rule in those of placement."""
+    """Return the installed policy types, with the greedy rule in the placement policies."""
     greedy = {
         GreedyZonePlacement.name: GreedyZonePlacement,
         GreedyRegionPlacement.name: GreedyRegionPlacement,

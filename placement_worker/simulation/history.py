@@ -1,6 +1,4 @@
-"""What is kept of a run, however long it is: enough to draw it, to explain its first steps, and to
-sum it up.
-"""
+"""The history of a run in bounded memory: moments to draw, explained steps, and totals."""
 
 from collections.abc import Iterator
 
@@ -12,8 +10,10 @@ POINTS = 600
 
 
 class Totals(Struct):
-    """Sums over all steps of one cluster's run; `worst` and `misplaced` in nodes, as
-    `measures.misplaced`.
+    """The totals over all steps of a run.
+
+    :ivar worst: the maximum of `measures.misplaced` over the steps, in nodes.
+    :ivar misplaced: the sum of `measures.misplaced` over the steps, in nodes.
     """
 
     steps: int = 0
@@ -26,7 +26,7 @@ class Totals(Struct):
     misplaced: float = 0.0
 
     def add(self, record: Record) -> None:
-        """Count one more record."""
+        """Add one record."""
         self.steps += record.number > 0
         self.checks += len(record.checks)
         self.errors += record.status == 'ERROR'
@@ -38,26 +38,24 @@ class Totals(Struct):
 
     @property
     def mean(self) -> float:
-        """How many nodes were misplaced after a step on average."""
+        """The mean number of misplaced nodes after a step."""
         return self.misplaced / self.steps if self.steps else 0.0
 
 
 class Moment(Struct, frozen=True):
-    """A step of ours and, in a comparison, the same step by the other rule."""
+    """One step and, in a comparison, the same step by the other rule."""
 
     ours: Record
     other: Record | None = None
 
 
 class History:
-    """The moments of a run: of a long one each second, fourth, eighth and so on, so that memory is
-    bounded.
-    """
+    """The moments of a run; a longer run keeps every second, fourth, eighth and so on."""
 
     def __init__(self, explained: int = 0) -> None:
-        """Begin.
+        """Start an empty history.
 
-        :param explained: the decisions of so many steps are kept.
+        :param explained: the number of steps whose decisions are kept.
         """
         self.ours, self.other = Totals(), Totals()
         self.explained: list[Moment] = []
@@ -67,7 +65,7 @@ class History:
         self._last: Moment | None = None
 
     def add(self, moment: Moment) -> None:
-        """Take in the next one."""
+        """Add the next moment."""
         self.ours.add(moment.ours)
         if moment.other:
             self.other.add(moment.other)
@@ -82,13 +80,13 @@ class History:
 
     @property
     def moments(self) -> list[Moment]:
-        """The ones to draw, without decisions; the first and the last are among them."""
-        ends = self._last is not None and self._kept[-1] is not self._last
-        return self._kept + ([self._last] if self._last and ends else [])
+        """The moments to draw, without decisions; they include the first and the last."""
+        is_missing = self._last is not None and self._kept[-1] is not self._last
+        return self._kept + ([self._last] if self._last and is_missing else [])
 
     @property
     def places(self) -> list[str]:
-        """The names of all places, in their order."""
+        """The names of all places in their order."""
         return list(dict.fromkeys(self._names()))
 
     def _names(self) -> Iterator[str]:

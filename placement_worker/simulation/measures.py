@@ -1,4 +1,4 @@
-"""How the nodes of a cluster stand, against how they should by weight."""
+"""Measures of how far a cluster is from its ideal distribution by weight."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +15,10 @@ NOWHERE = '(no known place)'
 
 
 class Standing(Struct, frozen=True):
-    """One place: a zone, a region, or a zone of a region (`RegionOne/az1`).
+    """The nodes of one place: a zone, a region, or a zone of a region (`RegionOne/az1`).
 
-    `ideal`: its share by weight of all nodes over the usable places; what a cap keeps out goes to
-    the others. None where no policy places.
+    :ivar ideal: the share of all nodes by weight, over the usable places. Nodes beyond the cap of a
+        place count for the others. None without a placement policy.
     """
 
     name: str
@@ -28,27 +28,23 @@ class Standing(Struct, frozen=True):
 
     @property
     def deviation(self) -> float:
-        """How many nodes more than ideal stand there."""
+        """The number of nodes above the ideal; negative below it."""
         return 0.0 if self.ideal is None else self.nodes - self.ideal
 
 
 def misplaced(standings: Iterable[Standing]) -> float:
-    """How many nodes would have to stand elsewhere for the ideal."""
+    """Return how many nodes would have to be elsewhere for the ideal."""
     return sum(abs(one.deviation) for one in standings) / 2
 
 
 def skew(standings: Iterable[Standing]) -> float:
-    """The greatest deviation of a place minus the smallest one, in nodes; with equal weights max
-    minus min.
-    """
+    """Return the maximum deviation minus the minimum deviation, in nodes."""
     deviations = [one.deviation for one in standings if one.ideal is not None]
     return max(deviations) - min(deviations) if deviations else 0.0
 
 
 def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -> list[Standing]:
-    """Every place that a placement policy lists, in its order, then the others that hold nodes, by
-    name.
-    """
+    """Return the places of the placement policies, then other places with nodes by name."""
     zones, regions = _listed(policies, ZONES, 'zones'), _listed(policies, REGIONS, 'regions')
     found = Snapshot(cloud, cluster)
     counts = Counter(
@@ -66,7 +62,7 @@ def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -
 
 
 def _listed(policies: Sequence[Binding], kind: str, key: str) -> dict[str, Place]:
-    """What the enabled policies of a type list, by name."""
+    """Return the places of the enabled policies of a type by name."""
     specs = [binding.spec for binding in policies if binding.enabled and binding.spec.type == kind]
     return {place['name']: Place(**place) for spec in specs for place in spec.properties[key]}
 
@@ -83,9 +79,10 @@ def _shares(
     region: str | None,
     total: int,
 ) -> dict[str, float | None]:
-    """The ideal of each place that is listed; None for one that is not usable.
+    """Return the ideal of each listed place; None if the place is not usable.
 
-    :param region: the one that zone placement alone asks, None for the cloud's own.
+    :param region: the region of zone placement without region placement; None for that of the
+        cloud.
     """
     if not regions:
         return _among(zones, cloud.zones(region), total)
@@ -109,7 +106,7 @@ def _shares(
 def _among(
     places: Mapping[str, Place], available: Mapping[str, bool], total: float
 ) -> dict[str, float | None]:
-    """Share out by weight; who would exceed a cap gets the cap, and the others what that leaves."""
+    """Distribute nodes by weight; a place at its cap leaves the rest to the others."""
     usable = [place for name, place in places.items() if available.get(name)]
     shares: dict[str, float] = {}
     while len(shares) < len(usable):

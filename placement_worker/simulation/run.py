@@ -14,11 +14,13 @@ from placement_worker.simulation.world import TICK, World
 
 
 class Record(Struct, frozen=True):
-    """What a step did, and how the cluster stands after it.
+    """The result of a step: its checks, and the distribution of the nodes afterwards.
 
-    `number`: 0 is the start. `status`: ERROR if a check ended so, empty if none was needed.
-    `as_expected`: whether the checks ended as the step expects. `misplaced` and `skew`: as
-    `measures` says, in nodes.
+    :ivar number: the number of the step; 0 is the start.
+    :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
+    :ivar as_expected: whether the checks ended as the step expects.
+    :ivar misplaced: `measures.misplaced`, in nodes.
+    :ivar skew: `measures.skew`, in nodes.
     """
 
     number: int
@@ -36,9 +38,9 @@ class Record(Struct, frozen=True):
 
 
 def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator[Record]:
-    """The start, then each step; nothing of the past is kept.
+    """Yield the start, then each step, in constant memory.
 
-    :param explained: so many steps get their decisions explained in full, the others not at all.
+    :param explained: the number of steps whose decisions are explained in full.
     """
     world = World(scenario, registry)
     yield _record(world, 0, Taken('start'), '', 'OK')

@@ -1,4 +1,4 @@
-"""What each kind of step does to the world, and how it is told."""
+"""The effect of each kind of step on the world, and its description."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from placement_worker.simulation.world import World
 
 
 class Check(Struct, frozen=True):
-    """One policy check of a step, and what the engine did after it."""
+    """One policy check of a step, and the nodes that the engine created and deleted."""
 
     action: str
     status: str
@@ -25,8 +25,9 @@ class Check(Struct, frozen=True):
 
 
 class Taken(Struct, frozen=True):
-    """What happened, in words, and the checks that it took; `changes_world` if more than a size was
-    asked for.
+    """A step that was taken: its description and its checks.
+
+    :ivar changes_world: whether the cloud or a policy changed, rather than the size alone.
     """
 
     what: str
@@ -35,13 +36,13 @@ class Taken(Struct, frozen=True):
 
 
 Ask = Callable[[str, Mapping[str, Any]], Check]
-"""Have an action (its name, its inputs) checked, and run if that is OK."""
+"""Check an action, given by name and inputs, and run it if the check is OK."""
 
 
 def take(world: World, step: Step, seed: str, explain: Explain) -> Taken:
-    """Let one step happen.
+    """Take one step.
 
-    :param seed: of whatever the step leaves to chance.
+    :param seed: seed for the random choices of the step.
     """
 
     def ask(action: str, inputs: Mapping[str, Any]) -> Check:
@@ -65,7 +66,8 @@ def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
     if resize.adjustment_type == 'EXACT_CAPACITY':
         what = f'resize to {resize.number}'
     else:
-        what = f'resize by {resize.number:+d}{" %" if resize.adjustment_type.endswith("PERCENTAGE") else ""}'
+        unit = ' %' if resize.adjustment_type.endswith('PERCENTAGE') else ''
+        what = f'resize by {resize.number:+d}{unit}'
     inputs = {'adjustment_type': resize.adjustment_type, **msgspec.to_builtins(resize)}
     return Taken(what, [ask(actions.CLUSTER_RESIZE, inputs)])
 
@@ -85,7 +87,7 @@ def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
 
 
 def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
-    """Delete them, then create as many; if they cannot be deleted, they stay."""
+    """Delete the failed nodes and create as many; without permission to delete, do nothing."""
     failed = world.failed
     if not failed:
         return Taken('replace failed nodes: there are none')

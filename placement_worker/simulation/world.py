@@ -1,4 +1,4 @@
-"""The simulated cluster and its cloud, and the engine that does what the policies decide."""
+"""The simulated cluster with its cloud, and an engine that applies the decisions."""
 
 import datetime
 import math
@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 from msgspec import structs
+from typing_extensions import override
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import Cloud
+from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.codec import decoder
@@ -42,16 +43,14 @@ ANY_SIZE = 2**62  # bytes of a request
 PROFILE_TYPE = 'os.nova.server-1.0'
 
 
-class World:
-    """One cluster under one set of policy types; steps change it, policies decide by the real
-    chain.
-    """
+class World(Clouds):
+    """One cluster under one set of policy types; the real chain decides its checks."""
 
     def __init__(self, scenario: Scenario, registry: Registry) -> None:
-        """Begin as the scenario says.
+        """Create the cluster of a scenario.
 
-        :raises PolicyTypeNotFound: a policy's type is not installed.
-        :raises InvalidSpec: its properties do not fit.
+        :raises PolicyTypeNotFound: the type of a policy is not installed.
+        :raises InvalidSpec: the properties of a policy are not valid.
         """
         self.scenario = scenario
         self.inventory = scenario.inventory
@@ -61,7 +60,7 @@ class World:
         ]
         self.nodes: dict[str, Node] = {}
         self.now = START
-        self._whole = self.inventory  # with the regions that are lost
+        self._whole = self.inventory  # with the lost regions
         self._lost_regions: set[str] = set()
         self._serial = 0
         self._checks = 0
@@ -70,26 +69,26 @@ class World:
             registry,
             limits=lambda: Limits(scenario.max_nodes, ANY_SIZE),
             now=lambda: self.now,
-            clock=lambda: 0.0,  # what is measured would make two runs differ
+            clock=lambda: 0.0,  # measured times would make two runs differ
         )
         for start in scenario.cluster.nodes:
             for _ in range(start.count):
                 self._create(_placement(start.zone, start.region))
 
+    @override
     def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
-        """As `Clouds.acting_for`: the cloud as it is now."""
         return self.inventory
 
+    @override
     def acting_as_service(self) -> Cloud:
-        """As `Clouds.acting_as_service`."""
         return self.inventory
 
     def check(
         self, action: str, inputs: Mapping[str, Any], explain: Explain
     ) -> tuple[CheckReply, int, int]:
-        """Have an action checked before it runs, then let the engine run it if that is OK.
+        """Check an action, and run it if the check is OK.
 
-        :returns: the reply, and how many nodes were created and deleted.
+        :returns: the reply, and the numbers of created and deleted nodes.
         """
         self._checks += 1
         request = CheckRequest(
@@ -109,16 +108,16 @@ class World:
 
     @property
     def failed(self) -> list[str]:
-        """The nodes that have failed."""
+        """The ids of the failed nodes."""
         return [node.id for node in self.nodes.values() if node.status == FAILED]
 
     def fail(self, which: Failing, seed: str) -> int:
-        """Let nodes fail; of those that are sound the seed chooses.
+        """Make healthy nodes fail; the seed chooses them.
 
-        :returns: how many.
+        :returns: the number of nodes that fail.
         """
         found = Snapshot(self.inventory, self.cluster)
-        sound = [
+        healthy = [
             node.id
             for node in self.nodes.values()
             if node.status != FAILED
@@ -126,19 +125,20 @@ class World:
             and which.region in (None, found.region_of(node))
         ]
         generator = random.Random(f'{seed}/{which.seed}')  # noqa: S311
-        chosen = generator.sample(sound, _share(which.count, len(sound)))
+        chosen = generator.sample(healthy, _share(which.count, len(healthy)))
         for node_id in chosen:
             self.nodes[node_id] = structs.replace(self.nodes[node_id], status=FAILED)
         return len(chosen)
 
     def pick(self, count: int, seed: str) -> list[str]:
-        """Nodes that somebody names; the seed chooses."""
+        """Return the ids of some nodes; the seed chooses them."""
         ids = sorted(self.nodes)
         return random.Random(seed).sample(ids, min(count, len(ids)))  # noqa: S311
 
     def set_zone(self, name: str, available: bool) -> None:
-        """Let Nova report a zone as available or not; without a region before it, in each region
-        that has it.
+        """Set whether Nova reports a zone as available.
+
+        :param name: a zone of one region (`RegionOne/az1`), or a zone of all regions.
         """
         whole = self._whole
         zones = _with_zone(whole.zone_list, name, available)
@@ -155,12 +155,12 @@ class World:
         self._show(structs.replace(whole, zone_list=zones, region_map=regions))
 
     def set_region(self, name: str, known: bool) -> None:
-        """Let Keystone know a region or not."""
+        """Set whether Keystone knows a region."""
         self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
         self._show(self._whole)
 
     def set_property(self, key: str, values: Mapping[str, int]) -> None:
-        """Give places of the placement policies another `weight` or `cap`."""
+        """Set the `weight` or `cap` of places in the placement policies."""
         self.policies = [_with_property(binding, key, values) for binding in self.policies]
 
     def _show(self, whole: Inventory) -> None:
@@ -176,22 +176,23 @@ class World:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster as the engine knows it now."""
-        said = self.scenario.cluster
-        context = ProfileContext(said.region) if said.region else None
+        """The cluster as the engine sends it now."""
+        described = self.scenario.cluster
+        context = ProfileContext(described.region) if described.region else None
         return Cluster(
             id='simulated',
             profile=Profile(PROFILE_TYPE, properties=ProfileProperties(context=context)),
             nodes=list(self.nodes.values()),
-            name=said.name,
-            min_size=said.min_size,
-            max_size=said.max_size,
+            name=described.name,
+            min_size=described.min_size,
+            max_size=described.max_size,
             desired_capacity=len(self.nodes),
         )
 
     def _run(self, request: CheckRequest, reply: CheckReply) -> tuple[int, int]:
-        """As Senlin's engine: create what `placement` lists, delete the candidates, or any nodes if
-        none is named.
+        """Run the action like Senlin's engine: create the listed nodes, delete the candidates.
+
+        Without candidates the engine deletes random nodes.
         """
         data = reply.action.data
         size = sizing.size_of(
@@ -231,7 +232,7 @@ def _placement(zone: str | None, region: str | None) -> dict[str, str]:
 
 
 def _share(count: int | str, of: int) -> int:
-    """So many, or such a percentage, rounded to the nearest, but one at least."""
+    """Return a number, or a percentage rounded to the nearest number, but at least 1."""
     if isinstance(count, int):
         return min(count, of)
     percent = float(count.rstrip('% '))
@@ -239,7 +240,7 @@ def _share(count: int | str, of: int) -> int:
 
 
 def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:
-    """Return a binding whose properties have the types of the schema, which the measures need."""
+    """Return a binding with the property types of the schema, which the measures need."""
     properties = msgspec.to_builtins(policy.properties)
     return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
 

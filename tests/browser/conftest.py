@@ -14,9 +14,14 @@ from placement_worker.simulation.run import play
 HERE = Path(__file__).parent
 NAMES = ('chromium', 'chromium-browser', 'google-chrome')
 QUIET = (
-    '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync',
-)  # fmt: skip
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -8,11 +8,14 @@ import pytest
 
 CONTRAST = """() => {
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-    const parse = (text) => {  // by painting it: computed colours may be of any notation
+    const parse = (text) => {  // by painting it: computed colors may be of any notation
         canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
         const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
     };
-    const over = (top, under) => top.slice(0, 3).map((c, i) => c * top[3] + under[i] * (1 - top[3])).concat(1);
+    const blend = (c, u, alpha) => c * alpha + u * (1 - alpha);
+    const over = (top, under) => (
+        top.slice(0, 3).map((c, i) => blend(c, under[i], top[3])).concat(1)
+    );
     const luminance = (c) => {
         const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
         const [r, g, b] = c.slice(0, 3).map((v) => linear(v / 255));
@@ -20,7 +23,9 @@ CONTRAST = """() => {
     };
     const behind = (e) => {
         const chain = [];
-        for (let at = e; at; at = at.parentElement) chain.unshift(parse(getComputedStyle(at).backgroundColor));
+        for (let at = e; at; at = at.parentElement) {
+            chain.unshift(parse(getComputedStyle(at).backgroundColor));
+        }
         return chain.reduce((under, top) => over(top, under), [255, 255, 255, 1]);
     };
     document.querySelectorAll('details').forEach((d) => { d.open = true; });
@@ -29,17 +34,22 @@ CONTRAST = """() => {
         const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
         if (!own || !e.getClientRects().length || e.closest('script, style, desc, title')) continue;
         const style = getComputedStyle(e);
-        const [a, b] = [luminance(parse(e.closest('svg') ? style.fill : style.color)), luminance(behind(e))];
+        const color = e.closest('svg') ? style.fill : style.color;
+        const [a, b] = [luminance(parse(color)), luminance(behind(e))];
         const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < 4.5) poor.push([e.tagName, e.className?.baseVal ?? e.className, ratio.toFixed(2)].join(' '));
+        const name = e.className?.baseVal ?? e.className;
+        if (ratio < 4.5) poor.push([e.tagName, name, ratio.toFixed(2)].join(' '));
     }
     return [...new Set(poor)];
 }"""
 FOCUSED = """() => {
-    const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+    const e = document.activeElement, style = getComputedStyle(e);
+    const box = e.getBoundingClientRect();
+    const name = e.className.baseVal ?? e.className;
     return {
-        what: e.tagName.toLowerCase() + '.' + (e.className.baseVal ?? e.className), text: e.textContent.slice(0, 40),
-        outlined: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2, top: box.top, left: box.left,
+        what: e.tagName.toLowerCase() + '.' + name, text: e.textContent.slice(0, 40),
+        outlined: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+        top: box.top, left: box.left,
     };
 }"""
 

@@ -17,9 +17,15 @@ from tests.manual.pages import PAGES, ROOT, blocks
 
 pytestmark = pytest.mark.long
 
-ASKING = [page for page in PAGES if any(
-    ways.way(page.stem, command).how == ways.WORKER for block in blocks(page) for command in block.commands
-)]  # fmt: skip
+ASKING = [
+    page
+    for page in PAGES
+    if any(
+        ways.way(page.stem, command).how == ways.WORKER
+        for block in blocks(page)
+        for command in block.commands
+    )
+]
 CLOUD = yaml.safe_load((ROOT / 'examples' / 'cloud.yaml').read_text())
 HOST, PARKED = 'testhost', '0123456789ab'
 

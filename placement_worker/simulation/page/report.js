@@ -1,17 +1,17 @@
 'use strict';
 (() => {
-  const told = JSON.parse(document.getElementById('data').textContent);
+  const sentences = JSON.parse(document.getElementById('data').textContent);
   const charts = [...document.querySelectorAll('svg.chart')];
   let at = null;
 
   function show(i, reader) {
-    at = Math.max(0, Math.min(told.length - 1, i));
+    at = Math.max(0, Math.min(sentences.length - 1, i));
     for (const chart of charts) {
       const cursor = chart.querySelector('.cursor');
       cursor.setAttribute('x', Number(chart.dataset.left) + at * Number(chart.dataset.column));
       cursor.classList.add('there');
       const readout = chart.parentElement.querySelector('.readout');
-      readout.textContent = chart === reader ? told[at].join(' ') : '';
+      readout.textContent = chart === reader ? sentences[at].join(' ') : '';
     }
   }
 
@@ -22,10 +22,10 @@
       show(Math.floor((x - Number(chart.dataset.left)) / Number(chart.dataset.column)), chart);
     });
     chart.addEventListener('keydown', (event) => {
-      const page = Math.max(1, Math.round(told.length / 10));
+      const page = Math.max(1, Math.round(sentences.length / 10));
       const to = {
-        ArrowRight: at === null ? 0 : at + 1, ArrowLeft: at === null ? told.length - 1 : at - 1,
-        PageDown: (at ?? -page) + page, PageUp: (at ?? told.length) - page, Home: 0, End: told.length - 1,
+        ArrowRight: at === null ? 0 : at + 1, ArrowLeft: at === null ? sentences.length - 1 : at - 1,
+        PageDown: (at ?? -page) + page, PageUp: (at ?? sentences.length) - page, Home: 0, End: sentences.length - 1,
       }[event.key];
       if (to !== undefined) {
         event.preventDefault();

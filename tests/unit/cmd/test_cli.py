@@ -37,7 +37,7 @@ SCHEMA = '; run "placement-policy type show NAME-VERSION" for the schema'
 
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):
-    """Run the program in a folder of its own; returns exit status, output and errors."""
+    """Run the program in a folder of its own; return exit status, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         logging.getLogger(), 'handlers', []
@@ -59,7 +59,8 @@ def run(capsys, monkeypatch, tmp_path):
     return cli
 
 
-def test_the_shipped_example_shows_a_decision_to_people():
+def test_check_of_the_shipped_example_shows_its_decision():
+    """The first command of the README shows a decision as tables."""
     done = subprocess.run(
         [sys.executable, '-m', 'placement_worker', 'check', 'examples/scale-out.yaml'],
         cwd=ROOT,
@@ -88,14 +89,16 @@ def test_the_shipped_example_shows_a_decision_to_people():
 @pytest.mark.parametrize(
     'path', sorted((ROOT / 'examples').glob('*.yaml')), ids=lambda path: path.name
 )
-def test_the_shipped_examples_are_decided(run, path):
+def test_check_of_each_shipped_example_is_ok(run, path):
+    """Each shipped request is decided over the shipped cloud."""
     if path.name == 'cloud.yaml':
         assert Inventory.load(str(path)).zones(None)
     else:
         assert run('check', str(path))[0] == 0
 
 
-def test_victims_and_reasons_are_shown_when_asked_for(run):
+def test_check_with_explain_full_shows_victims_and_reasons(run):
+    """A full explanation lists each victim with its reason."""
     asked = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
 
     status, out, _ = run('check', 'f', '--explain', 'full', f=asked)
@@ -107,7 +110,8 @@ def test_victims_and_reasons_are_shown_when_asked_for(run):
     assert '|    2 | n2 | a     | oldest | ACTIVE | no      |' in out
 
 
-def test_json_and_yaml_are_the_reply(run):
+def test_check_as_json_and_as_yaml_prints_the_same_reply(run):
+    """JSON and YAML output contain the same complete reply."""
     _, as_json, _ = run('check', 'f', '-f', 'json', f=GOOD)
     _, as_yaml, _ = run('check', 'f', '-f', 'yaml', f=GOOD)
 
@@ -119,7 +123,8 @@ def test_json_and_yaml_are_the_reply(run):
     assert from_json['action']['data']['status'] == 'OK'
 
 
-def test_several_documents_are_answered_in_order_and_yaml_keeps_them_apart(run):
+def test_check_of_several_documents_prints_a_reply_document_each(run):
+    """Replies keep the order of the requests, each as a YAML document."""
     text = yaml.safe_dump_all([GOOD, FAILING])
 
     status, out, _ = run('check', 'f', '-f', 'yaml', f=text)
@@ -139,7 +144,8 @@ def test_several_documents_are_answered_in_order_and_yaml_keeps_them_apart(run):
         ([FAILING, changed(GOOD, lambda r: r.pop('target')), GOOD], 2),
     ],
 )
-def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run, asked, status):
+def test_check_of_several_documents_exits_with_the_worst_status(run, asked, status):
+    """An invalid request stops no other request and decides the exit status."""
     code, out, err = run('check', 'f', f=yaml.safe_dump_all(asked))
 
     assert code == status
@@ -147,7 +153,8 @@ def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run,
     if status == 2:
         assert (
             err
-            == f'placement-policy check: f, document 2: Object missing required field `target` - at `$`{CORRECT}\n'
+            == 'placement-policy check: f, document 2: Object missing required field `target` - '
+            f'at `$`{CORRECT}\n'
         )
 
 
@@ -163,17 +170,19 @@ def test_the_exit_status_is_the_worst_outcome_and_every_request_is_answered(run,
         (lambda r: r['action'].update(input={}), '`$.action.input` (did you mean `inputs`?)'),
     ],
 )
-def test_a_key_that_the_contract_does_not_list_is_refused_and_named(run, change, key):
+def test_check_with_an_unknown_key_is_refused_with_its_path(run, change, key):
+    """An unknown key is refused with its path and the key that it resembles."""
     status, out, err = run('check', 'f', f=changed(GOOD, change))
 
     assert (status, out) == (2, '')
     assert (
-        err
-        == f'placement-policy check: f, document 1: Expected only keys of the contract, got {key}{CORRECT}\n'
+        err == 'placement-policy check: f, document 1: Expected only keys of the contract, got '
+        f'{key}{CORRECT}\n'
     )
 
 
-def test_of_many_keys_that_the_contract_does_not_list_only_the_first_are_named(run):
+def test_check_with_many_unknown_keys_names_the_first(run):
+    """A message names five unknown keys and the number of the others."""
     _, _, err = run(
         'check', 'f', f=changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(7)}))
     )
@@ -186,7 +195,7 @@ SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {
 
 
 @pytest.mark.parametrize(
-    ('command', 'document', 'told'),
+    ('command', 'document', 'message'),
     [
         (
             'check',
@@ -201,7 +210,8 @@ SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {
         (
             'plan',
             bind(zone_policy('a')),
-            'f, document 1: It looks like a request to attach or detach a policy; placement-policy attach takes it',
+            'f, document 1: It looks like a request to attach or detach a policy; '
+            'placement-policy attach takes it',
         ),
         (
             'attach',
@@ -220,19 +230,18 @@ SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {
         ),
     ],
 )
-def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(
-    run, command, document, told
+def test_command_with_a_document_of_another_kind_names_the_right_command(
+    run, command, document, message
 ):
+    """A document of another kind is refused with the command that takes it."""
     status, out, err = run(command, 'f', f=document)
 
     assert (status, out) == (1 if command == 'plan' else 2, '')
-    assert err == f'placement-policy {command}: {told}\n'
+    assert err == f'placement-policy {command}: {message}\n'
 
 
-def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
-    """The command line accepts every key where others define them, as in the inputs of
-    NODE_CHECK.
-    """
+def test_check_with_free_form_maps_accepts_any_key(run):
+    """The command line accepts any key where others define the keys, e.g. in NODE_CHECK inputs."""
 
     def change(asked):
         asked['action'].update(
@@ -247,12 +256,21 @@ def test_free_form_maps_and_excerpts_of_other_objects_may_hold_any_key(run):
     assert run('check', 'f', f=changed(GOOD, change))[0] == 0
 
 
-def test_lines_are_answered_line_by_line_and_a_bad_one_does_not_stop_the_rest(run):
+def test_check_of_lines_replies_to_each_line(run):
+    """Each JSON line gets one reply line, and an invalid line stops no other line."""
     own_cloud = {'request': FAILING, 'cloud': {'zones': {'gone': True}}}
     lines = [
-        GOOD, '{', '', FAILING, own_cloud, {**GOOD, 'dryrun': 1}, {'request': GOOD, 'cloud': {'zone': 1}},
-        {'request': GOOD, 'clod': {}}, '[]', GOOD,
-    ]  # fmt: skip
+        GOOD,
+        '{',
+        '',
+        FAILING,
+        own_cloud,
+        {**GOOD, 'dryrun': 1},
+        {'request': GOOD, 'cloud': {'zone': 1}},
+        {'request': GOOD, 'clod': {}},
+        '[]',
+        GOOD,
+    ]
     text = '\n'.join(line if isinstance(line, str) else json.dumps(line) for line in lines)
 
     status, out, err = run('check', '--lines', 'f', f=text)
@@ -266,12 +284,15 @@ def test_lines_are_answered_line_by_line_and_a_bad_one_does_not_stop_the_rest(ru
         'OK',
         {
             'type': 'InvalidRequest',
-            'message': 'Expected only keys of the contract, got `$.dryrun` (did you mean `dry_run`?)',
+            'message': 'Expected only keys of the contract, got `$.dryrun` (did you mean '
+            '`dry_run`?)',
         },
         {
             'type': 'InvalidInventory',
-            'message': 'cloud does not describe a cloud: Object contains unknown field `zone`, expected one of '
-            '`zones`, `regions`, `home_region`, `servers`, `networks`, `subnets`, `load_balancer` - at `$`',
+            'message': 'cloud does not describe a cloud: Object contains unknown field `zone`, '
+            'expected one of '
+            '`zones`, `regions`, `home_region`, `servers`, `networks`, `subnets`, '
+            '`load_balancer` - at `$`',
         },
         {'type': 'InvalidRequest', 'message': 'Expected only `request` and `cloud`, got `clod`'},
         {'type': 'InvalidRequest', 'message': 'Expected `object`, got `array` - at `$`'},
@@ -280,7 +301,8 @@ def test_lines_are_answered_line_by_line_and_a_bad_one_does_not_stop_the_rest(ru
     assert all(', ' not in line.split('"decisions"')[0] for line in out.splitlines()[:1])
 
 
-def test_yaml_that_is_given_as_lines_is_told_once_how_it_is_read(run):
+def test_check_of_lines_with_yaml_notes_the_mistake_once(run):
+    """YAML input with --lines causes one note about the option."""
     status, out, err = run('check', '--lines', 'f', f=yaml.safe_dump(GOOD))
 
     assert status == 2
@@ -290,7 +312,8 @@ def test_yaml_that_is_given_as_lines_is_told_once_how_it_is_read(run):
     assert {json.loads(line)['error']['type'] for line in out.splitlines()} == {'InvalidRequest'}
 
 
-def test_lines_refuse_what_the_worker_refuses_in_the_same_words(run):
+def test_check_of_lines_uses_the_error_messages_of_the_worker(run):
+    """The command line and the worker report an invalid request in the same words."""
     rows = [row for row in TABLE if isinstance(row.sent, dict)]
 
     _, out, _ = run('check', '--lines', 'f', f='\n'.join(json.dumps(row.sent) for row in rows))
@@ -303,7 +326,8 @@ def test_lines_refuse_what_the_worker_refuses_in_the_same_words(run):
 @pytest.mark.parametrize(
     'bad', [b'{"target": "caf\xe9"}', b'{"request": {"target": "caf\xe9"}}', b'["\xff"]']
 )
-def test_a_line_that_is_not_utf_8_does_not_stop_the_rest(run, tmp_path, bad):
+def test_check_of_lines_with_invalid_utf_8_continues(run, tmp_path, bad):
+    """A line that is not UTF-8 is an error of that line only."""
     (tmp_path / 'f').write_bytes(bad + b'\n' + json.dumps(GOOD).encode())
 
     status, out, err = run('check', '--lines', 'f')
@@ -316,12 +340,14 @@ def test_a_line_that_is_not_utf_8_does_not_stop_the_rest(run, tmp_path, bad):
 
 
 @pytest.mark.parametrize('encoded', [b'{"target": "caf\xe9"}', b'\xff'])
-def test_a_request_that_is_not_utf_8_is_refused(encoded):
+def test_decode_json_with_invalid_utf_8_is_refused(encoded):
+    """A request that is not UTF-8 is an invalid request."""
     with pytest.raises(errors.InvalidRequest, match='Expected JSON - at `\\$`: '):
         strict_json.decode(encoded, CheckRequest)
 
 
-def test_a_wrong_key_before_what_is_nested_too_deeply_is_named():
+def test_decode_json_with_an_error_before_deep_nesting_names_it():
+    """An error before a deeply nested part is reported with its path."""
     deep = b'[' * 100_000 + b']' * 100_000
 
     with pytest.raises(
@@ -332,7 +358,8 @@ def test_a_wrong_key_before_what_is_nested_too_deeply_is_named():
         strict_json.decode(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
 
 
-def test_lines_come_from_standard_input_too():
+def test_check_of_lines_reads_standard_input():
+    """A dash reads the lines from the standard input."""
     done = subprocess.run(
         [sys.executable, '-m', 'placement_worker', 'check', '--lines', '-'],
         input=json.dumps({'request': GOOD, 'cloud': CLOUD}).encode() + b'\n\xff\n',
@@ -372,7 +399,7 @@ def test_lines_come_from_standard_input_too():
         (['validate', 'f', '--config-file', 'text.yaml'], 'Failed to parse '),
         (
             ['check', 'f', '--transport', 'foo'],
-            '--cloud describes an embedded cloud; running workers have one',
+            '--cloud describes an embedded cloud; omit it',
         ),
         (
             ['validate', 'f', '--cloud', 'none.yaml'],
@@ -407,7 +434,10 @@ def test_lines_come_from_standard_input_too():
         ),
     ],
 )
-def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, monkeypatch, arguments, message):
+def test_command_with_wrong_input_prints_one_line_with_the_cause(
+    run, monkeypatch, arguments, message
+):
+    """Each wrong input is reported in one line with exit status 2."""
     files = {
         'bad.yaml': 'a: [',
         'text.yaml': 'hello',
@@ -429,16 +459,19 @@ def test_wrong_inputs_get_one_line_that_names_what_is_wrong(run, monkeypatch, ar
 
 
 def _open(path, *args, **more):
-    """As `open`, but for a file that not even root may read."""
+    """Open a file, but refuse one that not even root can read."""
     if path == 'locked':
         raise PermissionError(errno.EACCES, 'Permission denied', path)
     return REAL_OPEN(path, *args, **more)
 
 
-def test_the_embedded_worker_imports_nothing_of_messaging_layer_and_openstack():
+def test_check_in_process_imports_neither_messaging_nor_openstack():
+    """A check in this process imports no library for brokers, options or OpenStack."""
     code = (
-        'import sys; from placement_worker.cmd.cli import main; sys.argv = ["p", "check", "examples/scale-out.yaml"]; '
-        'status = main(); sys.exit(status or any(m.split(".")[0] in ("oslo_messaging", "kombu", "oslo_config", '
+        'import sys; from placement_worker.cmd.cli import main; sys.argv = ["p", "check", '
+        '"examples/scale-out.yaml"]; '
+        'status = main(); sys.exit(status or any(m.split(".")[0] in ("oslo_messaging", "kombu", '
+        '"oslo_config", '
         '"keystoneauth1", "openstack", "requests") '
         'for m in sys.modules))'
     )
@@ -453,7 +486,8 @@ def test_the_embedded_worker_imports_nothing_of_messaging_layer_and_openstack():
 @pytest.mark.parametrize(
     'path', sorted((ROOT / 'conf' / 'policies').glob('*.yaml')), ids=lambda path: path.name
 )
-def test_the_sample_specs_are_valid_and_so_is_what_is_printed(run, path):
+def test_validate_of_each_sample_spec_prints_a_valid_spec(run, path):
+    """Each sample spec is valid, and so is the printed spec with defaults."""
     status, out, err = run('validate', str(path))
     again, out_again, _ = run('validate', 'f', f=out)
 
@@ -461,7 +495,8 @@ def test_the_sample_specs_are_valid_and_so_is_what_is_printed(run, path):
     assert out_again == out
 
 
-def test_there_is_a_sample_spec_of_every_type(registry):
+def test_sample_specs_cover_every_policy_type(registry):
+    """Each policy type has a sample spec, except two older versions of load balancing."""
     specs = [
         yaml.safe_load(path.read_text()) for path in (ROOT / 'conf' / 'policies').glob('*.yaml')
     ]
@@ -472,7 +507,8 @@ def test_there_is_a_sample_spec_of_every_type(registry):
     } == set(registry.types)
 
 
-def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
+def test_validate_with_an_invalid_spec_checks_the_others(run):
+    """An invalid spec is reported with its path and stops no other spec."""
     text = yaml.safe_dump_all(
         [zone_policy(('a', 0))['spec'], region_policy('R1')['spec'], {'type': 'x', 'vrsion': 1}]
     )
@@ -484,7 +520,8 @@ def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
         'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]
     }
     assert err.splitlines() == [
-        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`'
+        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at '
+        '`$.properties.zones[0].weight`'
         f'{SCHEMA}',
         'placement-policy validate: f, document 3: Expected only keys of a spec, got `$.vrsion` '
         f'(did you mean `version`?){CORRECT}',
@@ -492,7 +529,8 @@ def test_a_spec_that_does_not_fit_is_named_and_the_others_are_checked(run):
 
 
 @pytest.mark.parametrize('timeout', ['0', '-1', 'soon', 'inf', 'nan'])
-def test_a_timeout_that_is_none_is_refused(run, timeout, capsys):
+def test_timeout_that_is_not_a_positive_number_is_refused(run, timeout, capsys):
+    """The option --timeout takes a positive number of seconds."""
     with pytest.raises(SystemExit) as ended:
         run('validate', 'f', f'--timeout={timeout}')
 
@@ -500,7 +538,8 @@ def test_a_timeout_that_is_none_is_refused(run, timeout, capsys):
     assert 'argument --timeout: ' in capsys.readouterr().err
 
 
-def test_a_spec_can_be_checked_against_the_cloud(run):
+def test_validate_with_check_resources_names_a_missing_zone(run):
+    """A zone that the cloud lacks is an error with --check-resources."""
     status, _, err = run(
         'validate',
         'f',
@@ -513,7 +552,8 @@ def test_a_spec_can_be_checked_against_the_cloud(run):
     assert status == 2
     assert (
         err
-        == f'placement-policy validate: f, document 1: The cloud has no usable availability zone `x`{SCHEMA}\n'
+        == 'placement-policy validate: f, document 1: The cloud has no usable availability zone '
+        f'`x`{SCHEMA}\n'
     )
 
 
@@ -536,7 +576,8 @@ NOTE = (
         (['validate', 'spec'], False),
     ],
 )
-def test_who_forgets_the_cloud_is_told_once_which_one_is_meant(run, arguments, noted):
+def test_command_without_cloud_notes_the_shipped_cloud_once(run, arguments, noted):
+    """A request of the user over the shipped cloud causes one note."""
     own = request('CLUSTER_SCALE_OUT', [zone_policy('az1', 'b')])
 
     Path('scale-out.yaml').write_bytes((ROOT / 'examples' / 'scale-out.yaml').read_bytes())
@@ -547,7 +588,8 @@ def test_who_forgets_the_cloud_is_told_once_which_one_is_meant(run, arguments, n
     assert err == (f'placement-policy {arguments[0]}: {NOTE}' if noted else '')
 
 
-def test_types_are_listed_as_a_table_and_as_data(run):
+def test_type_list_prints_a_table_or_data(run):
+    """The policy types are listed as a table and as JSON."""
     _, table, _ = run('type', 'list')
     _, data, _ = run('type', 'list', '-f', 'json')
 
@@ -558,7 +600,8 @@ def test_types_are_listed_as_a_table_and_as_data(run):
     assert [one['priority'] for one in json.loads(data)] == [400, 400, 500, 500, 500, 500, 200, 300]
 
 
-def test_a_type_is_shown_with_its_schema(run):
+def test_type_show_prints_the_schema(run):
+    """A policy type is shown with the schema of its properties."""
     _, out, _ = run('type', 'show', 'senlin.policy.zone_placement-1.0', '-f', 'json')
 
     assert json.loads(out)['schema']['$defs']['Zone']['required'] == ['name']
@@ -566,7 +609,7 @@ def test_a_type_is_shown_with_its_schema(run):
 
 @pytest.mark.parametrize(('fmt', 'parse'), [('json', json.loads), ('yaml', yaml.safe_load)])
 def test_type_show_of_a_version_prints_its_support_status(run, fmt, parse):
-    """The description of a type has the statuses of each version, with their releases of Senlin."""
+    """The description of a type has the statuses of each version, with the releases of Senlin."""
     _, out, _ = run('type', 'show', 'senlin.policy.zone_placement-1.0', '-f', fmt)
 
     assert parse(out)['support_status'] == {
@@ -577,16 +620,20 @@ def test_type_show_of_a_version_prints_its_support_status(run, fmt, parse):
     }
 
 
-def test_a_type_that_there_is_not_is_told_without_a_path_that_nobody_wrote(run):
+def test_type_show_of_an_unknown_type_suggests_a_similar_type(run):
+    """An unknown type is reported with a suggestion, and without the path of a request."""
     _, _, err = run('type', 'show', 'senlin.policy.zone')
 
     assert err == (
-        'placement-policy type show: Policy type `senlin.policy.zone` is not installed (did you mean '
-        '`senlin.policy.zone_placement-1.0`?); run "placement-policy type list" for the installed types\n'
+        'placement-policy type show: Policy type `senlin.policy.zone` is not installed (did you '
+        'mean '
+        '`senlin.policy.zone_placement-1.0`?); run "placement-policy type list" for the '
+        'installed types\n'
     )
 
 
-def test_without_a_command_it_says_which_there_are():
+def test_program_without_a_command_prints_the_overview():
+    """The program without arguments lists its commands."""
     done = subprocess.run(
         [sys.executable, '-m', 'placement_worker'], capture_output=True, text=True, check=False
     )

@@ -1,6 +1,4 @@
-"""What makes placement-policy pleasant: help with examples, completion, colors on terminals alone,
-and errors in one line that ends with what to do.
-"""
+"""The usability of placement-policy: help, completion, colors and error messages."""
 
 import io
 import json
@@ -18,9 +16,21 @@ from placement_worker.cmd.cli import PlacementPolicy
 from tests.factories import balancing_policy, bind, deletion_policy, nodes, request, zone_policy
 
 OURS = [
-    'attach', 'check', 'detach', 'parked drop', 'parked list', 'parked retry', 'parked show', 'ping', 'plan', 'replay',
-    'simulate', 'type list', 'type show', 'validate',
-]  # fmt: skip
+    'attach',
+    'check',
+    'detach',
+    'parked drop',
+    'parked list',
+    'parked retry',
+    'parked show',
+    'ping',
+    'plan',
+    'replay',
+    'simulate',
+    'type list',
+    'type show',
+    'validate',
+]
 NOWHERE = 'rabbit://127.0.0.1:1/'
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('az1'), deletion_policy()], nodes(az1=2))
 FILES = {
@@ -37,7 +47,7 @@ FILES = {
 
 
 def command_of(name):
-    """The command and its parser."""
+    """Return a command and its parser."""
     app = PlacementPolicy()
     app.options = app.parser.parse_args([])
     factory, found, rest = app.command_manager.find_command(name.split())
@@ -46,7 +56,8 @@ def command_of(name):
     return command, command.get_parser(f'placement-policy {name}')
 
 
-def test_these_are_all_commands():
+def test_commands_are_the_documented_ones():
+    """The program has exactly these commands."""
     assert (
         sorted(
             name
@@ -58,9 +69,8 @@ def test_these_are_all_commands():
 
 
 @pytest.mark.parametrize('name', OURS)
-def test_help_shows_examples_that_the_command_understands_and_what_the_exit_status_means(
-    program, name
-):
+def test_help_of_a_command_shows_valid_examples_and_the_exit_status(program, name):
+    """Each example in the help of a command is valid, and the help explains the exit status."""
     status, out, _ = program(*name.split(), '--help')
     command, parser = command_of(name)
 
@@ -80,10 +90,19 @@ ERRORS = [
 ]
 READING = ['check', 'plan', 'attach', 'detach', 'validate']
 ASKING = {
-    'check': ['good'], 'plan': ['good'], 'attach': ['bind'], 'detach': ['bind'], 'validate': ['spec'], 'ping': [],
-    'type list': [], 'type show': ['x'], 'parked list': [], 'parked show': ['1'], 'parked drop': ['1'],
+    'check': ['good'],
+    'plan': ['good'],
+    'attach': ['bind'],
+    'detach': ['bind'],
+    'validate': ['spec'],
+    'ping': [],
+    'type list': [],
+    'type show': ['x'],
+    'parked list': [],
+    'parked show': ['1'],
+    'parked drop': ['1'],
     'parked retry': ['1'],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -114,16 +133,20 @@ ASKING = {
     ],
     ids=' '.join,
 )
-def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback(
-    program, arguments
-):
+def test_command_with_an_error_prints_one_line_with_a_hint(program, arguments):
+    """Each error is one line that ends with a hint, and never a traceback."""
     status, _, err = program(*arguments, **FILES)
 
     what_to_do = [
         *(hint for _, hint in hints._HINTS),
-        'for the usage', 'for the list of commands', 'for the installed types', 'correct the file',
-        'name a file or a shipped scenario: ', 'skipped the line', 'use one document per scenario',
-    ]  # fmt: skip
+        'for the usage',
+        'for the list of commands',
+        'for the installed types',
+        'correct the file',
+        'name a file or a shipped scenario: ',
+        'skipped the line',
+        'use one document per scenario',
+    ]
     assert status == (1 if arguments[0] == 'plan' else 2)
     assert err.startswith('placement-policy')
     assert err.count('\n') == 1, err
@@ -133,7 +156,8 @@ def test_every_error_is_one_line_that_ends_with_what_to_do_and_never_a_traceback
 
 
 @pytest.mark.parametrize('kind', ERRORS, ids=lambda kind: kind.__name__)
-def test_every_error_that_a_command_can_meet_has_a_remedy(kind):
+def test_with_hint_of_each_error_of_a_command_adds_a_hint(kind):
+    """Each type of error that a command can report has a hint."""
     inside_replies = issubclass(kind, errors.Rejected) and not issubclass(
         kind, errors.CloudUnavailable
     )
@@ -142,7 +166,8 @@ def test_every_error_that_a_command_can_meet_has_a_remedy(kind):
     assert ('; ' in hints.with_hint(kind('It is wrong.'))) is not (inside_replies or kind in roots)
 
 
-def test_a_service_that_refuses_is_not_to_be_waited_for():
+def test_with_hint_of_a_refusal_advises_to_correct_the_cause():
+    """A refused request of a service is not worth waiting for."""
     refused = (
         'Compute service refused the request: HTTP 403; check that the roles let it list zones'
     )
@@ -153,29 +178,32 @@ def test_a_service_that_refuses_is_not_to_be_waited_for():
     )
 
 
-def test_an_error_that_names_a_command_has_said_what_to_do():
+def test_with_hint_of_an_error_that_names_a_command_adds_none():
+    """An error that names a command needs no second hint."""
     text = 'No parked request 7; run "placement-policy parked list" for the parked requests'
 
     assert hints.with_hint(errors.InvalidRequest(text)) == text
 
 
-def test_who_reads_no_further_gets_no_complaint(tmp_path):
+def test_command_with_a_closed_pipe_ends_silently(tmp_path):
+    """A reader that closes the pipe early causes no error message."""
     (tmp_path / 'lines').write_text('\n'.join([json.dumps(GOOD)] * 5000))
     program = f'{shlex.quote(sys.executable)} -m placement_worker'
 
     done = subprocess.run(
         ['bash', '-c', f'{program} check --lines lines | head -n 1; exit ${{PIPESTATUS[0]}}'],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert (done.returncode, done.stdout.count('\n'), done.stderr) == (141, 1, '')
 
 
 @pytest.mark.parametrize('form', ['table', 'json', 'yaml'])
 def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form):
-    """A locale without Unicode loses no output: JSON and YAML stay readable, and standard input is
-    read as UTF-8.
-    """
+    """A locale without Unicode loses no output, and standard input is UTF-8 in every locale."""
     asked = request(
         'CLUSTER_SCALE_OUT', [zone_policy('z\xfcrich', '\u65e5\u672c')], [], inputs={'count': 2}
     )
@@ -185,9 +213,12 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
 
     done = subprocess.run(
         [sys.executable, '-m', 'placement_worker', 'check', '-', '--cloud', 'cloud', '-f', form],
-        cwd=tmp_path, env={**os.environ, 'PYTHONIOENCODING': 'ascii'}, capture_output=True, check=False,
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONIOENCODING': 'ascii'},
+        capture_output=True,
+        check=False,
         input=json.dumps(asked, ensure_ascii=False).encode(),
-    )  # fmt: skip
+    )
 
     assert (done.returncode, done.stderr) == (0, b'')
     if form == 'table':
@@ -212,7 +243,10 @@ class Terminal(io.StringIO):
     ],
     ids=lambda value: value[0] if isinstance(value, list) else '',
 )
-def test_terminals_are_colored_unless_the_user_wants_none(program, monkeypatch, arguments, colored):
+def test_command_on_a_terminal_is_colored_unless_no_color_is_set(
+    program, monkeypatch, arguments, colored
+):
+    """Output has colors on a terminal only, and none with NO_COLOR."""
     monkeypatch.setenv('TERM', 'xterm')
     monkeypatch.delenv('NO_COLOR', raising=False)
     program('type', 'list', **FILES)  # writes the files
@@ -248,7 +282,8 @@ _get_comp_words_by_ref() {  # the part of bash-completion that the script needs
     ],
     ids=lambda words: '-'.join(words) if isinstance(words, list) else '',
 )
-def test_bash_completes_commands_options_and_files(tmp_path, typed, completed):
+def test_completion_in_bash_offers_commands_options_and_files(tmp_path, typed, completed):
+    """The completion script of bash completes commands, options and files."""
     (tmp_path / 'request.yaml').touch()
     script = subprocess.run(
         [sys.executable, '-m', 'placement_worker', 'complete'],
@@ -257,7 +292,8 @@ def test_bash_completes_commands_options_and_files(tmp_path, typed, completed):
         check=True,
     ).stdout
     words = ' '.join(map(shlex.quote, ['placement-policy', *typed]))
-    code = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _placement_policy; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    code = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _placement_policy; '
+    code += r'printf "%s\n" "${COMPREPLY[@]}"'
 
     done = subprocess.run(
         ['bash', '-c', f'{STAND_IN}\n{script}\n{code}'],
@@ -270,7 +306,8 @@ def test_bash_completes_commands_options_and_files(tmp_path, typed, completed):
     assert (done.stdout.split(), done.stderr) == (completed, '')
 
 
-def test_a_policy_that_needs_attaching_is_no_error_of_the_program(program):
+def test_plan_with_an_unattached_policy_explains_it_in_the_reply(program):
+    """A load-balancing policy without attachment is a reason of the reply, not an error."""
     asked = request('CLUSTER_SCALE_IN', [balancing_policy()], nodes(az1=2))
 
     _, out, err = program('plan', 'f', '--cloud', 'cloud', f=asked, cloud={'zones': {'az1': True}})

@@ -1,4 +1,4 @@
-"""The commands on load balancers, one after the other, as the README and the manual show them."""
+"""The commands `attach` and `detach`, and load balancing on the command line."""
 
 import json
 from pathlib import Path
@@ -23,14 +23,20 @@ def run(program):
         files = {'cloud.yaml': described} | (
             {} if isinstance(request, str) else {'request.json': request}
         )
-        return program(name, '--cloud', 'cloud.yaml', str(EXAMPLES / path) if path != 'request.json' else path, *more,
-                       **files)  # fmt: skip
+        return program(
+            name,
+            '--cloud',
+            'cloud.yaml',
+            str(EXAMPLES / path) if path != 'request.json' else path,
+            *more,
+            **files,
+        )
 
     return command
 
 
 def kept():
-    """What the file of the embedded cloud holds."""
+    """Return the content of the embedded cloud's file."""
     return msgspec.json.decode(Path('load-balancers.json').read_bytes())['']
 
 
@@ -43,7 +49,8 @@ def member_names():
     )
 
 
-def test_the_examples_work_one_after_the_other(run):
+def test_examples_in_sequence_attach_scale_and_detach(run):
+    """The shipped examples of load balancing work one after the other."""
     status, out, err = run('attach', 'attach.yaml')
     assert (status, err) == (0, '')
     assert out.splitlines()[:2] == [
@@ -78,7 +85,8 @@ def test_the_examples_work_one_after_the_other(run):
     )
 
 
-def test_a_reply_as_data_holds_what_the_engine_has_to_remember(run):
+def test_attach_as_json_contains_the_data_for_the_engine(run):
+    """The JSON reply to an attachment contains the data that the engine stores."""
     status, out, _ = run('attach', 'attach.yaml', '-f', 'json')
 
     reply = json.loads(out)
@@ -87,7 +95,8 @@ def test_a_reply_as_data_holds_what_the_engine_has_to_remember(run):
     assert reply['cluster']['data']['loadbalancers'] == {'pol-lb': {'vip_address': '10.0.0.254'}}
 
 
-def test_a_dry_run_says_what_it_takes(run):
+def test_check_with_dry_run_reports_the_updates_and_writes_nothing(run):
+    """A dry run reports the cost of the change, and leaves the cloud unchanged."""
     run('attach', 'attach.yaml')
     asked = {**yaml.safe_load((EXAMPLES / 'scale-out.yaml').read_text()), 'dry_run': True}
     before = kept()
@@ -112,7 +121,8 @@ def test_a_dry_run_says_what_it_takes(run):
         ({'call': 'update_members', 'becomes': 'ERROR'}, 1, 'is in ERROR'),
     ],
 )
-def test_faults_can_be_tried_out_and_failures_leave_nothing(run, fault, status, words):
+def test_attach_with_a_simulated_fault_leaves_one_load_balancer(run, fault, status, words):
+    """A failed attachment can be repeated without a second load balancer."""
     code, out, _ = run('attach', 'attach.yaml', fail=[fault])
 
     assert code == status
@@ -121,7 +131,8 @@ def test_faults_can_be_tried_out_and_failures_leave_nothing(run, fault, status, 
     assert len(kept()['loadbalancer']) == 1
 
 
-def test_a_node_that_cannot_be_added_is_an_error_with_its_reason(run):
+def test_attach_with_a_node_without_address_names_the_node(run):
+    """A node without an address fails the attachment with its id and the cause."""
     asked = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())
     asked['cluster']['nodes'][1]['details']['addresses'] = {}
 
@@ -134,7 +145,8 @@ def test_a_node_that_cannot_be_added_is_an_error_with_its_reason(run):
     )
 
 
-def test_a_key_that_the_contract_does_not_list_is_refused(run):
+def test_attach_with_an_unknown_key_is_refused(run):
+    """An unknown key of an attachment request is refused with its path."""
     asked = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())
 
     status, out, err = run('attach', {**asked, 'dry_run': True})
@@ -143,7 +155,8 @@ def test_a_key_that_the_contract_does_not_list_is_refused(run):
     assert '`$.dry_run`' in err
 
 
-def test_the_spec_can_be_checked_against_the_cloud(run):
+def test_validate_with_an_unknown_subnet_names_it(run):
+    """A subnet that the cloud lacks is an error with --check-resources."""
     spec = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())['policy']['spec']
     spec['properties']['vip']['subnet'] = 'none'
 

@@ -25,9 +25,7 @@ CONTEXT = {
 
 @pytest.fixture
 def look(program, monkeypatch):
-    """Run a command while a request with this body is parked; returns exit status, output and
-    errors.
-    """
+    """Run a command on one parked request; return exit status, output and errors."""
 
     def looked(body, *arguments):
         one = SimpleNamespace(id='7', parked_at='now', topic='t', body=body)
@@ -41,19 +39,18 @@ def look(program, monkeypatch):
 
 @pytest.fixture
 def show(look):
-    """Show a request with this body."""
+    """Return a function that shows a parked request with a given body."""
     return lambda body: look(body, 'show', '7')
 
 
 def sent(asked):
-    """A call, as oslo.messaging sends it: a request inside a message inside an envelope, each of
-    them a string.
-    """
+    """Return a call in the format of oslo.messaging: nested JSON strings."""
     message = {'method': 'policy_check', 'args': {'request': asked}, **CONTEXT}
     return json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
 
 
-def test_a_parked_request_is_shown_without_secrets_and_of_the_context_with_its_ids_alone(show):
+def test_parked_show_masks_secrets_and_keeps_only_ids_of_the_context(show):
+    """A parked request is shown without secrets, and its context is reduced to ids."""
     data = {'admin_password': 'secret-6', 'pin': {'pwd': 77123}}
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data=data)
     asked['credentials'] = {'trust_id': 'secret-7'}
@@ -87,13 +84,15 @@ def test_a_parked_request_is_shown_without_secrets_and_of_the_context_with_its_i
     ],
     ids=['text', 'a part', 'bytes', 'a part of a message', 'a part of a request', 'deep'],
 )
-def test_what_cannot_be_decoded_is_shown_as_text_unless_it_may_hold_secrets(show, body, shown):
+def test_parked_show_of_malformed_text_masks_possible_secrets(show, body, shown):
+    """A malformed message is shown as text, or masked if it may hold secrets."""
     status, out, _ = show(body)
 
     assert (status, shown in out, 'secret-' in out) == (0, True, False)
 
 
-def test_a_request_of_any_depth_is_shown_or_refused_in_one_line(show):
+def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(show):
+    """A request of any nesting depth is shown, or refused in one line."""
     for depth in range(880, 1000, 2):
         status, out, err = show('[' * depth + ']' * depth)
 
@@ -101,14 +100,16 @@ def test_a_request_of_any_depth_is_shown_or_refused_in_one_line(show):
             (0, ''),
             (
                 2,
-                'placement-policy parked show: Request 7 is nested too deeply to be shown; placement-policy parked '
+                'placement-policy parked show: Request 7 is nested too deeply to be shown; '
+                'placement-policy parked '
                 'drop deletes it\n',
             ),
         )
         assert bool(out) is (status == 0)
 
 
-def test_a_message_whose_arguments_are_no_map_is_listed_too(look):
+def test_parked_list_with_arguments_that_are_a_list_shows_the_message(look):
+    """A message without named arguments is listed as well."""
     status, out, _ = look(json.dumps({'method': 'policy_check', 'args': [1]}), 'list', '-f', 'json')
 
     (row,) = json.loads(out)
@@ -141,15 +142,15 @@ def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
     'how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')]
 )
 def test_parked_with_a_lone_surrogate_shows_it_escaped(look, how):
-    """Text that no terminal takes does not end the command."""
+    """A lone surrogate, which UTF-8 cannot encode, does not end the command."""
     status, out, _ = look('{"method": "\\ud800", "args": {}}', *how)
 
     assert (status, hostile_requests.raw(out)) == (0, [])
     assert '\\ud800' in out
 
 
-def test_parked_drop_with_an_unknown_hostile_id_complains_in_one_printable_line(look):
-    """An id of the command line is escaped like one of a message."""
+def test_parked_drop_with_an_unknown_hostile_id_prints_one_printable_line(look):
+    """An id of the command line is escaped like an id of a message."""
     status, out, err = look('{}', 'drop', hostile_requests.TEXT)
 
     assert (status, out, hostile_requests.raw(err), err.count('\n')) == (2, '', [], 1)

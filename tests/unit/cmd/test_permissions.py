@@ -36,8 +36,10 @@ def check(tmp_path):
     'text',
     [
         '',
-        '[DEFAULT]\nlog_file = w.log\nlog_dir = {folder}\n[worker]\nliveness_file = {folder}/liveness\n',
-        '[decision_log]\nfile = {folder}/d.jsonl\n[metrics]\nport = 9100\nfolder = {folder}/metrics\n',
+        '[DEFAULT]\nlog_file = w.log\nlog_dir = {folder}\n[worker]\nliveness_file = '
+        '{folder}/liveness\n',
+        '[decision_log]\nfile = {folder}/d.jsonl\n[metrics]\nport = 9100\nfolder = '
+        '{folder}/metrics\n',
     ],
 )
 def test_files_in_a_writable_folder_pass(check, text):

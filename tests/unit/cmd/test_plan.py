@@ -46,7 +46,7 @@ IDLE = request('CLUSTER_UPDATE', [zone_policy('a')], nodes(a=1))
 
 @pytest.fixture
 def plan(program):
-    """Plan requests over CLOUD."""
+    """Return a function that plans requests over CLOUD."""
 
     def planned(*requests, options=()):
         text = yaml.safe_dump_all(requests)
@@ -55,7 +55,8 @@ def plan(program):
     return planned
 
 
-def test_a_growing_cluster_is_shown_place_by_place(plan):
+def test_plan_of_growth_shows_the_nodes_of_each_zone(plan):
+    """A plan of growth shows the nodes of each zone before and after."""
     status, out, err = plan(GROW)
 
     assert (status, err) == (2, '')
@@ -72,7 +73,8 @@ def test_a_growing_cluster_is_shown_place_by_place(plan):
     ]
 
 
-def test_a_shrinking_cluster_is_shown_with_its_victims_and_why(plan):
+def test_plan_of_shrinkage_shows_the_victims_with_reasons(plan):
+    """A plan of shrinkage lists the victims in order with their reasons."""
     status, out, _ = plan(SHRINK)
 
     assert status == 2
@@ -92,7 +94,8 @@ def test_a_shrinking_cluster_is_shown_with_its_victims_and_why(plan):
     ]
 
 
-def test_zones_of_regions_and_nodes_in_no_known_place_have_rows_of_their_own(plan):
+def test_plan_over_regions_has_rows_for_zones_and_for_no_known_place(plan):
+    """Zones of regions and nodes in no known place have rows of their own."""
     members = [node(1, 'a', 'R1'), node(2, 'b', 'R2'), node(3)]
     asked = request(
         'CLUSTER_SCALE_IN',
@@ -107,7 +110,8 @@ def test_zones_of_regions_and_nodes_in_no_known_place_have_rows_of_their_own(pla
     assert '  - R2/b  1 -> 0  -1' in out
 
 
-def test_without_placement_policy_the_nodes_places_are_counted(plan):
+def test_plan_without_placement_policy_counts_nodes_by_place(plan):
+    """Without a placement policy the plan still shows the places of the victims."""
     asked = request(
         'CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=2, b=1), inputs={'candidates': ['n2']}
     )
@@ -119,13 +123,15 @@ def test_without_placement_policy_the_nodes_places_are_counted(plan):
     assert '  - n2  a  named by the action  ACTIVE\n' in out
 
 
-def test_the_exit_status_is_0_unchanged_2_changed_1_failed_and_a_failure_counts_most(plan):
+def test_plan_of_several_requests_exits_with_the_most_severe_status(plan):
+    """A failure outweighs a change, and a change outweighs no change."""
     assert [plan(asked)[0] for asked in (IDLE, GROW, FAILING)] == [0, 2, 1]
     assert plan(IDLE, GROW, IDLE)[0] == 2
     assert plan(GROW, FAILING, GROW)[0] == 1
 
 
-def test_the_manual_shows_what_is_printed(program):
+def test_plan_in_the_manual_is_the_printed_plan(program):
+    """The plan that the manual shows is the output of the command."""
     root = Path(__file__).parents[3]
     manual = (root / 'doc' / 'source' / 'plan.rst').read_text()
 
@@ -134,13 +140,15 @@ def test_the_manual_shows_what_is_printed(program):
     assert textwrap.indent(out.strip(), '    ') in manual
 
 
-def test_what_nothing_changes_says_so(plan):
+def test_plan_without_changes_says_so(plan):
+    """A plan without changes gives the reason."""
     _, out, _ = plan(IDLE)
 
     assert out.splitlines()[-2] == 'Nothing changes: Completed policy checking.'
 
 
-def test_a_check_that_fails_shows_its_reason_and_no_changes(plan):
+def test_plan_of_a_failed_check_shows_the_reason_only(plan):
+    """A failed check shows its reason and no changes."""
     _, out, _ = plan(FAILING)
 
     assert out.splitlines() == [
@@ -150,7 +158,8 @@ def test_a_check_that_fails_shows_its_reason_and_no_changes(plan):
     ]
 
 
-def test_what_policies_planned_before_one_failed_is_no_change(plan):
+def test_plan_with_a_failing_last_policy_shows_no_change(plan):
+    """The decisions of earlier policies are no change if a later policy fails."""
     members = nodes(a=2, b=1)
     asked = request(
         'CLUSTER_RESIZE',
@@ -165,13 +174,19 @@ def test_what_policies_planned_before_one_failed_is_no_change(plan):
 
 
 @pytest.mark.parametrize('form', ['json', 'yaml'])
-def test_scripts_get_the_changes_as_data(plan, form):
+def test_plan_as_json_contains_the_changes(plan, form):
+    """The JSON output of a plan contains the changes."""
     _, out, _ = plan(SHRINK, options=['-f', form])
 
-    told = json.loads(out) if form == 'json' else yaml.safe_load(out)
-    assert told['deleted'] == 2
-    assert told['places']['zones'][0] == {'name': 'a', 'before': 2, 'after': 1, 'note': ''}
-    assert told['victims'][0] == {'id': 'n1', 'place': 'a', 'reason': 'oldest', 'status': 'ACTIVE'}
+    changes = json.loads(out) if form == 'json' else yaml.safe_load(out)
+    assert changes['deleted'] == 2
+    assert changes['places']['zones'][0] == {'name': 'a', 'before': 2, 'after': 1, 'note': ''}
+    assert changes['victims'][0] == {
+        'id': 'n1',
+        'place': 'a',
+        'reason': 'oldest',
+        'status': 'ACTIVE',
+    }
 
 
 @pytest.mark.parametrize(
@@ -189,9 +204,8 @@ def test_scripts_get_the_changes_as_data(plan, form):
         ),
     ],
 )
-def test_whatever_is_wrong_is_told_in_one_line_and_is_status_1_not_2_which_means_changes(
-    program, arguments, message
-):
+def test_plan_with_an_error_exits_with_1(program, arguments, message):
+    """An error of the command is one line and exit status 1, because 2 means changes."""
     status, out, err = program(
         *arguments, f=changed(GROW, lambda r: r.pop('target')) if len(arguments) < 3 else GROW
     )
@@ -201,9 +215,8 @@ def test_whatever_is_wrong_is_told_in_one_line_and_is_status_1_not_2_which_means
     assert err.count('\n') == 1
 
 
-def test_the_worker_is_asked_to_write_nothing_and_to_explain_all_whatever_the_request_says(
-    program, registry
-):
+def test_plan_requests_a_dry_run_with_full_explanation(program, registry):
+    """The command overrides `dry_run` and `explain` of the request."""
     asked = []
 
     class Listening(InProcessCaller):
@@ -224,9 +237,16 @@ def test_the_worker_is_asked_to_write_nothing_and_to_explain_all_whatever_the_re
 
 
 POOL = {
-    'pool': 'p1', 'added': ['n4', 'n5'], 'removed': [], 'already_there': ['n1'], 'failed': {'n6': 'no address'},
-    'api_calls': 3, 'updates': 2, 'estimated_s': 6.5, 'waited_s': 0,
-}  # fmt: skip
+    'pool': 'p1',
+    'added': ['n4', 'n5'],
+    'removed': [],
+    'already_there': ['n1'],
+    'failed': {'n6': 'no address'},
+    'api_calls': 3,
+    'updates': 2,
+    'estimated_s': 6.5,
+    'waited_s': 0,
+}
 
 
 def with_pool(**details):
@@ -234,7 +254,8 @@ def with_pool(**details):
     return Changes('CLUSTER_SCALE_OUT', 'a1', 'AFTER', 'web', 'OK', 'done', size=5, pools=[change])
 
 
-def test_a_load_balancer_s_members_updates_and_seconds_are_shown():
+def test_shown_with_a_pool_lists_members_updates_and_time():
+    """A pool is shown with its members, the number of updates and the estimated time."""
     assert shown(with_pool(removed=['n2'])) == [
         'CLUSTER_SCALE_OUT of cluster web, AFTER: 5 nodes',
         '',
@@ -252,26 +273,39 @@ def test_a_load_balancer_s_members_updates_and_seconds_are_shown():
     ]
 
 
-def test_a_pool_that_keeps_its_members_is_no_change():
+def test_changes_with_an_unchanged_pool_are_none():
+    """A pool that keeps its members is no change."""
     assert with_pool().any
     assert not with_pool(added=[]).any
 
 
-def test_pools_are_read_from_the_decisions_of_load_balancing_policies():
+def test_of_with_a_load_balancing_decision_reads_the_pool():
+    """The change of a pool comes from the decision of the load-balancing policy."""
     reply = {
-        'action': {'id': 'a', 'data': {'status': 'OK', 'reason': 'r'}}, 'cluster': None, 'nodes': {},
+        'action': {'id': 'a', 'data': {'status': 'OK', 'reason': 'r'}},
+        'cluster': None,
+        'nodes': {},
         'decisions': [
-            {'policy_id': 'p', 'policy_name': None, 'policy_type': 'senlin.policy.loadbalance-1.3', 'priority': 500,
-             'outcome': 'APPLIED', 'reason': 'r', 'elapsed_ms': 1.0, 'details': POOL},
+            {
+                'policy_id': 'p',
+                'policy_name': None,
+                'policy_type': 'senlin.policy.loadbalance-1.3',
+                'priority': 500,
+                'outcome': 'APPLIED',
+                'reason': 'r',
+                'elapsed_ms': 1.0,
+                'details': POOL,
+            },
         ],
-    }  # fmt: skip
+    }
     found = plan_changes.of(codec.decode(IDLE, CheckRequest), codec.decode(reply, CheckReply))
 
     assert found.pools == [PoolChange('p', POOL)]
     assert found.any
 
 
-def test_what_the_load_balancing_policy_would_do_is_shown_and_octavia_is_only_read():
+def test_of_with_a_dry_run_of_load_balancing_only_reads_octavia():
+    """A dry run shows the planned members, and writes nothing to Octavia."""
     lab = Lab()
     policy, members = lab.attached([connected(1), connected(2)])
     lab.calls.clear()
@@ -307,11 +341,19 @@ def test_what_the_load_balancing_policy_would_do_is_shown_and_octavia_is_only_re
     assert [str(call) for call in lab.calls if call.writes] == []
 
 
-def test_terminals_get_colours_and_nobody_else():
+def test_shown_with_paint_colors_the_lines():
+    """Lines have colors only if the painter is on."""
     found = Changes(
-        'CLUSTER_SCALE_IN', 'a1', 'BEFORE', 'web', 'OK', 'done', 3, deleted=1,
+        'CLUSTER_SCALE_IN',
+        'a1',
+        'BEFORE',
+        'web',
+        'OK',
+        'done',
+        3,
+        deleted=1,
         places={'zones': [PlaceChange('a', 2, 1)]},
-    )  # fmt: skip
+    )
 
     assert '  \x1b[31m- a  2 -> 1  -1\x1b[0m' in shown(found, Paint(on=True))
     assert not any('\x1b' in line for line in shown(found))
@@ -337,5 +379,6 @@ class Pipe:
         (Pipe(), {'TERM': 'xterm'}, False),
     ],
 )
-def test_colours_are_for_terminals_whose_users_want_them(stream, environ, colored):
+def test_paint_of_a_stream_is_on_for_capable_terminals_only(stream, environ, colored):
+    """Colors are on for a capable terminal without NO_COLOR."""
     assert (Paint.of(stream, environ)('x', 'red') != 'x') is colored

@@ -13,7 +13,7 @@ from tests.factories import request, zone_policy
 
 @pytest.fixture
 def line(registry):
-    """A decision as the log holds it."""
+    """Return one line of a decision log."""
     lines = []
     cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], inputs={'count': 3})
@@ -21,7 +21,8 @@ def line(registry):
     return lines[0].decode()
 
 
-def test_a_log_whose_decisions_are_the_same_is_status_0(program, line):
+def test_replay_without_differences_exits_with_0(program, line):
+    """Equal decisions are counted, and the exit status is 0."""
     status, out, err = program('replay', 'log', log=line * 2)
 
     assert (status, err) == (0, '')
@@ -29,25 +30,28 @@ def test_a_log_whose_decisions_are_the_same_is_status_0(program, line):
     assert out.endswith(': all the same\n')
 
 
-def test_a_difference_is_shown_with_line_request_and_path_and_is_status_1(program, line):
+def test_replay_with_a_difference_shows_line_request_and_path(program, line):
+    """A difference is shown with its line, request and path, and the exit status is 1."""
     status, out, err = program('replay', 'log', log=line + line.replace('"a":2', '"a":9'))
 
     assert (status, err) == (1, '')
-    told = out.splitlines()
-    assert told[0].startswith('log, line 2: CLUSTER_SCALE_OUT, request req-1, decided 20')
-    assert told[1:4] == ['  $.action.data.creation.zones.a', '    - 9', '    + 2']
-    assert told[-1].endswith(': 1 differs')
+    lines = out.splitlines()
+    assert lines[0].startswith('log, line 2: CLUSTER_SCALE_OUT, request req-1, decided 20')
+    assert lines[1:4] == ['  $.action.data.creation.zones.a', '    - 9', '    + 2']
+    assert lines[-1].endswith(': 1 differs')
 
 
-def test_scripts_get_a_line_of_json_a_difference(program, line):
+def test_replay_as_jsonl_prints_one_line_per_difference(program, line):
+    """The JSON output has one line per difference."""
     _, out, _ = program('replay', 'log', '-f', 'jsonl', log=line.replace('"a":2', '"a":9'))
 
-    (told,) = map(json.loads, out.splitlines())
-    assert (told['line'], told['request_id']) == ('log, line 1', 'req-1')
-    assert (told['at'], told['was'], told['now']) == ('$.action.data.creation.zones.a', 9, 2)
+    (found,) = map(json.loads, out.splitlines())
+    assert (found['line'], found['request_id']) == ('log, line 1', 'req-1')
+    assert (found['at'], found['was'], found['now']) == ('$.action.data.creation.zones.a', 9, 2)
 
 
-def test_a_long_value_is_cut(program, line):
+def test_replay_with_a_long_value_truncates_it(program, line):
+    """A long value is truncated in the table."""
     longer = line.replace('3 nodes go to 2 zones', 'x' * 1000)
 
     _, out, _ = program('replay', 'log', log=longer)
@@ -55,7 +59,8 @@ def test_a_long_value_is_cut(program, line):
     assert f'    - "{"x" * 99}...\n' in out
 
 
-def test_a_torn_line_is_named_and_left_out_and_is_status_2(program, line):
+def test_replay_with_an_invalid_line_skips_it_and_exits_with_2(program, line):
+    """An invalid line is reported and skipped, and the exit status is 2."""
     status, out, err = program(
         'replay', 'log', log=line[:100] + '\n' + line.replace('"a":2', '"a":9') + line
     )
@@ -66,7 +71,8 @@ def test_a_torn_line_is_named_and_left_out_and_is_status_2(program, line):
     assert out.splitlines()[-1].startswith('2 decisions replayed')
 
 
-def test_a_file_that_is_no_log_is_told_after_a_few_lines_and_nothing_is_called_the_same(program):
+def test_replay_of_another_file_reports_a_few_lines_only(program):
+    """A file without any valid line causes a few messages and no claim of equality."""
     status, out, err = program('replay', 'log', log='hello\n' * 9)
 
     assert status == 2
@@ -77,7 +83,8 @@ def test_a_file_that_is_no_log_is_told_after_a_few_lines_and_nothing_is_called_t
     )
 
 
-def test_a_log_that_is_not_there_is_one_line(program):
+def test_replay_of_a_missing_log_prints_one_line(program):
+    """A missing log is reported in one line."""
     status, out, err = program('replay', 'none')
 
     assert (status, out) == (2, '')
@@ -85,7 +92,8 @@ def test_a_log_that_is_not_there_is_one_line(program):
     assert err.count('\n') == 1
 
 
-def test_a_file_that_is_no_compressed_log_is_one_line(program):
+def test_replay_of_an_invalid_gzip_file_prints_one_line(program):
+    """A file that ends in .gz and is not compressed is reported in one line."""
     status, _, err = program('replay', 'log.gz', **{'log.gz': 'text'})
 
     assert status == 2
@@ -95,7 +103,7 @@ def test_a_file_that_is_no_compressed_log_is_one_line(program):
 
 @pytest.mark.parametrize('form', ['table', 'jsonl'])
 def test_replay_with_hostile_text_in_a_log_shows_it_escaped(program, line, form):
-    """A decision log that an attacker's requests are in is safe to look at."""
+    """A decision log with requests of an attacker cannot control the terminal."""
     evil = json.dumps(hostile_requests.TEXT)[1:-1]
     altered = line.replace('CLUSTER_SCALE_OUT', evil).replace('3 nodes go to 2 zones', evil)
 

@@ -19,7 +19,8 @@ SCENARIO = {
 }
 
 
-def test_each_step_has_a_table_and_the_run_a_summary(program):
+def test_simulate_prints_a_table_per_step_and_a_summary(program):
+    """Each step has a table of its places, and the run ends with a summary."""
     status, out, err = program('simulate', 's', s=SCENARIO)
 
     assert (status, err) == (0, '')
@@ -36,16 +37,16 @@ def test_each_step_has_a_table_and_the_run_a_summary(program):
         '',
     ]
     assert out.splitlines()[-1] == (
-        '3 steps, 2 checks, 0 of them with errors; 3 nodes created, 1 deleted; off their ideal 0.83 on average, '
+        '3 steps, 2 checks, 0 of them with errors; 3 nodes created, 1 deleted; off their ideal '
+        '0.83 on average, '
         '1.0 at worst'
     )
 
 
 @pytest.mark.parametrize('name', [['a'], {'a': 1}, None])
 @pytest.mark.parametrize('steps', [[{'scale_out': 1}], [{'weights': {'a': 2}}]])
-def test_a_place_whose_name_is_none_is_one_line_of_error_before_anything_is_played(
-    program, name, steps
-):
+def test_simulate_with_an_invalid_place_name_is_refused_before_any_step(program, name, steps):
+    """A place whose name is not a string is refused in one line before the first step."""
     policy = zone_policy('a')
     policy['spec']['properties']['zones'].append({'name': name})
 
@@ -59,7 +60,8 @@ def test_a_place_whose_name_is_none_is_one_line_of_error_before_anything_is_play
     assert err.count('\n') == 1
 
 
-def test_the_greedy_rule_is_shown_beside_ours(program):
+def test_simulate_with_compare_adds_a_column_and_totals(program):
+    """A comparison adds a column and the totals of the greedy rule."""
     steps = {
         **SCENARIO,
         'cloud': {'zones': dict.fromkeys('abc', True)},
@@ -75,7 +77,8 @@ def test_the_greedy_rule_is_shown_beside_ours(program):
     assert out.splitlines()[-1].startswith('greedy: 1 steps, ')
 
 
-def test_scripts_get_a_line_of_json_a_step(program):
+def test_simulate_as_jsonl_prints_one_line_per_step(program):
+    """The JSON output has one line per step."""
     status, out, _ = program('simulate', 's', '-f', 'jsonl', s=SCENARIO)
 
     lines = [json.loads(line)['ours'] for line in out.splitlines()]
@@ -91,7 +94,8 @@ def test_scripts_get_a_line_of_json_a_step(program):
     ('options', 'shown'),
     [([], [150]), (['--every', '40'], [40, 80, 120, 150]), (['--every', '1000'], [150])],
 )
-def test_of_a_long_run_only_some_steps_are_shown(program, options, shown):
+def test_simulate_of_a_long_run_shows_each_nth_step(program, options, shown):
+    """A long run shows each Nth step and the last one."""
     long = {**SCENARIO, 'steps': [{'repeat': 75, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}]}
 
     _, out, _ = program('simulate', 's', '-f', 'jsonl', *options, s=long)
@@ -99,7 +103,8 @@ def test_of_a_long_run_only_some_steps_are_shown(program, options, shown):
     assert [json.loads(line)['ours']['number'] for line in out.splitlines()] == shown
 
 
-def test_what_the_scenario_does_not_expect_is_shown_and_is_status_1(program):
+def test_simulate_with_an_unexpected_outcome_exits_with_1(program):
+    """A step with an unexpected outcome is marked, and the exit status is 1."""
     status, out, _ = program(
         'simulate', 's', s={**SCENARIO, 'steps': [{'scale_out': 1, 'expect': 'ERROR'}]}
     )
@@ -109,7 +114,8 @@ def test_what_the_scenario_does_not_expect_is_shown_and_is_status_1(program):
     assert out.splitlines()[-1] == '1 step did not end as the scenario expects.'
 
 
-def test_picture_and_report_are_written(program, tmp_path):
+def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
+    """The picture and the report are written to the named files."""
     status, _, err = program(
         'simulate', 'zone-outage', '--plot', 'p.svg', '--report', 'r.html', '--explained', '2'
     )
@@ -126,7 +132,8 @@ def test_picture_and_report_are_written(program, tmp_path):
     [
         (
             ['none'],
-            'none: no such file; name a file or a shipped scenario: capped-regions, growing-weights, zone-outage',
+            'none: no such file; name a file or a shipped scenario: capped-regions, '
+            'growing-weights, zone-outage',
         ),
         (
             ['s', '--plot', 'p.pdf'],
@@ -144,13 +151,15 @@ def test_picture_and_report_are_written(program, tmp_path):
         (['s', '--plot', '/none/r.svg'], '/none: No such folder'),
         (
             ['bad'],
-            'bad is not a scenario: expected only keys of a scenario, got `$.titel` (did you mean `title`?)',
+            'bad is not a scenario: expected only keys of a scenario, got `$.titel` (did you '
+            'mean `title`?)',
         ),
         (['empty'], 'empty is empty'),
         (['policy'], 'Policy type `x-1.0` is not installed - at `$.policies[0].spec`'),
     ],
 )
-def test_whatever_is_wrong_is_told_in_one_line(program, arguments, message):
+def test_simulate_with_an_error_prints_one_line(program, arguments, message):
+    """Each wrong input is reported in one line with exit status 2."""
     unknown = {'id': 'x', 'spec': {'type': 'x', 'version': 1}}
     files = {
         's': SCENARIO,
@@ -179,7 +188,8 @@ def test_png_without_resvg_is_refused_before_any_step(program, monkeypatch):
     )
 
 
-def test_a_shipped_scenario_is_known_by_its_name():
+def test_shipped_scenarios_are_named_after_their_files():
+    """The name of a shipped scenario is its file name without the suffix."""
     assert sorted(path.name for path in scenarios.shipped().values()) == [
         f'{name}.yaml' for name in scenarios.shipped()
     ]
@@ -203,9 +213,10 @@ class Hasty(Simulate):
         (io.StringIO, io.StringIO, [], False),
     ],
 )
-def test_who_waits_at_a_terminal_sees_progress_unless_steps_are_printed_there(
+def test_simulate_on_a_terminal_shows_progress_unless_it_prints_steps(
     stdout, stderr, options, shown
 ):
+    """A progress bar appears on a terminal that shows no steps."""
     app = PlacementPolicy()
     app.stdout, app.stderr = stdout(), stderr()
     app.command_manager.add_command('hasty', Hasty)

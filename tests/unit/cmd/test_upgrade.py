@@ -32,7 +32,9 @@ REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == 
         ({'kombu': '5.5'}, ['oslo.messaging is missing; <19,>=18.2 is required']),
     ],
 )
-def test_libraries_that_are_not_as_the_package_asks_for_are_named(versions, found):
+def test_unmet_with_other_versions_names_them(versions, found):
+    """A missing library or a wrong version is reported with the required version."""
+
     def installed(name):
         if name not in versions:
             raise metadata.PackageNotFoundError(name)
@@ -41,7 +43,8 @@ def test_libraries_that_are_not_as_the_package_asks_for_are_named(versions, foun
     assert upgrade.unmet(REQUIREMENTS, installed) == found
 
 
-def test_what_the_package_asks_for_is_installed_here_and_holds_oslo_messaging():
+def test_unmet_of_this_package_is_empty_here():
+    """The requirements of this package bound oslo.messaging and are met here."""
     requirements = metadata.requires('placement-worker')
 
     assert [one for one in requirements if one.startswith('oslo.messaging<19,>=18.2')]
@@ -57,7 +60,8 @@ def test_what_the_package_asks_for_is_installed_here_and_holds_oslo_messaging():
         ('', Code.WARNING, 'reports no version'),
     ],
 )
-def test_a_broker_that_is_too_old_is_told(version, code, words):
+def test_broker_version_too_old_is_a_failure(version, code, words):
+    """An old broker is a failure, and an unknown version is a warning."""
     result = upgrade.broker_version(version)
 
     assert result.code == code
@@ -69,7 +73,8 @@ def unread(tmp_path, text):
     return unknown_options.found([str(tmp_path / 'w.conf')])
 
 
-def test_sections_and_options_that_nobody_reads_are_named_with_what_was_meant(tmp_path):
+def test_found_with_unknown_options_suggests_similar_ones(tmp_path):
+    """Unknown sections and options are reported with a similar known name."""
     text = (
         '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
         '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n'
@@ -83,11 +88,14 @@ def test_sections_and_options_that_nobody_reads_are_named_with_what_was_meant(tm
     ]
 
 
-def test_whatever_an_installed_library_lists_is_no_stray_by_any_of_its_names(tmp_path):
+def test_found_with_options_of_installed_libraries_is_empty(tmp_path):
+    """Options of installed libraries are known by each of their names."""
     text = (
-        '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\nexecutor_thread_pool_size = 3\n'
+        '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = '
+        '900\nexecutor_thread_pool_size = 3\n'
         '[oslo_messaging_rabbit]\nssl = true\n[oslo_messaging_tracing]\n'
-        'tracing_enabled = true\n[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
+        'tracing_enabled = true\n[oslo_messaging_notifications]\ndriver = '
+        'noop\n[oslo_reports]\nlog_dir = /x\n'
         '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n'
     )
 
@@ -95,7 +103,8 @@ def test_whatever_an_installed_library_lists_is_no_stray_by_any_of_its_names(tmp
 
 
 @pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
-def test_the_samples_hold_no_strays_when_their_options_are_set(tmp_path, sample):
+def test_found_in_the_samples_with_all_options_set_is_empty(tmp_path, sample):
+    """The sample configurations contain no unknown option."""
     text = (Path(__file__).parents[3] / 'conf' / sample).read_text()
 
     assert unread(tmp_path, re.sub(r'^#(?=[a-z_]+ = )', '', text, flags=re.MULTILINE)) == []

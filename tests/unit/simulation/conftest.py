@@ -28,13 +28,13 @@ def played(scenario, registry, *, compared=True, explained=1000):
 
 @pytest.fixture
 def load(tmp_path):
-    """Write a scenario to a file, and read it."""
+    """Return a function that writes a scenario to a file and loads it."""
 
     def loaded(steps, policies=None, **more):
         file = tmp_path / 'scenario.json'
         policies = [zone_policy('a', 'b', 'c'), deletion_policy()] if policies is None else policies
-        told = {'title': 'Test', 'cloud': ZONES, 'policies': policies, 'steps': steps, **more}
-        file.write_text(json.dumps(told))
+        scenario = {'title': 'Test', 'cloud': ZONES, 'policies': policies, 'steps': steps, **more}
+        file.write_text(json.dumps(scenario))
         return scenarios.load(str(file))
 
     return loaded
@@ -42,7 +42,7 @@ def load(tmp_path):
 
 @pytest.fixture
 def run(load, registry):
-    """Play steps, and return the records without the start."""
+    """Return a function that plays steps and returns the records after the start."""
 
     def played(steps, policies=None, explained=0, **more):
         return list(play(load(steps, policies, **more), registry, explained))[1:]
@@ -52,13 +52,13 @@ def run(load, registry):
 
 @pytest.fixture
 def over_regions():
-    """What a scenario over two regions says besides its steps."""
+    """Return the fields of a scenario over two regions, without its steps."""
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy()]
     return {'cloud': REGIONS, 'policies': policies}
 
 
 def held(record):
-    """The place of each node, in numbers."""
+    """Return the number of nodes of each place."""
     return {one.name: one.nodes for one in record.standings}
 
 

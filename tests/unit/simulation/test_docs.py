@@ -1,4 +1,4 @@
-"""What the manual says of simulations is so."""
+"""The page of the manual about simulations."""
 
 import json
 import re
@@ -16,7 +16,8 @@ DOC = Path(__file__).parents[3] / 'doc' / 'source'
 TEXT = (DOC / 'simulate.rst').read_text()
 
 
-def test_every_shipped_scenario_has_its_picture_and_its_name_in_the_manual():
+def test_manual_names_each_shipped_scenario_and_shows_its_picture():
+    """The manual names each shipped scenario and includes its picture."""
     for name in scenarios.shipped():
         assert f'``{name}``' in TEXT
         assert f'.. image:: images/{name}.svg' in TEXT
@@ -33,11 +34,13 @@ def test_picture_in_the_manual_is_what_simulate_plots(registry, name):
     assert picture == plot.svg(scenario, played(scenario, registry))
 
 
-def test_every_kind_of_step_is_in_the_manual():
+def test_manual_describes_each_kind_of_step():
+    """The manual describes each kind of step."""
     assert [verb for verb in VERBS if f'``{verb}: ' not in TEXT] == []
 
 
-def test_the_table_in_the_manual_is_what_is_printed(program):
+def test_table_in_the_manual_is_the_printed_table(program):
+    """The table in the manual is the output of the command."""
     shown = re.search(r'    Step 6: .*?\n\n', TEXT, re.DOTALL).group()
 
     _, out, _ = program('simulate', 'zone-outage')
@@ -45,7 +48,8 @@ def test_the_table_in_the_manual_is_what_is_printed(program):
     assert '\n'.join(line.removeprefix('    ') for line in shown.splitlines()).rstrip() in out
 
 
-def test_the_scenario_in_the_manual_ends_as_it_says(program):
+def test_scenario_in_the_manual_ends_as_it_expects(program):
+    """The scenario in the manual is valid and ends as it expects."""
     text = re.search(r'(    title: Two zones.*?max_nodes: 1000\n)', TEXT, re.DOTALL).group()
 
     status, _, err = program('simulate', 's', s=json.dumps(yaml.safe_load(text)))

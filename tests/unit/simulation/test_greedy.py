@@ -1,4 +1,4 @@
-"""The greedy rule does what Senlin publishes, with the faults that ours does not have."""
+"""The greedy rule of Senlin."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from tests.unit.simulation.conftest import held
 
 
 def plan(kind, count, weights, current=(), caps=()):
-    """The change of each place."""
+    """Return the change of each place."""
     caps = caps or [-1] * len(weights)
     places = [
         Place(str(i), weight, cap)
@@ -33,9 +33,8 @@ def plan(kind, count, weights, current=(), caps=()):
         (2, [1, 1], [5, 0], [0, 2]),
     ],
 )
-def test_growing_fills_the_heaviest_first_up_to_the_share_rounded_up(
-    count, weights, current, grown
-):
+def test_plan_for_growth_fills_the_place_of_highest_weight_first(count, weights, current, grown):
+    """Growth fills the place with the highest weight up to its share, rounded up."""
     assert plan(CREATION, count, weights, current) == grown
 
 
@@ -43,23 +42,25 @@ def test_growing_fills_the_heaviest_first_up_to_the_share_rounded_up(
     ('count', 'weights', 'current', 'gone'),
     [(2, [1, 1, 1], [2, 2, 2], [1, 1, 0]), (3, [3, 1], [6, 4], [0, 3])],
 )
-def test_shrinking_empties_the_lightest_first_down_to_the_share_rounded_down(
-    count, weights, current, gone
-):
+def test_plan_for_shrinkage_empties_the_place_of_lowest_weight_first(count, weights, current, gone):
+    """Shrinkage empties the place with the lowest weight down to its share, rounded down."""
     assert plan(DELETION, count, weights, current) == gone
 
 
-def test_what_a_cap_keeps_out_fails_the_plan_though_others_had_room():
+def test_plan_for_growth_beyond_a_cap_fails():
+    """A cap fails the plan even if other places have room."""
     with pytest.raises(NoFeasiblePlan, match='no feasible plan'):
         plan(CREATION, 6, [1, 1], caps=[2, -1])
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 40))
-def test_without_caps_and_nodes_all_are_placed(weights, count):
+def test_plan_for_an_empty_cluster_without_caps_places_all_nodes(weights, count):
+    """Without caps an empty cluster grows by the whole count."""
     assert sum(plan(CREATION, count, weights)) == count
 
 
-def test_it_runs_through_the_real_chain_in_place_of_ours(load, registry):
+def test_registry_replaces_the_rule_of_the_placement_policies(load, registry):
+    """The real chain decides by the greedy rule."""
     scenario = load([{'scale_out': 4}])
 
     (_, ours), (_, other) = (

@@ -1,4 +1,4 @@
-"""What is kept of a run: enough, and never more."""
+"""The history of a run."""
 
 import msgspec
 import pytest
@@ -13,10 +13,19 @@ from placement_worker.simulation.steps import Check
 def record(number, **more):
     checks = [Check('CLUSTER_SCALE_OUT', 'OK', 'fine', 2, 1, [])] if number else []
     fields = {
-        'number': number, 'what': 'x', 'note': '', 'checks': checks, 'status': 'OK' if number else '',
-        'changes_world': False, 'as_expected': True, 'standings': [Standing('a', number, float(number), True)],
-        'size': number, 'failed': 0, 'misplaced': 0.0, 'skew': 0.0,
-    }  # fmt: skip
+        'number': number,
+        'what': 'x',
+        'note': '',
+        'checks': checks,
+        'status': 'OK' if number else '',
+        'changes_world': False,
+        'as_expected': True,
+        'standings': [Standing('a', number, float(number), True)],
+        'size': number,
+        'failed': 0,
+        'misplaced': 0.0,
+        'skew': 0.0,
+    }
     return Record(**{**fields, **more})
 
 
@@ -27,7 +36,8 @@ def filled(steps, explained=0):
     return history
 
 
-def test_a_short_run_is_kept_whole():
+def test_moments_of_a_short_run_are_complete():
+    """A short run keeps each step."""
     history = filled(20)
 
     assert [moment.ours.number for moment in history.moments] == list(range(21))
@@ -35,7 +45,8 @@ def test_a_short_run_is_kept_whole():
 
 
 @pytest.mark.parametrize('steps', [599, 600, 601, 5000, 100_001])
-def test_of_a_long_run_first_last_and_evenly_spread_ones_are_kept(steps):
+def test_moments_of_a_long_run_are_evenly_spaced(steps):
+    """A long run keeps the first, the last and evenly spaced steps in bounded memory."""
     history = filled(steps)
 
     numbers = [moment.ours.number for moment in history.moments]
@@ -46,7 +57,8 @@ def test_of_a_long_run_first_last_and_evenly_spread_ones_are_kept(steps):
     assert numbers == sorted(set(numbers))
 
 
-def test_the_decisions_of_the_first_steps_are_kept_and_of_no_other():
+def test_history_keeps_decisions_of_the_first_steps_only():
+    """Only the first steps keep their decisions."""
     history = filled(50, explained=3)
 
     assert [moment.ours.number for moment in history.explained] == [1, 2, 3]
@@ -54,7 +66,8 @@ def test_the_decisions_of_the_first_steps_are_kept_and_of_no_other():
     assert not any(moment.ours.checks for moment in history.moments)
 
 
-def test_all_steps_are_summed_up():
+def test_totals_include_every_step():
+    """The totals include steps that the history does not keep."""
     history = History()
     history.add(Moment(record(0), record(0)))
     history.add(
@@ -65,13 +78,20 @@ def test_all_steps_are_summed_up():
     history.add(Moment(record(2, misplaced=1.0), record(2)))
 
     assert msgspec.to_builtins(history.ours) == {
-        'steps': 2, 'checks': 2, 'errors': 0, 'unexpected': 0, 'created': 4, 'deleted': 2, 'worst': 3.0,
+        'steps': 2,
+        'checks': 2,
+        'errors': 0,
+        'unexpected': 0,
+        'created': 4,
+        'deleted': 2,
+        'worst': 3.0,
         'misplaced': 4.0,
-    }  # fmt: skip
+    }
     assert (history.ours.mean, history.other.errors, history.other.unexpected) == (2.0, 1, 1)
 
 
-def test_every_place_is_named_once_in_its_order():
+def test_places_are_unique_and_in_order():
+    """Each place is named once, in the order of its first appearance."""
     history = History()
     standings = [[Standing(name, 1, None, True) for name in names] for names in ('ba', 'bc', 'd')]
     history.add(Moment(record(0, standings=standings[0]), record(0, standings=standings[1])))

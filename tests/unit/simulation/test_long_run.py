@@ -1,4 +1,4 @@
-"""However long a run is, its memory is bounded."""
+"""The memory of long runs."""
 
 import json
 import subprocess
@@ -10,17 +10,22 @@ from tests.factories import deletion_policy, zone_policy
 
 MOST_MORE_KIB = 10 * 1024
 MEASURED = (
-    'import resource, sys; from placement_worker.cmd.cli import main; sys.argv[0] = "p"; status = main(); '
+    'import resource, sys; from placement_worker.cmd.cli import main; sys.argv[0] = "p"; status '
+    '= main(); '
     'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(status)'
 )
 
 
 def played(folder, turns):
-    """The summary of a run of six steps a turn, and the most memory that it took, in KiB."""
+    """Return the summary of a run with six steps per turn, and its peak memory in KiB."""
     turn = [
-        {'scale_out': 7}, {'fail_nodes': '5%'}, {'lose_zone': 'b'}, {'replace_failed': True}, {'restore_zone': 'b'},
+        {'scale_out': 7},
+        {'fail_nodes': '5%'},
+        {'lose_zone': 'b'},
+        {'replace_failed': True},
+        {'restore_zone': 'b'},
         {'scale_in': 7},
-    ]  # fmt: skip
+    ]
     scenario = {
         'title': 'Long',
         'cloud': {'zones': {'a': True, 'b': True, 'c': True}},
@@ -50,7 +55,8 @@ def played(folder, turns):
 
 
 @pytest.mark.long
-def test_100_000_steps_are_played_in_the_memory_of_1_000(tmp_path):
+def test_simulate_of_100_000_steps_needs_the_memory_of_1_000(tmp_path):
+    """The memory of a run does not depend on its length."""
     _, few = played(tmp_path, 166)
     summary, many = played(tmp_path, 16666)
 

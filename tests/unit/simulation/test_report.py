@@ -1,6 +1,4 @@
-"""The page holds everything it needs, everything that was decided, and nothing that could run away
-with it.
-"""
+"""The HTML report of a run."""
 
 import re
 from html.parser import HTMLParser
@@ -43,7 +41,8 @@ def page(request, registry):
     return report.page(scenario, played(scenario, registry))
 
 
-def test_the_page_is_well_formed_and_every_reference_inside_it_leads_somewhere(page):
+def test_page_is_well_formed_and_its_references_resolve(page):
+    """Elements are closed in order, ids are unique, and each reference has a target."""
     elements = Elements(page).found
     ids = [attributes['id'] for _, attributes in elements if 'id' in attributes]
     references = [
@@ -58,7 +57,8 @@ def test_the_page_is_well_formed_and_every_reference_inside_it_leads_somewhere(p
     assert set(references) <= set(ids)
 
 
-def test_nothing_is_fetched_from_anywhere(page):
+def test_page_has_no_external_resource(page):
+    """The page works offline, and its policy forbids external resources."""
     elements = Elements(page).found
     addresses = [
         a[key]
@@ -75,7 +75,8 @@ def test_nothing_is_fetched_from_anywhere(page):
     assert policy.startswith("default-src 'none';")
 
 
-def test_every_step_is_explained_and_has_a_row(page):
+def test_page_explains_each_step_and_lists_its_numbers(page):
+    """Each step has an explanation and a row of numbers."""
     elements = Elements(page).found
     details = [a['id'] for tag, a in elements if tag == 'details']
 
@@ -84,7 +85,8 @@ def test_every_step_is_explained_and_has_a_row(page):
     assert len(re.findall(r'<th scope="row">', page)) >= len(details)
 
 
-def test_every_chart_has_title_and_description_and_can_be_reached_by_keyboard(page):
+def test_page_charts_have_title_description_and_focus(page):
+    """Each chart has a title and a description, and the keyboard reaches it."""
     charts = [a for tag, a in Elements(page).found if tag == 'svg' and a.get('class') == 'chart']
 
     assert len(charts) == 4
@@ -95,7 +97,8 @@ def test_every_chart_has_title_and_description_and_can_be_reached_by_keyboard(pa
         assert re.search(rf'<desc id="{description}">[^<]+</desc>', page)
 
 
-def test_the_same_scenario_gives_the_same_page(registry):
+def test_page_of_the_same_scenario_is_the_same(registry):
+    """Two runs of a scenario give the same page, to the byte."""
     scenario = scenarios.load('zone-outage')
 
     assert report.page(scenario, played(scenario, registry)) == report.page(
@@ -103,7 +106,8 @@ def test_the_same_scenario_gives_the_same_page(registry):
     )
 
 
-def test_without_comparison_nothing_is_said_of_another_rule(registry):
+def test_page_without_comparison_does_not_mention_the_greedy_rule(registry):
+    """The page mentions the greedy rule only in a comparison."""
     scenario = scenarios.load('zone-outage')
 
     page = report.page(scenario, played(scenario, registry, compared=False))
@@ -112,7 +116,8 @@ def test_without_comparison_nothing_is_said_of_another_rule(registry):
     assert page.count('class="chart"') == 3
 
 
-def test_whatever_a_scenario_is_called_stays_text(load, registry):
+def test_page_with_markup_in_names_escapes_it(load, registry):
+    """Names that look like markup stay text."""
     policies = [{**zone_policy('a', EVIL), 'name': EVIL}]
     cloud = {'zones': {'a': True, EVIL: True}}
     scenario = load(
@@ -138,7 +143,8 @@ def test_page_of_an_infeasible_step_shows_that_no_node_was_possible(load, regist
     assert '<p>Possible: 0</p>' in page
 
 
-def test_a_long_run_says_what_it_does_not_show(load, registry):
+def test_page_of_a_long_run_names_the_omitted_steps(load, registry):
+    """The page of a long run names the steps that it draws and explains."""
     scenario = load([{'repeat': 700, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}])
 
     page = report.page(scenario, played(scenario, registry, explained=5))
@@ -148,7 +154,8 @@ def test_a_long_run_says_what_it_does_not_show(load, registry):
     assert len(page) < 500_000
 
 
-def test_more_places_than_colors_are_drawn_as_others(load, registry):
+def test_page_with_more_places_than_colors_groups_the_rest(load, registry):
+    """Places beyond the number of colors share the last color."""
     names = [f'z{number}' for number in range(12)]
     scenario = load(
         [{'scale_out': 30}], [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)}

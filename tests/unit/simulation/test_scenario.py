@@ -1,4 +1,4 @@
-"""A scenario's file is checked to the last key, before anything is played."""
+"""Scenario files."""
 
 import json
 
@@ -48,14 +48,16 @@ GOOD = {
         ({'steps': [{'lose_region': 'R'}]}, 'unknown places: region R'),
         (
             {'cloud': {'zones': {'a': True}, 'regions': ['R']}, 'steps': [{'lose_zone': 'R/a'}]},
-            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add zones to the region)',
+            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add '
+            'zones to the region)',
         ),
         (
             {
                 'cloud': {'zones': {'a': True}, 'regions': {'R': {}}},
                 'steps': [{'restore_zone': 'R/a'}],
             },
-            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add zones to the region)',
+            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add '
+            'zones to the region)',
         ),
         (
             {'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]},
@@ -65,7 +67,8 @@ GOOD = {
         ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
     ],
 )
-def test_what_is_wrong_is_named_with_its_path(tmp_path, change, message):
+def test_load_with_an_error_names_its_path(tmp_path, change, message):
+    """An error in a scenario is reported with its path."""
     file = tmp_path / 'f.json'
     file.write_text(json.dumps({**GOOD, **change}))
 
@@ -75,7 +78,8 @@ def test_what_is_wrong_is_named_with_its_path(tmp_path, change, message):
     assert message in str(raised.value)
 
 
-def test_a_name_that_is_no_file_gets_the_shipped_ones_named():
+def test_load_of_an_unknown_name_lists_the_shipped_scenarios():
+    """An unknown name is reported with the names of the shipped scenarios."""
     with pytest.raises(
         InvalidScenario,
         match='none: no such file; name a file or a shipped scenario: capped-regions, ',
@@ -83,7 +87,8 @@ def test_a_name_that_is_no_file_gets_the_shipped_ones_named():
         scenarios.load('none')
 
 
-def test_a_file_of_several_documents_is_refused(tmp_path):
+def test_load_of_several_documents_is_refused(tmp_path):
+    """A scenario file contains exactly one document."""
     file = tmp_path / 'f.yaml'
     file.write_text(f'{json.dumps(GOOD)}\n---\n{json.dumps(GOOD)}\n')
 
@@ -91,14 +96,16 @@ def test_a_file_of_several_documents_is_refused(tmp_path):
         scenarios.load(str(file))
 
 
-def test_a_file_that_is_no_yaml_is_refused(tmp_path):
+def test_load_of_malformed_text_is_refused(tmp_path):
+    """A scenario file is YAML or JSON."""
     (tmp_path / 'f').write_text('a: [')
 
     with pytest.raises(documents.Malformed):
         scenarios.load(str(tmp_path / 'f'))
 
 
-def test_repeated_steps_are_unrolled_as_often_as_they_are_and_counted(load):
+def test_unrolled_expands_nested_repetitions(load):
+    """Nested repetitions are expanded and counted."""
     inner = {'repeat': 3, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}
     scenario = load([{'resize': 5}, {'repeat': 2, 'steps': [inner, {'scale_out': 2}]}])
 
