@@ -130,7 +130,7 @@ def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
         try:
             yield connection
         except (OSError, RecoverableConnectionError) as exc:
-            cause = exc or type(exc).__name__
+            cause = str(exc) or type(exc).__name__
             raise BrokerUnreachable(f'The broker stopped answering: {cause}') from exc
 
 

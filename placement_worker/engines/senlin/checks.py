@@ -53,10 +53,10 @@ def check(action: Any, cluster_id: str, target: Phase) -> None:
 def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     """Return the enabled bindings with their policies, in the order in which they run.
 
-    The order is that of the priorities, except for the types of `ORDER`: a type of `ORDER` runs no earlier than the types before it there, whatever its own priority.
-    If both are bound, region placement moves to the position of zone placement: only a call with
-    both avoids regions without a usable zone, and the policies between them may still decide the
-    count.
+    The order is that of the priorities, but a type of `ORDER` runs no earlier than the types before
+    it there. If both are bound, region placement moves to the position of zone placement: only a
+    call with both avoids regions without a usable zone, and the policies between them may still
+    decide the count.
     """
     found = bindings.ClusterPolicy.get_all(
         context, cluster_id, sort='priority', filters={'enabled': True}

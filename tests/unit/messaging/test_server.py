@@ -1,17 +1,24 @@
-"""What the methods that callers reach do around the endpoints."""
+"""The methods that callers reach, the context of a request, and the queues of a worker."""
 
 import pytest
+from oslo_config import cfg
 from oslo_context.context import RequestContext
 
+from placement_worker import config
 from placement_worker.cloud.request_id import current_request_id
-from placement_worker.messaging.server import ContextSerializer, ExposedEndpoints
+from placement_worker.messaging.server import (
+    ContextSerializer,
+    ExposedEndpoints,
+    queues,
+    report_parked,
+)
 
-OURS = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
+LOCAL = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 GLOBAL = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 
 
 class Endpoints:
-    """Answers with the id that services of the cloud would be sent."""
+    """Return the request id that services of the cloud get."""
 
     def policy_check(self, request, request_id):
         return current_request_id()
@@ -20,20 +27,70 @@ class Endpoints:
 @pytest.mark.parametrize(
     ('ids', 'sent'),
     [
-        ({'request_id': OURS}, OURS),
-        ({'request_id': OURS, 'global_request_id': GLOBAL}, GLOBAL),
+        ({'request_id': LOCAL}, LOCAL),
+        ({'request_id': LOCAL, 'global_request_id': GLOBAL}, GLOBAL),
         ({'request_id': 'mine'}, None),
     ],
 )
-def test_services_are_sent_the_callers_request_id_or_the_global_one(ids, sent):
+def test_endpoint_runs_with_the_request_id_of_the_caller_or_the_global_one(ids, sent):
+    """Services of the cloud get the global request id of the caller, or its own id."""
     context = ContextSerializer().deserialize_context(ids)
 
     assert ExposedEndpoints(Endpoints()).policy_check(context, {}) == sent
     assert current_request_id() is None
 
 
-def test_a_caller_without_a_request_id_gets_one_that_services_take():
+def test_endpoint_without_a_request_id_of_the_caller_runs_with_a_new_one():
+    """Services of the cloud get a valid request id even if the caller sends none."""
     context = ContextSerializer().deserialize_context({})
 
     assert isinstance(context, RequestContext)
     assert ExposedEndpoints(Endpoints()).policy_check(context, {}) == context.request_id
+
+
+def test_context_with_unprintable_ids_drops_them():
+    """An id with control characters does not reach the log."""
+    context = ContextSerializer().deserialize_context({'user_id': 'u1\n', 'project_id': 'p1'})
+
+    assert (context.user_id, context.project_id) == (None, 'p1')
+
+
+class Reports:
+    """Record the reports of parked requests."""
+
+    def __init__(self):
+        self.reports = []
+
+    def deliver_error(self, request, request_id, exc):
+        self.reports.append((request, request_id, exc))
+
+
+def test_report_parked_of_a_check_reports_its_request():
+    """A parked check is reported with its request and the id of its caller."""
+    endpoints, error = Reports(), ValueError('parked')
+
+    report_parked(
+        endpoints,
+        {'method': 'policy_check', 'args': {'request': '{}'}},
+        {'request_id': 'r1'},
+        error,
+    )
+    report_parked(endpoints, {'method': 'policy_attach', 'args': {}}, {}, error)
+
+    assert endpoints.reports == [('{}', 'r1', error)]
+
+
+def test_queues_move_poison_messages_to_isolation_and_then_to_the_parking_lot():
+    """Each topic isolates its poison messages, and the isolation queue parks them."""
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    conf([], default_config_files=[])
+    conf.set_override('topic', 't', group='worker')
+
+    fast, slow, isolation = queues(conf)
+
+    assert fast.delivery_limit == slow.delivery_limit
+    assert fast.delivery_limit.queue == isolation.topic == 't-suspects'
+    assert not fast.delivery_limit.parks
+    assert (isolation.threads, isolation.delivery_limit.queue) == (1, 't-parked')
+    assert isolation.delivery_limit.parks

@@ -1,4 +1,4 @@
-"""The bound on a message's size, which is looked at before it is decoded."""
+"""The message size limit, which is checked before a message is decoded."""
 
 import json
 
@@ -11,11 +11,11 @@ from placement_worker.messaging import size_limit
 
 REQUESTS = {
     'quotes': {'nodes': [''] * 500},
-    'quotes inside of strings': {'name': '"' * 500},
+    'quotes in strings': {'name': '"' * 500},
     'backslashes': {'name': '\\' * 500},
     'umlauts': {'name': 'ü' * 500},
-    'signs of three bytes': {'name': '节' * 500},
-    'signs of four bytes': {'name': '🐢' * 500},
+    'characters of three bytes': {'name': '节' * 500},
+    'characters of four bytes': {'name': '🐢' * 500},
     'line breaks': {'name': '\n' * 500},
 }
 
@@ -25,7 +25,8 @@ def limited(max_request_bytes):
 
 
 @pytest.mark.parametrize('request_', REQUESTS.values(), ids=REQUESTS)
-def test_a_request_as_large_as_it_may_be_passes_in_its_envelope_whatever_is_in_it(request_):
+def test_limited_loads_of_the_largest_request_passes_whatever_it_contains(request_):
+    """A request of the maximum size passes in its envelope, whatever characters it contains."""
     encoded = msgspec.json.encode(request_)
     message = {'method': 'policy_check', 'args': {'request': encoded.decode()}, 'version': '1.0'}
     body = jsonutils.dumps(common.serialize_msg(message))
@@ -33,7 +34,8 @@ def test_a_request_as_large_as_it_may_be_passes_in_its_envelope_whatever_is_in_i
     assert json.loads(limited(lambda: len(encoded))(body)['oslo.message']) == message
 
 
-def test_the_limit_is_the_one_in_force_when_a_message_comes():
+def test_limited_loads_uses_the_limit_in_force():
+    """A limit that is reloaded applies to the next message."""
     limit = 1024
     read = limited(lambda: limit)
     body = json.dumps('x' * 70_000)
@@ -45,29 +47,57 @@ def test_the_limit_is_the_one_in_force_when_a_message_comes():
 
 
 def sent(message):
-    """A message in its envelope."""
+    """Return a message in its envelope."""
     return json.dumps({'oslo.version': '2.0', 'oslo.message': message})
 
 
 @pytest.mark.parametrize(
-    ('body', 'said'),
+    ('body', 'error'),
     [
         (sent('{"args": {"request": {"id": 1, "id": 2}}}'), r'`id` twice - at `\$.args.request`'),
         (sent('{"args": {"\\u003a": 1, ":": 2}}'), r'`:` twice - at `\$.args`'),
         (sent('{"args": {"request": {"id": 1, "id": 2}}}').encode(), r'`id` twice'),
     ],
 )
-def test_reader_with_a_key_twice_refuses_the_message(body, said):
-    """A duplicate key of a request that is an object is refused before a library drops one of its
-    values.
-    """
-    with pytest.raises(ValueError, match=said):
+def test_limited_loads_with_a_duplicate_key_refuses_the_message(body, error):
+    """A duplicate key is refused before a library drops one of its values."""
+    with pytest.raises(ValueError, match=error):
         limited(lambda: 2**20)(body)
 
 
 @pytest.mark.parametrize(
     'message', ['{"a": ":", "b": {"a": 1}}', '{"a": "\\u003a"}', '{"a": 1e999}', '[' * 5000, 'x', 7]
 )
-def test_reader_with_keys_that_stand_once_passes_the_message(message):
-    """Bodies without a duplicate key pass; the reading library refuses those that are not JSON."""
+def test_limited_loads_without_a_duplicate_key_passes_the_message(message):
+    """Messages without a duplicate key pass, even if they are not JSON."""
     assert limited(lambda: 2**20)(sent(message))['oslo.message'] == message
+
+
+@pytest.mark.parametrize(('size', 'calls'), [(size_limit.LARGE_BYTES, 0), (5 * 2**20, 1)])
+def test_limited_loads_of_a_large_body_calls_on_large(size, calls):
+    """Memory is released after large bodies alone."""
+    called = []
+    loads = size_limit.limited_loads(lambda: 2**24, lambda: called.append(1))
+
+    loads(json.dumps('x' * (size - 2)))
+
+    assert len(called) == calls
+
+
+def test_install_refuses_compressed_bodies(monkeypatch):
+    """A small compressed body cannot fill the memory of the process."""
+    compressions, serializers = {}, {}
+    monkeypatch.setattr(
+        'kombu.compression.register', lambda _, decode, kind: compressions.update({kind: decode})
+    )
+    monkeypatch.setattr(
+        'kombu.serialization.register', lambda name, *_, **__: serializers.update({name: _})
+    )
+
+    size_limit.install(lambda: 2**20, lambda: None)
+
+    assert 'application/x-gzip' in compressions
+    for decode in compressions.values():
+        with pytest.raises(ValueError, match='not compressed'):
+            decode(b'')
+    assert list(serializers) == ['json']

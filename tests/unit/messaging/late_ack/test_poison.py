@@ -1,0 +1,121 @@
+"""Poison messages: moves to the isolation queue and to the parking lot."""
+
+import functools
+import threading
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from placement_worker.errors import QueueMismatch
+from placement_worker.messaging.late_ack import LateAckServer, poison
+from placement_worker.messaging.late_ack.listener import LateAckListener
+from placement_worker.messaging.parking import DeliveryLimit
+from tests.unit.messaging.late_ack.fakes import (
+    Connection,
+    Delivery,
+    Driver,
+    Transport,
+    deliver,
+    turn,
+)
+
+
+class Endpoint:
+    """Record its calls."""
+
+    target = oslo_messaging.Target()
+
+    def __init__(self, log):
+        self._log = log
+
+    def m(self, context):
+        self._log.append('handled')
+
+
+def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged():
+    """A process handles a moved request only after the broker knows that it was moved."""
+    log, lock, moved = [], threading.Lock(), threading.Event()
+    transport = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:')
+
+    def handle(delivery, limit):
+        """Handle a delivery in a thread, as a server does; return the thread and a poll."""
+        target = oslo_messaging.Target(topic='t', server='s')
+        made = functools.partial(
+            LateAckServer,
+            delivery_limit=limit,
+            move=lambda *_: moved.set(),
+            isolation=lock,
+        )
+        server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(log)], server_cls=made)
+        connection = Connection()
+        listener = LateAckListener(Driver(), connection)
+        deliver(listener, delivery)
+        thread = threading.Thread(target=server._process_incoming, args=(listener.poll(),))
+        thread.start()
+        return thread, lambda: turn(listener, connection)
+
+    poison_delivery = Delivery('u1', redelivered=True)
+    poison_delivery._raw_message.headers['x-delivery-count'] = 4
+    poison_delivery.acknowledge = lambda: log.append('acknowledged')
+    moving, poll = handle(poison_delivery, DeliveryLimit(3, 'isolation', parks=False))
+    assert moved.wait(10)
+    isolated, _ = handle(Delivery('u1'), DeliveryLimit(1, 'parked', parks=True))
+    isolated.join(0.2)
+
+    poll()
+    moving.join()
+    isolated.join()
+
+    assert log == ['acknowledged', 'handled']
+
+
+@pytest.fixture
+def divert(connection, listener, monkeypatch):
+    """Let a server move a request above its limit; return the delivery of the request."""
+    monkeypatch.setattr(poison, 'MOVE_RETRY_S', 0.01)
+
+    def diverting(forward, reply):
+        cfg.CONF([], default_config_files=[])
+        limit = DeliveryLimit(3, 'parked', parks=True)
+        made = functools.partial(LateAckServer, delivery_limit=limit, move=forward)
+        server = made(Transport(), oslo_messaging.Target(topic='t', server='s'), None)
+        delivery = Delivery('u1', redelivered=True)
+        delivery._raw_message.headers['x-delivery-count'] = 4
+        deliver(listener, delivery)
+        (request,) = incoming = listener.poll()
+        request.reply = reply
+        processing = threading.Thread(target=server._process_incoming, args=(incoming,))
+        processing.start()
+        while processing.is_alive():
+            turn(listener, connection)
+            processing.join(0.01)
+        turn(listener, connection)
+        return delivery
+
+    return diverting
+
+
+def test_request_that_cannot_be_moved_is_requeued_after_a_pause(divert, caplog):
+    """A failure to park a request loses nothing, and does not use up its deliveries at once."""
+    replies = []
+
+    def forward(*_):
+        raise QueueMismatch('other arguments')
+
+    delivery = divert(forward, lambda **reply: replies.append(reply))
+
+    assert (delivery.settled, replies) == (['requeued'], [])
+    assert 'Failed to move request u1; retrying in 0 s' in caplog.messages
+
+
+def test_parked_request_without_a_reachable_caller_is_parked_once(divert):
+    """A request in the parking lot is acknowledged even if the reply to its caller fails."""
+    moved = []
+
+    def reply(**_):
+        raise ValueError('cannot be serialized')
+
+    delivery = divert(lambda *message: moved.append(message), reply)
+
+    assert (delivery.settled, len(moved)) == (['acknowledged'], 1)
