@@ -1,8 +1,9 @@
 """Switches between modules of this project while one request is handled.
 
 A switch is a call or return of a Python function of the project in another module than the
-previous call or return. Methods that dataclasses generate do not count. The fewer switches there
-are, the straighter is the path of a request.
+previous call or return. Methods that dataclasses generate do not count, nor does the embedded
+cloud, which stands in for remote services. The fewer switches there are, the straighter is the path
+of a request.
 
 python -m benchmarks.counts.module_switches            # both counts
 python -m benchmarks.counts.module_switches --trace    # every switch, to find detours
@@ -34,6 +35,7 @@ from tests.factories import (
 from tests.simulated_octavia import Clock
 
 PACKAGE = str(Path(placement_worker.__file__).parent)
+EMBEDDED_CLOUD = str(Path(PACKAGE, 'cloud', 'embedded'))
 ZONES = ('az1', 'az2')
 CLOUD = {'zones': dict.fromkeys(ZONES, True), **NETWORKS}
 Step = tuple[str, str]
@@ -80,7 +82,9 @@ def _profile(prepare: Callable[[], Callable[[], Any]]) -> list[Step]:
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
         file = frame.f_code.co_filename
-        if event in ('call', 'return') and file.startswith(PACKAGE):
+        if event not in ('call', 'return') or file.startswith(EMBEDDED_CLOUD):
+            return
+        if file.startswith(PACKAGE):
             steps.append((file, frame.f_code.co_name))
 
     sys.setprofile(note)

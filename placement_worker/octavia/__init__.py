@@ -1,1 +1,1 @@
-"""Load balancers and pools on top of the API of Octavia."""
+"""Load balancers and pools on top of Octavia's API."""

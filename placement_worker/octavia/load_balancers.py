@@ -1,261 +1,183 @@
-"""The load balancer that belongs to one policy of one cluster: found by its tags, made whole, or
-removed.
+"""The load balancer that belongs to one policy of one cluster.
 
-Whoever works on it may die at any step, and two may work on it at once. So nothing is remembered
-here: what carries the tags is looked for and adopted, what is missing is made, and of two load
-balancers the older one (then the one with the lower id) wins, whoever made it.
+A worker may die at any step, and two workers may attach the same policy at once. Therefore no
+state is kept: objects with the tags of policy and cluster are adopted, and missing parts are
+created. If several load balancers have the tags, the order of `queries.ranked` selects the same
+one in every worker, and the others are deleted.
 """
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from placement_worker.cloud import retry
 from placement_worker.cloud.ports import ApiError, Kind, Resource
-from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
-from placement_worker.octavia.updater import Driver
+from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone
+from placement_worker.octavia import queries
+from placement_worker.octavia.causes import NOT_FOUND
+from placement_worker.octavia.layout import Layout, LoadBalancer
+from placement_worker.octavia.updater import Updater
 
-LOST_RACES = 5
-"""How often a load balancer may vanish under our hands before we give up."""
-TICK_S = 1.0
-"""Octavia says to the second when a load balancer was created. One that is so much older wins for
-good: whoever looked before it was there, and yet makes another one, cannot remove it after its
-maker has told of it."""
-T = TypeVar('T')
-
-
-def tags_of(cluster_id: str, policy_id: str) -> list[str]:
-    """What marks everything that a policy makes for a cluster."""
-    return [f'placement-worker:cluster={cluster_id}', f'placement-worker:policy={policy_id}']
+CREATION_TICK_S = 1.0
+"""The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected:
+a worker that listed the tagged ones before it existed creates a younger one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """What is to be there: bodies of Octavia's API, without what links them and without tags and
-    names.
-    """
+class CreateLoadBalancer:
+    """The change that creates a load balancer."""
 
-    name: str
     tags: Sequence[str]
-    load_balancer: Mapping[str, Any]
-    listener: Mapping[str, Any]
-    pool: Mapping[str, Any]
-    monitor: Mapping[str, Any] | None
+    body: Resource
 
-    def marked(self, body: Mapping[str, Any]) -> Resource:
-        """A body with name and tags."""
-        return {**body, 'name': self.name, 'tags': list(self.tags)}
+    def send(self, updater: Updater) -> None:
+        updater.octavia.create('loadbalancer', self.body)
 
-    def nested(self) -> Resource:
-        """All of it in one body."""
-        pool = self.marked(self.pool)
-        if self.monitor is not None:
-            pool['healthmonitor'] = self.marked(self.monitor)
-        listener = {**self.marked(self.listener), 'default_pool': pool}
-        return {**self.marked(self.load_balancer), 'listeners': [listener]}
+    def is_done(self, updater: Updater) -> bool:
+        return bool(queries.ranked(updater, self.tags))
 
 
 @dataclass(frozen=True, slots=True)
-class Balancer:
-    """A complete load balancer."""
+class CreatePart:
+    """The change that creates a listener, a pool or a health monitor."""
 
-    load_balancer: str
-    listener: str | None
-    pool: str
-    monitor: str | None
-    vip_address: str | None
+    kind: Kind
+    body: Resource
+    tags: Sequence[str]
+    parent: str
+
+    def send(self, updater: Updater) -> None:
+        updater.octavia.create(self.kind, self.body)
+
+    def is_done(self, updater: Updater) -> bool:
+        return queries.part(updater, self.kind, self.tags, self.parent) is not None
 
 
-def ensure(driver: Driver, layout: Layout, fill: Callable[[Balancer], T]) -> tuple[Balancer, T]:
-    """Find or make the load balancer and all its parts, and fill it.
+def ensure(updater: Updater, layout: Layout) -> LoadBalancer:
+    """Find or create the load balancer and all its parts.
 
-    :param fill: adds the members; asked again if the load balancer turns out to be one that loses.
-    :raises Rejected: it cannot be done; what there is of it stays, see `remove`.
-    :raises ApiError: Octavia refuses.
+    :raises LoadBalancerGone: another worker deleted or replaced it.
+    :raises Rejected: it failed; parts of it may be left, see `remove`.
+    :raises ApiError: Octavia refused a change.
     """
-    lost: Exception | None = None
-    _clear(driver, layout.tags)
-    for _ in range(LOST_RACES):
-        lb_id = None
-        try:
-            lb_id = _elect(driver, layout.tags) or _made(driver, layout)
-            there_since = driver.settings.clock()
-            balancer = _completed(driver, layout, lb_id)
-            filled = fill(balancer)
-            driver.pause_until(there_since + TICK_S)
-            if _elect(driver, layout.tags) == lb_id:
-                return balancer, filled
-        except LoadBalancerGone as exc:
-            lost = exc
-        except (ApiError, LoadBalancerFailed) as exc:
-            if not _is_beaten(driver, layout.tags, lb_id):
-                raise
-            lost = exc
-    raise LoadBalancerFailed(
-        f'Others keep removing the load balancer {layout.name}: {lost}'
-    ) from lost
+    lb_id = _elect(updater, layout.tags) or _create(updater, layout)
+    found_at = updater.settings.clock()
+    with gone_if_replaced(updater, layout, lb_id):
+        return _complete(updater, layout, lb_id, found_at)
 
 
-def named(driver: Driver, name_or_id: str) -> Resource | None:
-    """The load balancer of this id or name; None if there is none.
+def confirm(updater: Updater, layout: Layout, balancer: LoadBalancer) -> None:
+    """Check that no other worker can replace the load balancer any more.
 
-    :raises InvalidInput: several have this name.
+    :raises LoadBalancerGone: another worker replaced it.
     """
-    found = shown(driver, 'loadbalancer', name_or_id)
-    if found is not None:
-        return found
-    same = driver.read(lambda: driver.octavia.find('loadbalancer', name=name_or_id))
-    if len(same) > 1:
-        raise InvalidInput(
-            f'{len(same)} load balancers have the name {name_or_id}: name one by its id.'
-        )
-    return same[0] if same else None
+    updater.pause_until(balancer.found_at + CREATION_TICK_S)
+    if _elect(updater, layout.tags) != balancer.id:
+        raise LoadBalancerGone(f'Another worker replaced load balancer {balancer.id}')
 
 
-def shown(driver: Driver, kind: Kind, object_id: str) -> Resource | None:
-    """The object of this id; None if there is none."""
+@contextmanager
+def gone_if_replaced(updater: Updater, layout: Layout, lb_id: str) -> Iterator[None]:
+    """Raise `LoadBalancerGone` for failures in the block if another worker caused them.
+
+    :raises LoadBalancerGone: the load balancer was deleted, or another one is selected.
+    """
     try:
-        return driver.read(lambda: driver.octavia.show(kind, object_id))
-    except ApiError as exc:
-        if exc.status != 404:
+        yield
+    except LoadBalancerGone:
+        raise
+    except (ApiError, LoadBalancerFailed) as exc:
+        if [one['id'] for one in queries.ranked(updater, layout.tags)[:1]] == [lb_id]:
             raise
-        return None
+        raise LoadBalancerGone(str(exc)) from exc
 
 
-def remove(driver: Driver, tags: Sequence[str], known: Sequence[str] = ()) -> None:
-    """Delete the load balancers that carry the tags, and those that are known by id, with all that
-    they have.
+def remove(updater: Updater, tags: Sequence[str], known: Sequence[str] = ()) -> None:
+    """Delete the load balancers with the tags, and those with known ids, with all their parts.
 
-    :raises LoadBalancerFailed: one stays.
-    :raises ApiError: Octavia does not say which there are.
+    :raises LoadBalancerFailed: one still exists; the others are deleted.
+    :raises ApiError: Octavia does not list them.
     """
-    found = [shown['id'] for shown in _tagged(driver, 'loadbalancer', tags)]
+    found = [shown['id'] for shown in queries.tagged(updater, 'loadbalancer', tags)]
     failures = []
     for lb_id in dict.fromkeys([*known, *found]):
         try:
-            driver.delete_load_balancer(lb_id)
+            updater.delete_load_balancer(lb_id)
         except LoadBalancerFailed as exc:
             failures.append(exc)
     for failure in failures:
         raise failure
 
 
-def _ranked(driver: Driver, tags: Sequence[str]) -> list[Resource]:
-    """The load balancers with the tags that are not being deleted: the one that wins first."""
-    found = _tagged(driver, 'loadbalancer', tags)
-    alive = [
-        shown
-        for shown in found
-        if shown['provisioning_status'] not in ('PENDING_DELETE', 'DELETED')
-    ]
-    return sorted(
-        alive,
-        key=lambda shown: (
-            shown['provisioning_status'] == 'ERROR',
-            shown.get('created_at') or '',
-            shown['id'],
-        ),
-    )
-
-
-def _elect(driver: Driver, tags: Sequence[str]) -> str | None:
-    """Of several load balancers with the tags keep the one that wins, and remove the others; None
-    if there is none.
-    """
-    winner: str | None = None
-    for shown in _ranked(driver, tags):
-        if winner is None:
-            winner = shown['id']
-        else:
-            driver.delete_load_balancer(shown['id'])
-    return winner
-
-
-def _clear(driver: Driver, tags: Sequence[str]) -> None:
-    """Remove what earlier attempts have left in ERROR."""
-    for shown in _ranked(driver, tags):
+def remove_failed(updater: Updater, tags: Sequence[str]) -> None:
+    """Delete the load balancers that earlier attempts left in ERROR."""
+    for shown in queries.ranked(updater, tags):
         if shown['provisioning_status'] == 'ERROR':
-            driver.delete_load_balancer(shown['id'])
+            updater.delete_load_balancer(shown['id'])
 
 
-def _is_beaten(driver: Driver, tags: Sequence[str], lb_id: str | None) -> bool:
-    """Whether the load balancer has vanished, or another one wins."""
-    return lb_id is not None and lb_id not in [one['id'] for one in _ranked(driver, tags)[:1]]
+def _elect(updater: Updater, tags: Sequence[str]) -> str | None:
+    """Select one load balancer with the tags and delete the others; None if there is none."""
+    selected: str | None = None
+    for shown in queries.ranked(updater, tags):
+        if selected is None:
+            selected = shown['id']
+        else:
+            updater.delete_load_balancer(shown['id'])
+    return selected
 
 
-def _made(driver: Driver, layout: Layout) -> str:
-    """Make the load balancer, with all its parts if the provider can; the id of the one that
-    wins.
-    """
-
-    def make(body: Resource) -> None:
-        driver.make(
-            lambda: driver.octavia.create('loadbalancer', body),
-            lambda: bool(_ranked(driver, layout.tags)),
-        )
-
+def _create(updater: Updater, layout: Layout) -> str:
+    """Create the load balancer, with all parts if the provider supports it; return the selected."""
     try:
-        make(layout.nested())
+        updater.create(CreateLoadBalancer(layout.tags, layout.nested()))
     except ApiError as exc:
         if not retry.is_unsupported(exc):
             raise
-        make(layout.marked(layout.load_balancer))
-    winner = _elect(driver, layout.tags)
-    if winner is None:
+        updater.create(CreateLoadBalancer(layout.tags, layout.marked(layout.load_balancer)))
+    selected = _elect(updater, layout.tags)
+    if selected is None:
         raise LoadBalancerGone(f'The load balancer {layout.name} vanished while it was made')
-    return winner
+    return selected
 
 
-def _completed(driver: Driver, layout: Layout, lb_id: str) -> Balancer:
-    """Wait for the load balancer, and make what it lacks."""
-    shown = driver.wait_active(lb_id)
-    part = functools.partial(_part, driver, layout, lb_id)
+def _complete(updater: Updater, layout: Layout, lb_id: str, found_at: float) -> LoadBalancer:
+    """Wait for the load balancer and create its missing parts."""
+    shown = updater.wait_active(lb_id)
+    monitor = None
     try:
-        listener = part('listener', {**layout.listener, 'loadbalancer_id': lb_id}, lb_id)
-        pool = part('pool', {**layout.pool, 'listener_id': listener}, lb_id)
-        monitor = (
-            part('healthmonitor', {**layout.monitor, 'pool_id': pool}, pool)
-            if layout.monitor
-            else None
+        listener = _part(
+            updater, layout, lb_id, 'listener', {**layout.listener, 'loadbalancer_id': lb_id}
         )
+        pool = _part(updater, layout, lb_id, 'pool', {**layout.pool, 'listener_id': listener})
+        if layout.monitor:
+            body = {**layout.monitor, 'pool_id': pool}
+            monitor = _part(updater, layout, lb_id, 'healthmonitor', body, pool)
     except ApiError as exc:
-        if exc.status != 404:
+        if exc.status != NOT_FOUND:
             raise
         raise LoadBalancerGone(f'Load balancer {lb_id} does not exist any more') from exc
-    return Balancer(lb_id, listener, pool, monitor, shown.get('vip_address'))
+    return LoadBalancer(lb_id, listener, pool, monitor, shown.get('vip_address'), found_at)
 
 
 def _part(
-    driver: Driver, layout: Layout, lb_id: str, kind: Kind, body: Mapping[str, Any], parent: str
+    updater: Updater,
+    layout: Layout,
+    lb_id: str,
+    kind: Kind,
+    body: Mapping[str, Any],
+    parent: str | None = None,
 ) -> str:
-    """The id of a part of the load balancer; made if it is not there.
+    """Find or create a part of the load balancer and return its id.
 
-    :param parent: the id of the load balancer, for a health monitor of the pool.
+    :param parent: the id of the pool, for its health monitor.
     """
-
-    def found() -> str | None:
-        shown = (one for one in _tagged(driver, kind, layout.tags) if parent in _parents(one))
-        return min((one['id'] for one in shown), default=None)
-
-    part = found()
+    parent = parent or lb_id
+    part = queries.part(updater, kind, layout.tags, parent)
     if part is None:
-        driver.write(
-            lb_id,
-            lambda: driver.octavia.create(kind, layout.marked(body)),
-            lambda: found() is not None,
-        )
-        part = found()
+        updater.update(lb_id, CreatePart(kind, layout.marked(body), layout.tags, parent))
+        part = queries.part(updater, kind, layout.tags, parent)
     if part is None:
         raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} has vanished')
     return part
-
-
-def _parents(shown: Resource) -> set[str]:
-    return {parent['id'] for kind in ('loadbalancers', 'pools') for parent in shown.get(kind) or ()}
-
-
-def _tagged(driver: Driver, kind: Kind, tags: Sequence[str]) -> list[Resource]:
-    """All objects with all the tags."""
-    found = driver.read(lambda: driver.octavia.find(kind, tags=list(tags)))
-    return [shown for shown in found if set(tags) <= set(shown.get('tags') or ())]

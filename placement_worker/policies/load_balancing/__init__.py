@@ -1,1 +1,1 @@
-"""The load balancing policy."""
+"""The load-balancing policy."""

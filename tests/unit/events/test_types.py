@@ -19,7 +19,8 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.octavia.updater import Driver
+from placement_worker.octavia.member_changes import AddMember
+from placement_worker.octavia.updater import Updater
 from tests.events import Events, SteppingClock
 from tests.factories import deletion_policy, node, request, zone_policy
 
@@ -159,18 +160,18 @@ def octavia(**settings):
     return api, lb['id'], pool['id']
 
 
-def driver(events, api):
+def updater(events, api):
     settings = OctaviaSettings(sleep=lambda seconds: None, events=events)
-    return Driver(api, settings, 60, lambda: math.inf, 'seed')
+    return Updater(api, settings, 60, lambda: math.inf, 'seed')
 
 
 def test_load_balancer_operations_report_updates_and_retries(events):
     """Each change is reported once, each retry before it."""
     api, lb_id, pool_id = octavia(fail=[{'call': 'create_member', 'status': 503, 'times': 2}])
-    driven = driver(events, api)
+    updating = updater(events, api)
 
-    driven.write(lb_id, lambda: api.create_member(pool_id, MEMBER), lambda: False)
-    driven.delete_load_balancer(lb_id)
+    updating.update(lb_id, AddMember(pool_id, MEMBER))
+    updating.delete_load_balancer(lb_id)
 
     assert events.received == [
         LoadBalancerRetried(),
@@ -185,12 +186,12 @@ def test_load_balancer_conflict_reports_the_wait_for_the_other_change(events):
     api, lb_id, pool_id = octavia(
         fail=[{'call': 'create_member', 'status': 409}, {'call': 'delete', 'status': 409}]
     )
-    driven = driver(events, api)
+    updating = updater(events, api)
 
-    driven.write(lb_id, lambda: api.create_member(pool_id, MEMBER), lambda: False)
+    updating.update(lb_id, AddMember(pool_id, MEMBER))
     assert events.received == [LoadBalancerConflicted(0.5), LoadBalancerUpdated()]
 
-    driven.delete_load_balancer(lb_id)
+    updating.delete_load_balancer(lb_id)
     assert events.received[2:] == [
         LoadBalancerConflicted(0.0),  # nothing was pending any more
         LoadBalancerRetried(),

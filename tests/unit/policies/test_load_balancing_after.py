@@ -150,7 +150,7 @@ def test_members_are_added_one_at_a_time_where_that_is_wanted():
         (
             RECOVER,
             {'node': connected(3, data={'lb_member': 'm3'})},
-            'The node is in the pool, and was not created anew.',
+            'The node is in the pool, and was not created again.',
         ),
     ],
 )

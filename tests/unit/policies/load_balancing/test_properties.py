@@ -10,6 +10,7 @@ import pytest
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Spec
 from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
+from placement_worker.policies.load_balancing import named_resources
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 from placement_worker.policies.registry import Registry
@@ -342,20 +343,19 @@ class TestResources:
 
         assert not lab.calls
 
-    def test_an_octavia_that_gives_no_answer_is_told(self):
+    def test_an_octavia_that_gives_no_answer_is_told(self, monkeypatch):
         lab = Lab()
-
-        class Impatient(LoadBalancing):
-            looking = dataclasses.replace(
-                LoadBalancing.looking, sleep=lab.clock.sleep, clock=lab.clock
-            )
+        settings = dataclasses.replace(
+            named_resources.SETTINGS, sleep=lab.clock.sleep, clock=lab.clock
+        )
+        monkeypatch.setattr(named_resources, 'SETTINGS', settings)
 
         def fail(call):
             raise ApiError('http://octavia: connection refused')
 
         lab.around = fail
         properties = {'pool': {'subnet': 'sub1', 'id': 'p'}, 'loadbalancer': 'lb'}
-        policy = Impatient(msgspec.convert(properties, LoadBalancingProperties))
+        policy = LoadBalancing(msgspec.convert(properties, LoadBalancingProperties))
         with pytest.raises(
             CloudUnavailable, match='Octavia gives no answer: http://octavia: connection refused'
         ):

@@ -1,11 +1,13 @@
-"""Nodes that join a pool: how much work that is."""
+"""Tests for planning the members that nodes need."""
 
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import Node
+from placement_worker.octavia.pool_members import Ownership
 from placement_worker.octavia.pools import Pool
-from placement_worker.octavia.updater import Driver
+from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import State
-from placement_worker.policies.load_balancing import members
+from placement_worker.policies.load_balancing.joining import Joining
+from placement_worker.policies.load_balancing.node_addresses import ResolvedMembers
 from tests.simulated_octavia import Lab
 
 
@@ -21,7 +23,8 @@ class Id(str):
         return str.__eq__(self, other)
 
 
-def test_of_nodes_that_are_all_there_each_is_compared_with_a_few_others_at_most():
+def test_run_with_all_members_present_takes_linear_time():
+    """Each node is compared with a constant number of others if all are members already."""
     count = 500
     lab = Lab()
     _, pool_id = lab.foreign(*(f'10.0.{number // 250}.{number % 250}' for number in range(count)))
@@ -30,11 +33,10 @@ def test_of_nodes_that_are_all_there_each_is_compared_with_a_few_others_at_most(
         Node(id=Id(f'n{number}'), data={'lb_member': one['id']}) for number, one in enumerate(shown)
     ]
     state = State({}, None, count)
-    driver = Driver(lab.octavia(None), OctaviaSettings(), 60, lambda: 60, '')
+    updater = Updater(lab.octavia(None), OctaviaSettings(), 60, lambda: 60, '')
 
-    outcome = members.join(
-        Pool(driver, 'lb', pool_id, None, ['x']), state, nodes, lambda missing: (missing, {})
-    )
+    pool = Pool(updater, 'lb', pool_id, None, Ownership(['x']))
+    outcome = Joining(state, nodes).run(pool, ResolvedMembers({}))
 
     assert outcome.reason == f'{count} in the pool already'
     assert Id.compared < 10 * count

@@ -1,0 +1,75 @@
+"""Remove the members of nodes from a pool."""
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+from placement_worker.cloud.ports import ApiError, Resource
+from placement_worker.contract.model import Node
+from placement_worker.errors import Rejected
+from placement_worker.octavia.causes import NOT_FOUND
+from placement_worker.octavia.pools import Pool
+from placement_worker.policies.load_balancing.members import MemberChange, Plan
+from placement_worker.policies.load_balancing.node_addresses import WantedMembers
+from placement_worker.policies.load_balancing.results import MEMBER, NOT_REMOVED, Result
+
+
+class Leaving(MemberChange):
+    """Remove the members of nodes."""
+
+    failure = NOT_REMOVED
+
+    @override
+    def plan(self, pool: Pool, wanted: WantedMembers, result: Result) -> Plan:
+        shown = _members(pool)
+        present, own = {member['id'] for member in shown}, pool.ownership.by_node(shown)
+        remove: dict[str, str] = {}
+        without_member = []
+        for node in self.nodes:
+            stored = self._stored_member(node)
+            ids = present & {stored, *own.get(node.id, ())}
+            remove.update(dict.fromkeys(sorted(ids), node.id))
+            if not ids and not stored:
+                without_member.append(node)
+        inherited = _inherited(pool, shown, without_member, wanted, result)
+        known = {*inherited.values(), *result.failed}
+        result.passed_over = [node.id for node in without_member if node.id not in known]
+        return Plan(shown, remove | inherited)
+
+    @override
+    def outdated(self, *, failed: bool, kept: bool) -> tuple[str, ...]:
+        return () if failed else (MEMBER,)
+
+
+def _inherited(
+    pool: Pool,
+    shown: Sequence[Resource],
+    nodes: Sequence[Node],
+    wanted: WantedMembers,
+    result: Result,
+) -> dict[str, str]:
+    """Return members left behind by deleted nodes whose addresses were reused.
+
+    The nodes fail if their addresses cannot be looked up.
+
+    :returns: member id -> id of the node that has the address now.
+    """
+    left = pool.ownership.left_behind(shown)
+    if not left or not nodes:
+        return {}
+    try:
+        found, _without_address = wanted.members(nodes)
+    except Rejected as exc:
+        result.failed = dict.fromkeys((node.id for node in nodes), str(exc))
+        return {}
+    return {left[member.key]: member.node_id for member in found if member.key in left}
+
+
+def _members(pool: Pool) -> list[Resource]:
+    """Return the members of a pool; a pool that is gone has none."""
+    try:
+        return pool.members()
+    except ApiError as exc:
+        if exc.status != NOT_FOUND:
+            raise
+        return []

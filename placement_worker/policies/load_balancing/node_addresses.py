@@ -1,0 +1,107 @@
+"""Find the members that nodes are to be: their addresses on the network of the pool."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from placement_worker.cloud.ports import Subnet
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.model import Cluster, Node
+from placement_worker.errors import InvalidInput
+from placement_worker.planning.pool_difference import Member, address_of, duplicates
+from placement_worker.policies.base import State
+from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
+
+
+class WantedMembers(Protocol):
+    """A source of the members that nodes are to be."""
+
+    def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
+        """Return the members of nodes, and the causes for nodes without one: node id -> cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedMembers:
+    """Members that are known already, by node id; nodes without one are ignored."""
+
+    by_node: Mapping[str, Member]
+
+    def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
+        return [self.by_node[node.id] for node in nodes if node.id in self.by_node], {}
+
+
+@dataclass(frozen=True, slots=True)
+class AddressLookup:
+    """Members by the addresses of the nodes in the request or in Nova."""
+
+    cloud: Snapshot
+    region: str | None
+    subnet: Subnet
+    port: int
+
+    @classmethod
+    def of(
+        cls, state: State, cluster: Cluster, properties: LoadBalancingProperties
+    ) -> 'AddressLookup':
+        """Look up the subnet of the pool.
+
+        :raises InvalidInput: the cloud has no such subnet.
+        """
+        region, pool = cluster.profile.region, properties.pool
+        subnet = state.cloud.subnet(region, pool.subnet)
+        if subnet is None:
+            raise InvalidInput(f'The cloud has no subnet {pool.subnet}, which the pool is of.')
+        return cls(state.cloud, region, subnet, pool.protocol_port)
+
+    def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
+        failed = self._in_other_regions(nodes)
+        here = [node for node in nodes if node.id not in failed]
+        found = []
+        for node, address in zip(here, self._addresses(here), strict=True):
+            if address is None:
+                failed[node.id] = self._no_address()
+            else:
+                found.append(Member(node.id, node.name or node.id, address, self.port))
+        repeated = duplicates(found)
+        failed.update(
+            {node_id: f'Node {first} has the same address' for node_id, first in repeated.items()}
+        )
+        return [member for member in found if member.node_id not in repeated], failed
+
+    def _in_other_regions(self, nodes: Sequence[Node]) -> dict[str, str]:
+        home = self.region or self.cloud.load_balancer_region
+        regions = {node.id: self.cloud.region_of(node) for node in nodes}
+        return {
+            node_id: f'The node is in region {region}, the load balancer in {home}'
+            for node_id, region in regions.items()
+            if region and home and region != home
+        }
+
+    def _addresses(self, nodes: Sequence[Node]) -> list[str | None]:
+        """Return the address of each node; Nova is asked for those that the request omits."""
+        servers = self.cloud.servers_of(
+            [node for node in nodes if not (node.details and node.details.addresses)]
+        )
+        network, version = self.subnet.network.name, self.subnet.ip_version
+        return [
+            address_of(node, servers.get(node.physical_id or ''), network, version)
+            for node in nodes
+        ]
+
+    def _no_address(self) -> str:
+        return (
+            f'The node has no address of IP version {self.subnet.ip_version} on network '
+            f'{self.subnet.network.name}, which subnet {self.subnet.name} is of'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LateLookup:
+    """Members as `AddressLookup` finds them; the subnet is looked up when they are needed."""
+
+    state: State
+    cluster: Cluster
+    properties: LoadBalancingProperties
+
+    def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
+        return AddressLookup.of(self.state, self.cluster, self.properties).members(nodes)

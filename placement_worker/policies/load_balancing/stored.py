@@ -1,0 +1,118 @@
+"""The data that attaching a load balancer stores in the binding and in the cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from placement_worker.cloud.ports import ApiError
+from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch
+from placement_worker.errors import LoadBalancerFailed
+from placement_worker.octavia import queries
+from placement_worker.octavia.causes import cause
+from placement_worker.octavia.layout import LoadBalancer
+from placement_worker.octavia.pool_members import Ownership
+from placement_worker.octavia.pools import Pool
+from placement_worker.octavia.updater import Updater
+from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
+
+STORED = 'LoadBalancingPolicy'
+"""The key in a binding's data; it is the name of Senlin's class, which wrote it first."""
+IN_CLUSTER = 'loadbalancers'
+"""The key in a cluster's data: policy id -> {vip_address}."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLoadBalancer:
+    """The load balancer and the pool in the data of a binding, written by any version.
+
+    :ivar load_balancer: the id; or the id or name in the properties, if it is preexisting.
+    :ivar preexisting: whether the load balancer existed before the policy was attached.
+    """
+
+    load_balancer: str
+    pool_id: str
+    preexisting: bool
+
+    @classmethod
+    def of(cls, binding: Binding | None) -> 'StoredLoadBalancer | None':
+        """Read it from a binding; return None if the binding has none."""
+        stored = binding.data.get(STORED) if binding else None
+        data = stored.get('data') if isinstance(stored, dict) else None
+        if not isinstance(data, dict) or not all(
+            isinstance(data.get(key), str) for key in ('loadbalancer', 'pool')
+        ):
+            return None
+        return cls(data['loadbalancer'], data['pool'], bool(data.get('preexisting')))
+
+    @classmethod
+    def named(cls, properties: LoadBalancingProperties | None) -> 'StoredLoadBalancer | None':
+        """Return the preexisting load balancer that the properties name, or None."""
+        if properties is None or properties.loadbalancer is None or properties.pool.id is None:
+            return None
+        return cls(properties.loadbalancer, properties.pool.id, preexisting=True)
+
+    def pool(
+        self,
+        updater: Updater,
+        tags: Sequence[str],
+        cluster: Cluster,
+        subnet_id: str | None = None,
+    ) -> Pool:
+        """Return the pool, with the id of its load balancer.
+
+        :raises LoadBalancerFailed: the id of a preexisting load balancer cannot be looked up.
+        """
+        lb_id = self.load_balancer
+        if self.preexisting:  # Senlin stores the property, which may be a name
+            try:
+                shown = queries.load_balancer(updater, lb_id)
+            except ApiError as exc:
+                raise LoadBalancerFailed(cause(exc)) from exc
+            lb_id = shown['id'] if shown else lb_id
+        return Pool(updater, lb_id, self.pool_id, subnet_id, Ownership(tags, node_ids(cluster)))
+
+
+def node_ids(cluster: Cluster) -> frozenset[str]:
+    """Return the ids of the nodes of a cluster."""
+    return frozenset(node.id for node in cluster.nodes)
+
+
+def binding_data(
+    request: BindRequest, balancer: LoadBalancer, *, preexisting: bool
+) -> dict[str, Any]:
+    """Return the data of the binding after its policy was attached."""
+    policy = request.policy
+    data = {
+        'loadbalancer': balancer.id,
+        'listener': balancer.listener,
+        'pool': balancer.pool,
+        'healthmonitor': balancer.monitor,
+        'preexisting': preexisting or None,
+    }
+    version = float(policy.spec.type_name.rpartition('-')[2])
+    return {**policy.data, STORED: {'version': version, 'data': without_none(data)}}
+
+
+def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPatch:
+    """Return the cluster's data with the address of the load balancer."""
+    before = request.cluster.data.get(IN_CLUSTER)
+    entries = {
+        **(before if isinstance(before, dict) else {}),
+        request.policy.id: {'vip_address': vip_address},
+    }
+    return ClusterPatch({**request.cluster.data, IN_CLUSTER: entries})
+
+
+def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:
+    """Return the cluster's data without the address of the load balancer; None if it has none."""
+    entries = request.cluster.data.get(IN_CLUSTER)
+    if not isinstance(entries, dict) or request.policy.id not in entries:
+        return None
+    left = {key: value for key, value in entries.items() if key != request.policy.id}
+    data = {key: value for key, value in request.cluster.data.items() if key != IN_CLUSTER}
+    return ClusterPatch({**data, IN_CLUSTER: left} if left else data)
+
+
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are set; Octavia's defaults apply to the others."""
+    return {key: value for key, value in values.items() if value is not None}
