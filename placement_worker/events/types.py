@@ -115,7 +115,7 @@ class RequestBegun:
 
 @dataclass(frozen=True, slots=True)
 class RequestEnded:
-    """A request is out of the worker's hands: its reply is sent, or it returns to the queue."""
+    """A request left the worker: its reply is sent, or it returned to the queue."""
 
     topic: str
 
