@@ -148,11 +148,8 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """
         region = region or self.home_region
         if not isinstance(self.region_map, dict):
-            return (
-                self.zone_list
-                if region is None or not self.region_map or region in self.region_map
-                else {}
-            )
+            is_known = region is None or not self.region_map or region in self.region_map
+            return self.zone_list if is_known else {}
         if region is None:
             if self.zone_list:
                 return self.zone_list

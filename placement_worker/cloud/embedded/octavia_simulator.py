@@ -156,12 +156,10 @@ class OctaviaSimulator(Octavia):
             )
             fault = self._fault(machine.data.setdefault('faults', {}), call, kind)
             try:
-                result = _faulty(fault, machine, act)
+                return _faulty(fault, machine, act)
             except ApiError as exc:
                 error = exc
-            else:
-                return result
-        raise error
+        raise error  # inside the block it would discard the changes of the call
 
     def _fault(self, seen: dict[str, int], call: Call, kind: Kind | None) -> Fault | None:
         """Return the first fault that applies, and count the call for each matching fault."""
