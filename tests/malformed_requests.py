@@ -1,7 +1,6 @@
-"""Requests that are refused, each with the exception and the exact words that its sender sees.
+"""Malformed requests, each with the exception and the exact text that its sender gets.
 
-A row is a name, a change to a good request (or what is sent instead of one), the exception, and its
-text.
+A row is a name, the request, the exception, and its text.
 """
 
 from collections.abc import Callable
@@ -85,7 +84,7 @@ TABLE = [
     Malformed('an empty object', {}, REQUEST, 'Object missing required field `target` - at `$`'),
     Malformed('an empty string', '', REQUEST, 'Expected JSON - at `$`: Input data was truncated'),
     Malformed(
-        'no JSON',
+        'not JSON',
         'target: BEFORE',
         REQUEST,
         'Expected JSON - at `$`: JSON is malformed: invalid character (byte 4)',
@@ -93,9 +92,7 @@ TABLE = [
     Malformed(
         'cut off', '{"target": "BEF', REQUEST, 'Expected JSON - at `$`: Input data was truncated'
     ),
-    Malformed(
-        'something behind', '{} {}', REQUEST, 'Object missing required field `target` - at `$`'
-    ),
+    Malformed('two objects', '{} {}', REQUEST, 'Object missing required field `target` - at `$`'),
     Malformed('a JSON list', '[1]', REQUEST, 'Expected `object`, got `array` - at `$`'),
     Malformed(
         'a number too large',
@@ -135,14 +132,14 @@ TABLE = [
     _typed('action.data', None, 'Expected `object`, got `null` - at `$.action.data`'),
     _typed('action.node', 'n1', 'Expected `object | null`, got `str` - at `$.action.node`'),
     _row(
-        'an action with a slip',
+        'a misspelt action',
         _set('action.action', 'CLUSTER_SCALEIN'),
         ACTION,
         'Expected an action of Senlin, got `CLUSTER_SCALEIN` - at `$.action.action` '
         '(did you mean `CLUSTER_SCALE_IN`?)',
     ),
     _row(
-        'an action that is none',
+        'an unknown action',
         _set('action.action', 'x' * 500),
         ACTION,
         f'Expected an action of Senlin, got `{"x" * 80}` - at `$.action.action`',
@@ -190,7 +187,8 @@ TABLE = [
     _typed(
         'cluster.nodes.0.details',
         {'addresses': {'private': [{'addr': '10.0.0.5'}]}},
-        'Object missing required field `version` - at `$.cluster.nodes[0].details.addresses[...][0]`',
+        'Object missing required field `version` - '
+        'at `$.cluster.nodes[0].details.addresses[...][0]`',
     ),
     _missing('cluster.nodes.1.id', 'Object missing required field `id` - at `$.cluster.nodes[1]`'),
     _typed(
@@ -228,14 +226,14 @@ TABLE = [
         'Expected `object`, got `array` - at `$.policies[0].spec.properties`',
     ),
     _row(
-        'a type with a slip',
+        'a misspelt type',
         _set('policies.0.spec.type', 'senlin.policy.zoneplacement'),
         TYPE,
         'Policy type `senlin.policy.zoneplacement-1.0` is not installed - at `$.policies[0].spec` '
         '(did you mean `senlin.policy.zone_placement-1.0`?)',
     ),
     _row(
-        'a version that is not there',
+        'an unknown version',
         _set('policies.1.spec.version', 1.2),
         TYPE,
         'Policy type `senlin.policy.deletion-1.2` is not installed - at `$.policies[1].spec` '
@@ -283,7 +281,8 @@ TABLE = [
         0,
         'a cap on a zone',
         {'zones': [{'name': 'a', 'cap': 1}]},
-        f'Object contains unknown field `cap`, expected one of `name`, `weight` - at `{ZONE}.zones[0]`',
+        'Object contains unknown field `cap`, expected one of `name`, `weight` - '
+        f'at `{ZONE}.zones[0]`',
     ),
     _spec(
         0,
@@ -293,13 +292,13 @@ TABLE = [
     ),
     _spec(
         1,
-        'no criteria of ours',
+        'unknown criteria',
         {'criteria': 'NEWEST'},
         f'Expected one of {CRITERIA}, got `NEWEST` - at `{DELETION}.criteria`',
     ),
     _spec(
         1,
-        'time running backwards',
+        'a negative grace period',
         {'grace_period': -1},
         f'Expected `int` >= 0, got `-1` - at `{DELETION}.grace_period`',
     ),
@@ -311,13 +310,13 @@ TABLE = [
     ),
     _spec(
         1,
-        'a hook to nobody',
+        'a hook without a URL',
         {'hooks': {'type': 'webhook'}},
         f'Expected `params.url` for hooks of type `webhook`, got none - at `{DELETION}.hooks`',
     ),
     _spec(
         1,
-        'a hook of no kind',
+        'an unknown hook',
         {'hooks': {'type': 'mail'}},
         f'Expected one of `webhook`, `zaqar`, got `mail` - at `{DELETION}.hooks.type`',
     ),

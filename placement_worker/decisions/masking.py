@@ -1,9 +1,9 @@
 """Mask secrets in free-form data, for decision logs and for parked requests.
 
-A text or a number is secret if its name, or the name of a map or list around it, is that of a
-secret. In other texts, passwords of addresses, credentials of `Authorization` and `Cookie` headers,
-private keys, and values of settings and arguments with such a name are masked. Some values are
-masked needlessly (`secretary: Bob`): exact rules are complex.
+A text or a number is masked if its key, or the key of a map or list around it, names a secret.
+Within other texts, passwords of URLs, credentials of `Authorization` and `Cookie` headers, private
+keys, and the values of settings and arguments that name a secret are masked. Some values are masked
+needlessly (`secretary: Bob`), since exact rules would be complex.
 """
 
 import base64
@@ -14,13 +14,13 @@ import msgspec
 
 MASK = '***'
 _WORDS = (
-    'passw', 'passphrase', 'admin_pass', 'pwd', 'secret', 'token', 'trust', 'credential', 'user_data', 'private_key',
-    'api_key', 'ssh_key', 'access_key', 'cookie',
+    'passw', 'passphrase', 'admin_pass', 'pwd', 'secret', 'token', 'trust', 'credential',
+    'user_data', 'private_key', 'api_key', 'ssh_key', 'access_key', 'cookie',
 )  # fmt: skip
-"""Parts that the names of secrets have in common; case, `_` and `-` do not count."""
+"""Parts of the names of secrets; case, `_` and `-` are ignored."""
 _BARE_WORDS = tuple(word.replace('_', '').encode() for word in _WORDS)
 _SHORT = (b'pass', b'pw', b'auth')
-"""Words that are innocent inside others."""
+"""Parts that are common inside harmless words."""
 _PASSWORDS = tuple(word for word in _BARE_WORDS if any(short in word for short in _SHORT))
 _OTHERS = tuple(word for word in _BARE_WORDS if word not in _PASSWORDS)
 _KEYS = (b'private key', *(word for word in _OTHERS if b'key' in word))
@@ -29,11 +29,13 @@ _ALONE = re.compile(
     rb'(?<![A-Za-z])(?:(?:[Pp]ass|[Pp]w)(?![a-z])|(?:PASS|PW)(?![A-Za-z]))|(?<=[a-z])(?:Pass|Pw)(?![a-z])'
     rb'|(?:(?<![A-Za-z])(?:[Aa]uth|AUTH)|(?<=[a-z])Auth)(?i:orization)?(?![\w-])'
 )
-"""`pass` and `pw` as words of their own, e.g. db_pass, dbPass and OS_PASS, but not bypass or
-passive; `auth` and `authorization` only at the end of a name, so that auth_url and auth_type are
-shown."""
+"""`pass` and `pw` as separate words, e.g. db_pass, dbPass and OS_PASS, but not bypass or passive.
+
+`auth` and `authorization` match only at the end of a name, so auth_url and auth_type are not
+masked.
+"""
 _USER_OF_URL = re.compile(r'(?<=://)(?:[^/?#\s:@[]{0,256}:(?!\d+[/?#])\S{1,256}|[^/?#\s]+)(?=@)')
-"""Up to the last `@`, since a password may hold any character; a port and a path are not one."""
+"""Match up to the last `@`, since a password may hold any character; exclude ports and paths."""
 _PARAMETER_OF_URL = re.compile(r'(?<=[?&;#])([^=?&;#\s]+)=[^&;#\s]+')
 _PRIVATE_KEY = re.compile(
     r'(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----).*?(?=-----END|\Z)', re.DOTALL
@@ -59,13 +61,16 @@ _NEXT_LINE = r"""(?:[|>][+-]?[ \t]{0,8})?\r?\n[ \t]{1,64}(?![\w.-]{1,64}["']?[ \
 _ESCAPED = r"""\\+"(?:[^"]|(?<=\\\\)")*"?"""
 _QUOTED = r""""(?:[^"\\]|\\.|"")*"?|'(?:[^'\\]|\\.|'')*'?"""
 _SETTING = re.compile(
-    rf"""({_NAME}(?:\\{{0,8}}["'])?[ \t]{{0,8}}[:=][ \t]{{0,8}}(?:{_NEXT_LINE})?|(?=-){_NAME}\s{{1,8}})"""
+    rf"""({_NAME}(?:\\{{0,8}}["'])?[ \t]{{0,8}}[:=][ \t]{{0,8}}(?:{_NEXT_LINE})?"""
+    rf"""|(?=-){_NAME}\s{{1,8}})"""
     rf"""({_ESCAPED}|{_QUOTED}|[^\s"',;&]+)""",
     re.IGNORECASE | re.DOTALL,
 )
-"""`NAME=VALUE`, `NAME: VALUE`, `--NAME VALUE`. A value may be quoted, in JSON inside a text
-(`_ESCAPED`), or indented on the next line, unless that line is a setting itself. Lengths are
-bounded to keep the time for hostile texts linear. A quote that is not closed ends with the text.
+"""Match `NAME=VALUE`, `NAME: VALUE` and `--NAME VALUE`.
+
+A value may be quoted, in JSON inside a text (`_ESCAPED`), or indented on the next line, unless that
+line is a setting itself. The lengths are bounded to keep the time for hostile texts linear. An
+unclosed quote ends with the text.
 """
 _SEPARATOR = re.compile(r'[\s=:]')
 _NAME_KEYS, _VALUE_KEYS = ('name', 'key', 'Name', 'Key', 'NAME', 'KEY'), ('value', 'Value', 'VALUE')
@@ -74,7 +79,7 @@ _NAME_KEYS, _VALUE_KEYS = ('name', 'key', 'Name', 'Key', 'NAME', 'KEY'), ('value
 
 def masked(encoded: bytes) -> bytes:
     """Return JSON with its secrets masked at any depth; free-form maps may hold them."""
-    # Most lines need no masking; to find that out this way costs next to nothing.
+    # Most lines need no masking, and this search costs little.
     if may_hold_secrets(encoded):
         return msgspec.json.encode(without_secrets(msgspec.json.decode(encoded)))
     return encoded
@@ -83,21 +88,18 @@ def masked(encoded: bytes) -> bytes:
 def may_hold_secrets(text: bytes) -> bool:
     """Return whether the text contains a URL or a word that indicates a secret."""
     bare = _bare(text)
-    # The words of `_KEYS` are searched only where their common part stands: each search costs 5 %
-    # of a clean line.
+    # The words of `_KEYS` are searched only if their common part is found, since each search takes
+    # 5 % of the time for a line without secrets.
     keys = _KEYS if b'key' in bare else ()
     return any(mark in bare for mark in (*_MARKS, *keys)) or _holds_password(bare, text)
 
 
 def without_secrets(data: Any) -> Any:
-    """Mask secrets in plain data, in place: by the names of texts and numbers, and in texts."""
+    """Mask secrets in plain data in place: by the names of values, and inside texts."""
     whole = [data]
-    known: dict[
-        str, bool
-    ] = {}  # whether a key is the name of a secret; few keys, each in many maps
-    left: list[tuple[Any, bool]] = [
-        (whole, False)
-    ]  # no recursion: data may be as deep as JSON was read
+    known: dict[str, bool] = {}  # caches `is_secret`: maps repeat few keys
+    # No recursion, since data may be nested as deeply as the JSON decoder allows.
+    left: list[tuple[Any, bool]] = [(whole, False)]
     while left:
         container, inside = left.pop()
         if isinstance(container, dict):
@@ -122,14 +124,14 @@ def without_secrets(data: Any) -> Any:
 
 
 def _names_secret(pair: dict[str, Any]) -> bool:
-    """Whether a map is a pair of a name and a value of which the name is that of a secret."""
+    """Return whether a map is a pair of a name and a value, and the name is that of a secret."""
     if not any(key in pair for key in _VALUE_KEYS):
         return False
     return any(isinstance(name, str) and is_secret(name) for name in map(pair.get, _NAME_KEYS))
 
 
 def _is_flag(item: object) -> bool:
-    """Whether the next item of a list of arguments is secret, as in `[--password, x]`."""
+    """Return whether the next item of a list of arguments is secret, as in `[--password, x]`."""
     return isinstance(item, str) and item.startswith('-') and '=' not in item and is_secret(item)
 
 
@@ -157,7 +159,7 @@ def _parameter(found: re.Match[str]) -> str:
 
 
 def _basic(found: re.Match[str]) -> str:
-    """Mask a user and a password in base64, but not a word of a sentence."""
+    """Mask a user and a password in base64, but not the next word of a sentence."""
     try:
         decoded = base64.b64decode(
             found[2] + '==', altchars=b'-_' if set(found[2]) & set('-_') else None
@@ -168,7 +170,7 @@ def _basic(found: re.Match[str]) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Whether a name is that of a secret."""
+    """Return whether a name is that of a secret."""
     text = name.encode(errors='replace')
     bare = _bare(text)
     return any(word in bare for word in _OTHERS) or _holds_password(bare, text)

@@ -1,5 +1,6 @@
-"""Where `reply_to` may send replies: they are published with the permissions of the worker, not of
-the caller.
+"""The places that `reply_to` may name.
+
+Replies are published with the permissions of the worker, not with those of the caller.
 """
 
 import fnmatch
@@ -10,7 +11,7 @@ from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import InvalidRequest
 
 RESERVED = 'amq.'
-"""Prefix of the exchanges that the broker makes itself."""
+"""The prefix of the exchanges that the broker creates itself."""
 
 
 class Destinations:
@@ -24,13 +25,13 @@ class Destinations:
         queues: Collection[str] = (),
         notification_topics: Collection[str] = (),
     ) -> None:
-        """Prepare.
+        """Set the rules.
 
-        :param allowed: patterns `exchange` or `exchange/topic`; empty allows all that is not
-            forbidden.
-        :param exchange: the worker's own.
-        :param queues: the worker's isolation queue and parking lot.
-        :param notification_topics: without the priorities that oslo.messaging appends to them.
+        :param allowed: patterns `exchange` or `exchange/topic`; empty to allow all places that are
+            not forbidden.
+        :param exchange: the exchange of the worker.
+        :param queues: the isolation queue and the parking lot of the worker.
+        :param notification_topics: without the priorities that oslo.messaging appends.
         """
         self._allowed = [pattern if '/' in pattern else f'{pattern}/*' for pattern in allowed]
         self._exchange = exchange
@@ -38,9 +39,9 @@ class Destinations:
         self._notification_topics = notification_topics
 
     def check(self, to: ReplyTo) -> None:
-        """Return if a reply may go there.
+        """Check that a reply may be sent to a place.
 
-        :raises InvalidRequest: it must not.
+        :raises InvalidRequest: it must not be sent there.
         """
         refusal = self._refusal(to)
         if refusal:
@@ -48,7 +49,10 @@ class Destinations:
 
     def _refusal(self, to: ReplyTo) -> str | None:
         if not to.exchange or to.exchange.startswith(RESERVED) or to.exchange == self._exchange:
-            return f"Expected an exchange that is neither the broker's nor the worker's own, got `{to.exchange}`"
+            return (
+                "Expected an exchange that is neither the broker's nor the worker's own, "
+                f'got `{to.exchange}`'
+            )
         if _is_below(to.topic, self._notification_topics):
             return f'Expected a topic that carries no notifications, got `{to.topic}`'
         if _is_below(to.topic, self._queues):
@@ -64,7 +68,8 @@ class Destinations:
 
 
 def _is_below(topic: str, names: Collection[str]) -> bool:
-    """Return whether a topic is one of the names, or one with a suffix such as a priority or a
-    host.
+    """Return whether a topic is one of the names, or one of them with a suffix.
+
+    A suffix is for example a priority or a host.
     """
     return any(topic == name or topic.startswith(f'{name}.') for name in names)

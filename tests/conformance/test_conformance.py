@@ -16,7 +16,8 @@ from placement_worker.handlers.endpoints import Endpoints
 from tests.conformance.conformance import CASES, told
 
 
-def test_there_are_371_cases_and_every_key_of_them_is_compared():
+def test_cases_have_known_keys_only():
+    """There are 371 cases, and each key of theirs is compared."""
     assert len({case['id'] for case in CASES}) == 371
     assert {key for case in CASES for key in case['expect']} == {
         'status',
@@ -29,13 +30,15 @@ def test_there_are_371_cases_and_every_key_of_them_is_compared():
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case['id'])
-def test_the_chain_decides_it_so(case, registry):
+def test_policy_check_of_each_case_gives_the_expected_reply(case, registry):
+    """The endpoints decide each case as expected."""
     endpoints = Endpoints(Inventory.parse(case['cloud'], 'case'), registry)
 
     assert told(endpoints.policy_check(case['request']), case['expect']) == case['expect']
 
 
-def test_the_command_line_decides_all_of_them_so(tmp_path, capsys):
+def test_check_command_of_all_cases_gives_the_expected_replies(tmp_path, capsys):
+    """The command line decides all cases as expected."""
     lines = tmp_path / 'lines'
     lines.write_text(
         '\n'.join(
@@ -53,7 +56,8 @@ def test_the_command_line_decides_all_of_them_so(tmp_path, capsys):
     ]
 
 
-def test_every_decision_is_replayed_from_the_log_to_the_byte(tmp_path, registry):
+def test_replay_of_all_cases_gives_the_same_replies(tmp_path, registry):
+    """Each recorded case is replayed with the same bytes."""
     log = tmp_path / 'decisions.jsonl'
     recorder = DecisionLog(LogFile(str(log)).append)
     for case in CASES:

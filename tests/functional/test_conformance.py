@@ -48,7 +48,8 @@ def client(broker_url, registry):
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case['id'])
-def test_a_worker_decides_it_so(case, client):
+def test_worker_decides_each_case_as_expected(case, client):
+    """A running worker decides each case as expected."""
     asked = changed(case['request'], lambda r: r['cluster'].update(project=case['id']))
 
     reply = msgspec.to_builtins(client.policy_check(asked))

@@ -20,9 +20,8 @@ def decisions(tmp_path):
     return tmp_path / 'decisions.jsonl'
 
 
-def test_decisions_of_two_processes_are_logged_across_logrotate_and_replayed_the_same(
-    start_worker, decisions
-):
+def test_decision_log_of_two_processes_survives_a_rotation(start_worker, decisions):
+    """Decisions of two processes are recorded across a rotation and replay the same."""
     worker = start_worker(CLOUD, f'[decision_log]\nfile = {decisions}\n', workers=2)
     policies = [zone_policy('a', 'b'), deletion_policy('RANDOM')]
     moved = decisions.with_suffix('.1')
@@ -55,7 +54,8 @@ def test_decisions_of_two_processes_are_logged_across_logrotate_and_replayed_the
     assert replayed.stdout.startswith('80 decisions replayed')
 
 
-def test_a_log_that_cannot_be_written_keeps_a_worker_from_starting(tmp_path, broker_url):
+def test_worker_with_an_unwritable_decision_log_does_not_start(tmp_path, broker_url):
+    """A worker whose decision log cannot be written exits with an error."""
     (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
     (tmp_path / 'c').write_text(
         f'[DEFAULT]\ntransport_url = {broker_url}\n[cloud]\nbackend = inventory\ninventory_file = {tmp_path}/cloud\n'

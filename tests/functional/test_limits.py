@@ -203,12 +203,14 @@ def answer_s(client):
     return time.monotonic() - began
 
 
-def test_there_are_many_kinds_of_bad_bytes():
+def test_table_of_malformed_messages_is_long():
+    """The table of malformed messages covers many kinds."""
     assert len({name for name, *_ in MESSAGES}) == len(MESSAGES) >= 65
 
 
 @pytest.mark.parametrize('message', MESSAGES, ids=lambda message: message[0])
-def test_bad_bytes_are_dropped_and_the_next_request_is_answered(worker, client, message):
+def test_malformed_message_is_dropped_and_the_next_request_answered(worker, client, message):
+    """A malformed message is dropped, and the worker answers the next request."""
     pids = worker.children()
     usual = sorted(answer_s(client) for _ in range(5))[2]
 
@@ -221,7 +223,8 @@ def test_bad_bytes_are_dropped_and_the_next_request_is_answered(worker, client, 
     assert worker.children() == pids
 
 
-def test_all_of_them_together_leave_memory_and_threads_as_they_were(worker, client):
+def test_malformed_messages_leak_no_memory_and_no_threads(worker, client):
+    """All malformed messages together leave memory and threads as before."""
     publish(worker, MESSAGES)
     use_all_threads(client)
     before, threads_before = memory(worker), threads(worker)
@@ -269,7 +272,8 @@ def test_a_monitor_for_a_method_that_there_is_not_leaves_no_thread_behind(worker
         assert channel.queue_declare('test-monitored', passive=True).message_count == 0
 
 
-def test_nothing_of_it_is_left_unacknowledged(start_worker, own_broker):
+def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
+    """No malformed message stays unacknowledged."""
     worker = start_worker(
         CLOUD, url=own_broker.url, environment=PYTHONPATH, max_request_bytes=2 * MIB
     )

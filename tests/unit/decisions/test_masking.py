@@ -137,3 +137,39 @@ def test_masked_with_a_long_hostile_text_takes_linear_time(part):
     mask({'text': part * (400_000 // len(part)) + ' =token'})
 
     assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize(
+    'key',
+    [
+        'password', 'adminPassword', 'SECRET', 'trust_id', 'x-auth-token', 'privateKey', 'api_key', 'apikey',
+        'X-Api-Key', 'pwd', 'DB_PWD', 'adminPass', 'passphrase', 'user-data',
+    ],
+)  # fmt: skip
+def test_masked_hides_values_by_name_at_any_depth(key):
+    """A text or a number under the name of a secret is masked at any depth."""
+    assert json.loads(masked(json.dumps({'a': [{key: 's1', 'b': 1}]}).encode())) == {
+        'a': [{key: '***', 'b': 1}]
+    }
+    secret = {key: {'a': ['s1', 2, 2.5, None, True, '']}}
+    assert json.loads(masked(json.dumps(secret).encode())) == {
+        key: {'a': ['***'] * 3 + [None, True, '']}
+    }
+
+
+@pytest.mark.parametrize(
+    ('url', 'shown'),
+    [
+        ('https://user:pw@host/', 'https://***@host/'),
+        ('https://user:p@w@host/', 'https://***@host/'),
+        ('https://host/hook?token=s1', 'https://host/hook?token=***'),
+        (
+            'https://host/?V=2&api_key=s1&n=1#access_token=s2',
+            'https://host/?V=2&api_key=***&n=1#access_token=***',
+        ),
+        ('https://host?mail=a@b', 'https://host?mail=a@b'),
+    ],
+)
+def test_masked_hides_credentials_of_urls(url, shown):
+    """User, password and secret parameters of a URL are masked."""
+    assert json.loads(masked(json.dumps({'url': url}).encode())) == {'url': shown}

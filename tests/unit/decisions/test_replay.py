@@ -1,12 +1,9 @@
-"""Decisions are logged without secrets, and decided again to the byte."""
+"""Replays of recorded decisions."""
 
 import copy
 import datetime
 import gzip
 import json
-import math
-import os
-import threading
 
 import msgspec
 import pytest
@@ -15,13 +12,9 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import ApiError, OctaviaSettings
 from placement_worker.contract.limits import Limits
-from placement_worker.contract.model import CheckRequest
 from placement_worker.decisions import replay
-from placement_worker.decisions.log_file import LogFile
-from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.decisions.replay import Difference
-from placement_worker.handlers.conditions import Conditions
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import (
@@ -36,33 +29,10 @@ from tests.factories import (
     zone_policy,
 )
 from tests.simulated_octavia import Lab, patched
+from tests.unit.decisions.conftest import CLOUD
 
-CLOUD = {
-    'zones': {'a': True, 'b': True},
-    'regions': ['R1', 'R2'],
-    'servers': {'s1': {'availability_zone': 'b'}},
-    'networks': {'private': {'id': 'net1'}},
-    'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private'}},
-}
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 SECRETS = ('trust-9', 'pw-1', 'pw-2', 'pw-3', 'pw_4', 'user-data-5', 'token-6')
-
-
-@pytest.fixture
-def decide(registry):
-    """Decide a request over a cloud; returns its line in the log and the reply."""
-
-    def decided(asked, cloud=None, method='policy_check', **more):
-        lines = []
-        recorder = DecisionLog(lines.append)
-        clouds = cloud or Inventory.parse(CLOUD, 'test')
-        reply = getattr(Endpoints(clouds, registry, recorder=recorder, **more), method)(
-            asked, 'req-1'
-        )
-        (line,) = lines
-        return line, reply
-
-    return decided
 
 
 def entry(line):
@@ -75,45 +45,8 @@ def shrinking(**more):
     return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}, **more)
 
 
-def test_a_line_holds_request_answers_version_and_reply(decide):
-    line, reply = decide(shrinking())
-
-    logged = json.loads(line)
-    assert line.endswith(b'\n')
-    assert line.count(b'\n') == 1
-    assert list(logged) == list(Entry.__struct_encode_fields__)
-    assert (logged['request_id'], logged['method'], logged['max_nodes']) == (
-        'req-1',
-        'policy_check',
-        1000,
-    )
-    assert logged['reply'] == reply
-    assert logged['request']['cluster']['nodes'][3]['physical_id'] == 's1'
-    assert logged['cloud'][:3] == [
-        {'asked': 'acting_for', 'of': ['p1'], 'answer': None},
-        {'asked': 'home_region', 'of': [], 'answer': None},
-        {'asked': 'regions', 'of': [], 'answer': ['R1', 'R2']},
-    ]
-
-
-def test_zones_and_servers_that_were_asked_for_are_answers(decide):
-    asked = request(
-        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')]
-    )
-
-    line, _ = decide(asked)
-
-    asked_for = {answer['asked']: answer for answer in json.loads(line)['cloud']}
-    server = {'OS-EXT-AZ:availability_zone': 'b', 'addresses': {}}
-    assert asked_for['zones'] == {'asked': 'zones', 'of': [None], 'answer': {'a': True, 'b': True}}
-    assert asked_for['servers'] == {
-        'asked': 'servers',
-        'of': [None, ['s1']],
-        'answer': {'s1': server},
-    }
-
-
-def test_a_decision_is_replayed_without_the_cloud_and_is_the_same(decide, registry):
+def test_replay_of_a_check_gives_the_same_reply(decide, registry):
+    """A check is replayed without its cloud, with the same reply."""
     for asked in (
         shrinking(),
         shrinking(explain='full'),
@@ -127,7 +60,8 @@ def test_a_decision_is_replayed_without_the_cloud_and_is_the_same(decide, regist
         assert replay.differences(entry(line), registry) == []
 
 
-def test_attaching_is_replayed_too(decide, registry):
+def test_replay_of_an_attachment_gives_the_same_reply(decide, registry):
+    """An attachment is replayed with the same reply."""
     asked = {'cluster': request('CLUSTER_UPDATE', [])['cluster'], 'policy': zone_policy('a')}
 
     for method in ('policy_attach', 'policy_detach'):
@@ -138,7 +72,8 @@ def test_attaching_is_replayed_too(decide, registry):
         assert replay.differences(entry(line), registry) == []
 
 
-def test_a_request_expires_on_replay_as_it_did_whatever_the_time_is_now(decide, registry):
+def test_replay_of_an_expired_request_expires(decide, registry):
+    """A request expires on replay if it had expired, whatever the time is."""
     late = shrinking(expires_at='2026-01-01T11:59:59Z')
     early = shrinking(expires_at='2026-01-01T12:00:01Z')
 
@@ -149,7 +84,8 @@ def test_a_request_expires_on_replay_as_it_did_whatever_the_time_is_now(decide, 
         assert replay.differences(entry(line), registry) == []
 
 
-def test_the_limit_of_then_counts(decide, registry):
+def test_replay_uses_the_recorded_limit(decide, registry):
+    """The recorded limit of nodes applies on replay."""
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], nodes(a=2), inputs={'count': 2})
 
     line, reply = decide(asked, limits=lambda: Limits(nodes_per_cluster=3))
@@ -169,7 +105,7 @@ class Broken:
 
 
 class Refusing:
-    """A cloud that lets nobody in."""
+    """A cloud that refuses access."""
 
     def acting_for(self, credentials, project):
         raise errors.CloudUnavailable(f'No access to project {project}')
@@ -178,7 +114,8 @@ class Refusing:
 @pytest.mark.parametrize(
     ('cloud', 'reason'), [(Broken(), 'Nova is away'), (Refusing(), 'No access to project p1')]
 )
-def test_a_cloud_that_failed_fails_again(decide, registry, cloud, reason):
+def test_replay_of_a_failed_cloud_fails_again(decide, registry, cloud, reason):
+    """An error of the cloud is raised again on replay."""
     line, reply = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a')]), cloud)
 
     assert reply['action']['data']['reason'] == reason
@@ -186,7 +123,7 @@ def test_a_cloud_that_failed_fails_again(decide, registry, cloud, reason):
 
 
 @pytest.mark.parametrize('action', ['CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'])
-def test_decision_over_nodes_of_the_home_region_is_replayed(decide, registry, action):
+def test_replay_over_nodes_of_the_home_region_gives_the_same_reply(decide, registry, action):
     """The home region and the zones of all listed regions are recorded, so the decision can be
     repeated.
     """
@@ -217,7 +154,9 @@ def recorded(lab):
         lab,
         Registry.installed(),
         recorder=DecisionLog(lines.append),
-        octavia_settings=lambda: OctaviaSettings(lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock),
+        octavia_settings=lambda: OctaviaSettings(
+            lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock
+        ),
         now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
     )
     return endpoints, lines
@@ -240,7 +179,8 @@ def life(lab):
     return lines
 
 
-def test_load_balancers_are_replayed_without_octavia_and_without_waiting(registry):
+def test_replay_of_load_balancing_calls_no_octavia_and_does_not_wait(registry):
+    """Load balancing is replayed without Octavia and without sleeping."""
     lines = life(Lab())
 
     entries = list(map(entry, lines))
@@ -255,7 +195,8 @@ def test_load_balancers_are_replayed_without_octavia_and_without_waiting(registr
 
 
 @pytest.mark.parametrize('status', [409, 429, 500, 503, None])
-def test_whatever_octavia_did_at_any_call_is_replayed(registry, status):
+def test_replay_of_any_failure_of_octavia_gives_the_same_reply(registry, status):
+    """A failure of Octavia at any call is replayed with the same reply."""
     life(whole := Lab(pending_s=7))
 
     for number in range(len(whole.calls)):
@@ -273,7 +214,8 @@ def test_whatever_octavia_did_at_any_call_is_replayed(registry, status):
             assert replay.differences(entry(line), registry) == []
 
 
-def test_a_decision_that_waits_longer_than_then_is_a_difference(registry):
+def test_differences_of_a_decision_that_waits_longer(registry):
+    """A decision that reads the clock more often is a difference."""
     line = life(Lab())[0]
 
     (shorter,) = replay.differences(changed(line, clock=json.loads(line)['clock'][:2]), registry)
@@ -287,7 +229,8 @@ def changed(line, **fields):
     return entry(msgspec.json.encode({**json.loads(line), **fields}))
 
 
-def test_every_difference_is_named_with_its_path(decide, registry):
+def test_differences_name_each_path(decide, registry):
+    """Each difference has its path and both values."""
     line, _ = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], inputs={'count': 3}))
     reply = json.loads(line)['reply']
     reply['action']['data']['creation']['zones'] = {'a': 3}
@@ -305,7 +248,8 @@ def test_every_difference_is_named_with_its_path(decide, registry):
     ]
 
 
-def test_another_order_and_another_type_are_differences_too(decide, registry):
+def test_differences_include_order_and_type(decide, registry):
+    """Another order of keys and another type of a value are differences."""
     line, _ = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], inputs={'count': 3}))
     logged = json.loads(line)['reply']
     turned = {**logged, 'action': dict(reversed(logged['action'].items()))}
@@ -319,7 +263,8 @@ def test_another_order_and_another_type_are_differences_too(decide, registry):
     assert kind == Difference('$.action.data.creation.count', 3.0, 3)
 
 
-def test_a_decision_that_needs_other_answers_or_another_policy_is_a_difference(decide, registry):
+def test_differences_of_a_decision_with_other_calls_or_policies(decide, registry):
+    """A decision that needs an answer or a policy that is not recorded is a difference."""
     line, _ = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a')]))
     other = request(
         'CLUSTER_SCALE_OUT', [{**zone_policy('a'), 'spec': {'type': 'gone', 'version': 1}}]
@@ -332,7 +277,8 @@ def test_a_decision_that_needs_other_answers_or_another_policy_is_a_difference(d
     assert policy.now['error']['type'] == 'PolicyTypeNotFound'
 
 
-def test_no_secret_reaches_the_log_and_the_decision_is_the_same_without_them(decide, registry):
+def test_record_masks_secrets_and_replays_the_same(decide, registry):
+    """No secret is recorded, and the decision is the same without secrets."""
     url = 'https://user:pw-1@host/'
     asked = shrinking(
         data={
@@ -360,41 +306,8 @@ def test_no_secret_reaches_the_log_and_the_decision_is_the_same_without_them(dec
     assert replay.differences(entry(line), registry) == []
 
 
-@pytest.mark.parametrize(
-    'key',
-    [
-        'password', 'adminPassword', 'SECRET', 'trust_id', 'x-auth-token', 'privateKey', 'api_key', 'apikey',
-        'X-Api-Key', 'pwd', 'DB_PWD', 'adminPass', 'passphrase', 'user-data',
-    ],
-)  # fmt: skip
-def test_a_text_or_number_is_masked_by_its_name_at_any_depth(key):
-    assert json.loads(masked(json.dumps({'a': [{key: 's1', 'b': 1}]}).encode())) == {
-        'a': [{key: '***', 'b': 1}]
-    }
-    secret = {key: {'a': ['s1', 2, 2.5, None, True, '']}}
-    assert json.loads(masked(json.dumps(secret).encode())) == {
-        key: {'a': ['***'] * 3 + [None, True, '']}
-    }
-
-
-@pytest.mark.parametrize(
-    ('url', 'shown'),
-    [
-        ('https://user:pw@host/', 'https://***@host/'),
-        ('https://user:p@w@host/', 'https://***@host/'),
-        ('https://host/hook?token=s1', 'https://host/hook?token=***'),
-        (
-            'https://host/?V=2&api_key=s1&n=1#access_token=s2',
-            'https://host/?V=2&api_key=***&n=1#access_token=***',
-        ),
-        ('https://host?mail=a@b', 'https://host?mail=a@b'),
-    ],
-)
-def test_user_and_password_and_secret_parameters_of_an_address_are_masked(url, shown):
-    assert json.loads(masked(json.dumps({'url': url}).encode())) == {'url': shown}
-
-
-def test_secrets_beside_what_is_nested_deeply_are_masked_too(decide, registry):
+def test_record_masks_secrets_next_to_deeply_nested_data(decide, registry):
+    """Data that is nested deeply does not prevent masking."""
     deep = json.loads('{"a":' * 600 + '{"pwd": "pw-1"}' + '}' * 600)
     asked = shrinking(data={'admin_password': 'pw-2', 'deep': deep})
 
@@ -404,22 +317,8 @@ def test_secrets_beside_what_is_nested_deeply_are_masked_too(decide, registry):
     assert replay.differences(entry(line), registry) == []
 
 
-def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
-    """A decision that cannot be recorded is reported in the log; its caller gets the reply."""
-    lines, deep = [], {}
-    for _ in range(100_000):
-        deep = {'a': deep}
-    asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
-
-    conditions = Conditions(Inventory(), OctaviaSettings(), 1, left_s=lambda: math.inf)
-    record = DecisionLog(lines.append).begin('req-1', NOW, conditions)
-    record.end('policy_check', asked, deep)
-
-    assert lines == []
-    assert 'Failed to record the decision of request req-1: ' in caplog.text
-
-
-def test_an_answer_that_masking_has_spoilt_is_a_difference(decide, registry):
+def test_differences_of_an_answer_that_masking_changed(decide, registry):
+    """A recorded answer that masking made unusable is a difference."""
     servers = {
         's1': {
             'availability_zone': 'b',
@@ -438,7 +337,8 @@ def test_an_answer_that_masking_has_spoilt_is_a_difference(decide, registry):
     )
 
 
-def test_a_name_that_looks_secret_changes_no_replay(decide, registry):
+def test_replay_of_masked_names_gives_the_same_reply(decide, registry):
+    """Names that look like secrets do not change a replay."""
     asked = request(
         'NODE_CREATE', [zone_policy('a')], node={'id': 'token-server', 'data': {'note': 'x'}}
     )
@@ -449,7 +349,7 @@ def test_a_name_that_looks_secret_changes_no_replay(decide, registry):
     assert replay.differences(entry(line), registry) == []
 
 
-def test_a_log_of_a_version_that_masked_less_is_replayed_without_differences(decide, registry):
+def test_differences_of_a_record_that_was_masked_less_are_none(decide, registry):
     """A value that is masked only since an upgrade is not a difference."""
     line, _ = decide(
         request('NODE_CREATE', [zone_policy('a')], node={'id': 'n1', 'data': {'db_pass': 'pw-2'}})
@@ -461,7 +361,8 @@ def test_a_log_of_a_version_that_masked_less_is_replayed_without_differences(dec
     assert replay.differences(entry(json.dumps(older).encode()), registry) == []
 
 
-def test_lines_of_a_log_are_read_also_compressed_and_bad_ones_say_what_is_wrong(decide, tmp_path):
+def test_entries_of_plain_and_compressed_logs_report_malformed_lines(decide, tmp_path):
+    """Compressed logs are read too; a malformed line is returned as an error."""
     line, _ = decide(shrinking())
     plain, compressed = tmp_path / 'log', tmp_path / 'log.1.gz'
     plain.write_bytes(line + b'\n{"at": \n' + line)
@@ -473,72 +374,3 @@ def test_lines_of_a_log_are_read_also_compressed_and_bad_ones_say_what_is_wrong(
     assert isinstance(found[3], errors.InvalidRequest)
     assert found[1].request_id == found[4].request_id == 'req-1'
     assert [number for number, _ in replay.entries(str(compressed))] == [1]
-
-
-def test_lines_of_processes_and_threads_stay_whole(tmp_path):
-    path = tmp_path / 'log'
-    files = [
-        LogFile(str(path)) for _ in range(2)
-    ]  # as of two processes: each has a descriptor of its own
-    lines = {f'{n}-'.encode() + b'x' * 20000 + b'\n' for n in range(200)}
-    turns = [list(lines)[i::4] for i in range(4)]
-
-    writers = [
-        threading.Thread(target=lambda i=i: [files[i % 2].append(line) for line in turns[i]])
-        for i in range(4)
-    ]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-
-    assert set(path.read_bytes().splitlines(keepends=True)) == lines
-
-
-def test_the_file_is_for_owner_and_group_and_is_made_anew_when_it_was_moved(tmp_path):
-    path = tmp_path / 'log'
-    before = os.umask(0o022)
-    log = LogFile(str(path))
-    os.umask(before)
-    log.append(b'1\n')
-    path.rename(tmp_path / 'log.1')
-    log.append(b'2\n')
-    path.rename(tmp_path / 'log.2')
-    path.write_bytes(b'another process made it\n')
-    log.append(b'3\n')
-
-    assert path.read_bytes() == b'another process made it\n3\n'
-    assert [(tmp_path / f'log.{n}').read_bytes() for n in (1, 2)] == [b'1\n', b'2\n']
-    assert (tmp_path / 'log.1').stat().st_mode & 0o777 == 0o640
-
-
-def test_a_folder_that_is_gone_is_told_once_and_stops_nobody(tmp_path, caplog):
-    folder = tmp_path / 'folder'
-    folder.mkdir()
-    log = LogFile(str(folder / 'log'))
-    (folder / 'log').unlink()
-    folder.rmdir()
-
-    log.append(b'1\n')
-    log.append(b'2\n')
-    folder.mkdir()
-    log.append(b'3\n')
-
-    assert (folder / 'log').read_bytes() == b'3\n'
-    assert [record.getMessage() for record in caplog.records] == [
-        f'Failed to write the decision log: {folder / "log"}: No such file or directory',
-        f'The decision log can be written again: {folder / "log"}',
-    ]
-
-
-def test_a_full_disk_is_told_and_stops_nobody(caplog):
-    log = LogFile('/dev/full')
-
-    log.append(b'1\n')
-
-    assert 'Failed to write the decision log: ' in caplog.text
-
-
-def test_a_log_that_cannot_be_made_is_an_error_at_once(tmp_path):
-    with pytest.raises(OSError, match='No such file'):
-        LogFile(str(tmp_path / 'none' / 'log'))

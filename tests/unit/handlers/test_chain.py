@@ -79,25 +79,30 @@ def outcomes(reply):
     return [(d.policy_id, d.outcome, d.reason) for d in reply.decisions]
 
 
-def test_policies_run_by_priority_and_equals_in_the_order_of_the_request():
+def test_run_orders_policies_by_priority():
+    """Policies run by priority; equal priorities run in the order of the request."""
     reply = run((300, appending('c')), (200, appending('a')), (200, appending('b')), appending('d'))
 
     assert reply.action.data['words'] == ['a', 'b', 'c', 'd']
     assert [d.priority for d in reply.decisions] == [200, 200, 300, 500]
 
 
-def test_without_a_policy_the_check_is_completed():
+def test_run_without_a_policy_completes_the_check():
+    """A check without policies has status OK."""
     assert run().action.data == {'status': 'OK', 'reason': 'Completed policy checking.'}
 
 
-def test_the_last_reason_that_a_policy_wrote_is_the_replys():
+def test_run_with_several_reasons_replies_with_the_last():
+    """The reason of the reply is the last that a policy set."""
+
     def giving(reason):
         return lambda state: Outcome('APPLIED', 'x', data={**state.data, 'reason': reason})
 
     assert run(giving('one'), giving('two'), appending('c')).action.data['reason'] == 'two'
 
 
-def test_reason_and_status_of_an_earlier_phase_do_not_linger():
+def test_run_drops_reason_and_status_of_an_earlier_phase():
+    """The reply repeats neither status nor reason of the request."""
     data = {'status': 'ERROR', 'reason': 'from before', 'kept': 1}
 
     assert run(appending('a'), data=data).action.data == {
@@ -108,7 +113,8 @@ def test_reason_and_status_of_an_earlier_phase_do_not_linger():
     }
 
 
-def test_the_first_failure_stops_the_chain_and_keeps_what_was_decided_before():
+def test_run_stops_at_the_first_failure_and_keeps_earlier_decisions():
+    """A failure ends the chain; changes of earlier policies stay in the reply."""
     reply = run(appending('a'), failing, appending('c'))
 
     assert reply.action.data == {'words': ['a'], 'status': 'ERROR', 'reason': 'It cannot be done.'}
@@ -116,7 +122,9 @@ def test_the_first_failure_stops_the_chain_and_keeps_what_was_decided_before():
     assert reply.decisions[1].details == {'tried': 3}
 
 
-def test_a_fault_in_a_policy_is_no_decision_of_it():
+def test_run_with_an_internal_error_raises_it():
+    """An internal error in a policy is raised and never becomes a decision."""
+
     def broken(state):
         raise KeyError('oops')
 
@@ -124,14 +132,16 @@ def test_a_fault_in_a_policy_is_no_decision_of_it():
         run(broken)
 
 
-def test_a_policy_that_returns_nothing_is_named():
+def test_run_with_a_policy_that_returns_none_names_the_policy():
+    """The error about a wrong return type names the policy."""
     with pytest.raises(
         TypeError, match=r'^test\.scripted returned NoneType, expected an Outcome\b'
     ):
         run(lambda state: None)
 
 
-def test_an_action_that_a_policy_does_not_handle_passes_it_by():
+def test_run_skips_a_policy_that_does_not_handle_the_action():
+    """A policy that does not handle the action is skipped."""
     reply = run(failing, action='CLUSTER_CHECK')
 
     assert outcomes(reply) == [
@@ -140,7 +150,8 @@ def test_an_action_that_a_policy_does_not_handle_passes_it_by():
     assert reply.action.data['status'] == 'OK'
 
 
-def test_patches_add_up_and_later_policies_see_them():
+def test_run_merges_patches_for_later_policies():
+    """Each policy sees the merged patches of the policies before it."""
     seen = []
 
     def first(state):
@@ -158,7 +169,8 @@ def test_patches_add_up_and_later_policies_see_them():
     assert reply.cluster == ClusterPatch({'c': 1})
 
 
-def test_what_a_policy_skips_changes_nothing():
+def test_run_with_a_skipped_outcome_changes_nothing():
+    """A policy that skips the check leaves the data as they are."""
     reply = run(appending('a'), lambda state: skipped('Nothing to do.'))
 
     assert reply.action.data['words'] == ['a']
@@ -166,17 +178,21 @@ def test_what_a_policy_skips_changes_nothing():
     assert reply.nodes == {}
 
 
-def test_each_decision_says_how_long_it_took():
+def test_run_measures_each_decision():
+    """Each decision has the time that it took."""
     reply = run(appending('a'), failing, ticks=iter([1.0, 1.25, 2.0, 2.5]))
 
     assert [d.elapsed_ms for d in reply.decisions] == [250.0, 500.0]
 
 
-def test_details_are_left_out_for_who_wants_none():
+def test_run_with_explain_none_omits_details():
+    """Decisions have no details if the request asks for none."""
     assert run(failing, explain='none').decisions[0].details == {}
 
 
-def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatch):
+def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
+    """The note of an internal error names the policy type, and the module of a plugin."""
+
     def broken(state):
         raise KeyError('zone')
 
@@ -203,7 +219,8 @@ def test_a_fault_names_the_policy_type_it_is_in_and_a_plug_in_as_such(monkeypatc
         ({'warnings': [1]}, 'warnings is to be a sequence of strings'),
     ],
 )
-def test_a_policy_that_gives_patches_of_another_kind_hears_of_it_itself(made, given, told):
+def test_outcome_with_patches_of_a_wrong_type_raises(made, given, told):
+    """A policy that returns patches of a wrong type fails where it creates them."""
     with pytest.raises(TypeError, match=f'^{re.escape(told)}$'):
         made(**given)
 

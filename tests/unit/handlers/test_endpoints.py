@@ -15,7 +15,6 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
 from placement_worker.contract.limits import Limits
-from placement_worker.contract.model import Credentials
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import (
     CloudUnavailable,
@@ -77,7 +76,8 @@ def endpoints(registry, outbox):
 
 
 @pytest.mark.parametrize('row', TABLE, ids=lambda row: row.name)
-def test_a_malformed_request_is_refused_in_exact_words_and_nothing_is_done(endpoints, outbox, row):
+def test_policy_check_with_a_malformed_request_is_refused_in_exact_words(endpoints, outbox, row):
+    """A malformed request is refused with the exact class and text, and nothing is done."""
     with pytest.raises(errors.Refused) as refused:
         endpoints.policy_check(row.sent, 'req-1')
 
@@ -85,13 +85,15 @@ def test_a_malformed_request_is_refused_in_exact_words_and_nothing_is_done(endpo
     assert outbox.sent == [('policy_check.error', row.error, row.message, 'req-1')]
 
 
-def test_the_table_of_malformed_requests_is_long_and_starts_from_a_good_one(endpoints):
+def test_table_of_malformed_requests_starts_from_a_valid_one(endpoints):
+    """The table has at least 60 distinct rows, all changes of a valid request."""
     assert len(TABLE) >= 60
     assert len({row.name for row in TABLE}) == len(TABLE)
     assert endpoints.policy_check(GOOD)['action']['data']['status'] == 'OK'
 
 
-def test_the_reply_has_the_form_of_the_request(endpoints):
+def test_policy_check_replies_in_the_form_of_the_request(endpoints):
+    """A JSON string gets a JSON string, plain data get plain data."""
     plain = endpoints.policy_check(GOOD)
 
     assert isinstance(plain, dict)
@@ -101,13 +103,15 @@ def test_the_reply_has_the_form_of_the_request(endpoints):
     )
 
 
-def test_keys_that_the_contract_does_not_list_are_ignored(endpoints):
+def test_policy_check_ignores_unknown_keys(endpoints):
+    """Keys that the contract does not list do not change the reply."""
     extra = changed(GOOD, lambda r: (r.update(dryrun=True), r['cluster'].update(status='ACTIVE')))
 
     assert endpoints.policy_check(extra) == endpoints.policy_check(GOOD)
 
 
-def test_a_request_above_the_limit_is_refused_in_either_form(registry):
+def test_policy_check_above_the_size_limit_is_refused(registry):
+    """A request above the size limit is refused in either form."""
     text = msgspec.json.encode(GOOD).decode()
     endpoints = Endpoints(CLOUD, registry, limits=lambda: Limits(request_bytes=len(text) - 1))
 
@@ -119,7 +123,8 @@ def test_a_request_above_the_limit_is_refused_in_either_form(registry):
             endpoints.policy_check(form)
 
 
-def test_deeply_nested_input_is_refused(endpoints):
+def test_policy_check_with_deeply_nested_input_is_refused(endpoints):
+    """Input that is nested too deeply is refused as invalid JSON."""
     depth = sys.getrecursionlimit() * 10
     text = (
         msgspec.json.encode(GOOD)
@@ -131,7 +136,8 @@ def test_deeply_nested_input_is_refused(endpoints):
         endpoints.policy_check(text)
 
 
-def test_the_same_request_gives_the_same_reply_to_the_byte_in_any_order_of_nodes(endpoints):
+def test_policy_check_in_any_order_of_nodes_gives_the_same_reply(endpoints):
+    """The order of the nodes does not change a byte of the reply."""
     zones = ['a', 'b', None]
     members = [node(n, zones[n % 3], tainted=n % 11 == 0) for n in range(1, 29)]
     policies = [zone_policy('a', ('b', 200)), deletion_policy('RANDOM')]
@@ -143,7 +149,8 @@ def test_the_same_request_gives_the_same_reply_to_the_byte_in_any_order_of_nodes
         assert endpoints.policy_check(msgspec.json.encode(asked).decode()) == expected
 
 
-def test_a_disabled_policy_is_left_out_whatever_its_spec(endpoints):
+def test_policy_check_ignores_a_disabled_policy(endpoints):
+    """A disabled policy is ignored, even if its spec is invalid."""
     policies = [zone_policy('a'), {**zone_policy(), 'enabled': False}]
 
     reply = endpoints.policy_check(request('CLUSTER_SCALE_OUT', policies))
@@ -154,7 +161,8 @@ def test_a_disabled_policy_is_left_out_whatever_its_spec(endpoints):
 @pytest.mark.parametrize(
     ('expires_at', 'status'), [('2026-01-01T11:59:59Z', 'ERROR'), ('2026-01-01T12:00:01', 'OK')]
 )
-def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expires_at, status):
+def test_policy_check_after_its_expiry_is_not_decided(endpoints, expires_at, status):
+    """An expired request gets status ERROR and no decisions."""
     reply = endpoints.policy_check({**GOOD, 'expires_at': expires_at})
 
     assert reply['action']['data']['status'] == status
@@ -163,7 +171,7 @@ def test_a_request_that_nobody_waits_for_any_more_is_not_decided(endpoints, expi
         assert reply['decisions'] == []
 
 
-def test_an_expired_request_is_logged_with_its_delay_and_the_possible_causes(endpoints, caplog):
+def test_policy_check_after_its_expiry_logs_delay_and_possible_causes(endpoints, caplog):
     """The delay distinguishes a clock that is behind from a long queue, and the record is one
     line.
     """
@@ -179,13 +187,14 @@ def test_an_expired_request_is_logged_with_its_delay_and_the_possible_causes(end
 
 
 class Refusing:
-    """Clouds that let nobody in."""
+    """Clouds that refuse access."""
 
     def acting_for(self, credentials, project):
         raise CloudUnavailable('No trust, no cloud.')
 
 
-def test_a_cloud_that_refuses_the_credentials_is_the_replys_reason(registry):
+def test_policy_check_with_refused_credentials_gives_the_reason(registry):
+    """A refusal by the cloud is the reason of the reply; the data are kept."""
     reply = Endpoints(Refusing(), registry).policy_check(
         changed(GOOD, lambda r: r['action'].update(data={'kept': 1}))
     )
@@ -198,7 +207,8 @@ def test_a_cloud_that_refuses_the_credentials_is_the_replys_reason(registry):
 
 
 @pytest.mark.parametrize('action', ['CLUSTER_CHECK', 'NODE_CHECK', 'CLUSTER_DELETE'])
-def test_an_action_that_no_policy_handles_passes_though_the_cloud_lets_nobody_in(registry, action):
+def test_policy_check_of_an_unhandled_action_needs_no_cloud(registry, action):
+    """An action that no policy handles passes although the cloud refuses access."""
     asked = request(action, [zone_policy('a'), deletion_policy()], [node(1)], node=node(1))
 
     reply = Endpoints(Refusing(), registry).policy_check(asked)
@@ -207,7 +217,8 @@ def test_an_action_that_no_policy_handles_passes_though_the_cloud_lets_nobody_in
     assert [decision['outcome'] for decision in reply['decisions']] == ['SKIPPED', 'SKIPPED']
 
 
-def test_a_profile_type_that_no_policy_supports_passes_though_the_cloud_lets_nobody_in(registry):
+def test_policy_check_of_an_unsupported_profile_type_needs_no_cloud(registry):
+    """A profile type that no policy supports passes although the cloud refuses access."""
     stack = {'id': 'pr1', 'type': 'os.heat.stack-1.0'}
     asked = request('NODE_CREATE', [zone_policy('a')], node=node(1), profile=stack)
 
@@ -219,7 +230,8 @@ def test_a_profile_type_that_no_policy_supports_passes_though_the_cloud_lets_nob
     )
 
 
-def test_credentials_count_for_a_policy_that_would_not_ask_the_cloud_too(registry):
+def test_policy_check_with_a_consulted_policy_needs_credentials(registry):
+    """Credentials are checked if a policy is consulted, even if it calls no cloud."""
     asked = request(
         'CLUSTER_SCALE_IN', [zone_policy('a', enabled=False), deletion_policy()], [node(1)]
     )
@@ -229,7 +241,8 @@ def test_credentials_count_for_a_policy_that_would_not_ask_the_cloud_too(registr
     assert (reply['action']['data']['reason'], reply['decisions']) == ('No trust, no cloud.', [])
 
 
-def test_notifications_tell_start_and_end(endpoints, outbox):
+def test_policy_check_notifies_start_and_end(endpoints, outbox):
+    """A check is notified at its start and at its end."""
     reply = endpoints.policy_check(GOOD, 'req-1')
 
     assert outbox.sent == [
@@ -252,7 +265,8 @@ def test_notifications_tell_start_and_end(endpoints, outbox):
 TO = {'exchange': 'engine', 'topic': 'replies', 'method': 'policy_checked'}
 
 
-def test_a_reply_goes_also_to_where_it_is_wanted_in_the_form_of_the_request(endpoints, outbox):
+def test_policy_check_with_reply_to_delivers_the_reply(endpoints, outbox):
+    """The reply is also delivered to `reply_to`, in the form of the request."""
     text = msgspec.json.encode({**GOOD, 'reply_to': TO}).decode()
 
     answer = endpoints.policy_check(text, 'req-1')
@@ -286,7 +300,8 @@ def test_request_that_is_parked_tells_no_forbidden_target(endpoints, outbox):
     assert outbox.sent == []
 
 
-def test_who_waits_for_a_reply_elsewhere_is_told_of_an_error(endpoints, outbox):
+def test_policy_check_with_reply_to_delivers_an_error(endpoints, outbox):
+    """An error is delivered to `reply_to` in place of the reply."""
     asked = changed(
         {**GOOD, 'reply_to': TO},
         lambda r: r['policies'][0]['spec'].update(type='nothing', version='9'),
@@ -299,9 +314,9 @@ def test_who_waits_for_a_reply_elsewhere_is_told_of_an_error(endpoints, outbox):
     assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
 
 
-def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_it_says(
-    registry, outbox
-):
+def test_policy_check_with_reply_to_hides_the_text_of_an_internal_error(registry, outbox):
+    """The text of an internal error is not delivered to `reply_to`."""
+
     class Broken:
         def acting_for(self, credentials, project):
             raise ValueError('password is hunter2')
@@ -321,7 +336,8 @@ def test_who_waits_for_a_reply_elsewhere_hears_of_a_fault_of_ours_but_not_what_i
 @pytest.mark.parametrize(
     'form', [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()]
 )
-def test_who_waits_for_a_reply_elsewhere_is_told_that_a_request_was_parked(endpoints, outbox, form):
+def test_deliver_error_for_a_parked_request_delivers_to_reply_to(endpoints, outbox, form):
+    """The error about a parked request is delivered to its `reply_to`."""
     endpoints.deliver_error(
         form({**GOOD, 'reply_to': TO}), 'req-1', errors.RequestParked('It is parked.')
     )
@@ -331,7 +347,8 @@ def test_who_waits_for_a_reply_elsewhere_is_told_that_a_request_was_parked(endpo
 
 
 @pytest.mark.parametrize('request_', [GOOD, '{', None, {'reply_to': 7}])
-def test_nobody_is_told_of_a_parked_request_that_names_nobody(endpoints, outbox, request_):
+def test_deliver_error_without_a_valid_reply_to_delivers_nothing(endpoints, outbox, request_):
+    """A parked request without a valid `reply_to` gets no delivery."""
     endpoints.deliver_error(request_, 'req-1', errors.RequestParked('It is parked.'))
 
     assert outbox.sent == []
@@ -341,7 +358,8 @@ def spec_of(binding):
     return binding['spec']
 
 
-def test_validating_a_spec_fills_in_its_defaults(endpoints):
+def test_policy_validate_fills_in_defaults(endpoints):
+    """A valid spec is returned with its defaults filled in."""
     answer = endpoints.policy_validate({'spec': spec_of(zone_policy('a'))})
 
     assert answer == {
@@ -354,14 +372,16 @@ def test_validating_a_spec_fills_in_its_defaults(endpoints):
     assert endpoints.policy_validate(answer) == answer
 
 
-def test_validating_a_spec_names_what_does_not_fit(endpoints):
+def test_policy_validate_of_an_invalid_spec_names_the_property(endpoints):
+    """The error about a spec names the property that does not fit."""
     with pytest.raises(
         InvalidSpec, match=r'got `0` - at `\$\.spec\.properties\.zones\[0\]\.weight`'
     ):
         endpoints.policy_validate({'spec': spec_of(zone_policy(('a', 0)))})
 
 
-def test_validating_against_the_cloud_names_every_zone_that_it_has_not(endpoints):
+def test_policy_validate_against_the_cloud_names_unknown_zones(endpoints):
+    """The error names every listed zone that the cloud lacks."""
     asked = {'spec': spec_of(zone_policy('x', 'a', 'down')), 'check_resources': True}
 
     with pytest.raises(
@@ -370,7 +390,8 @@ def test_validating_against_the_cloud_names_every_zone_that_it_has_not(endpoints
         endpoints.policy_validate(asked)
 
 
-def test_validating_against_the_cloud_names_every_region_that_it_has_not(endpoints):
+def test_policy_validate_against_the_cloud_names_unknown_regions(endpoints):
+    """The error names every listed region that the cloud lacks."""
     spec = {
         'type': 'senlin.policy.region_placement',
         'version': 1,
@@ -381,11 +402,13 @@ def test_validating_against_the_cloud_names_every_region_that_it_has_not(endpoin
         endpoints.policy_validate({'spec': spec, 'check_resources': True})
 
 
-def test_a_policy_without_resources_is_valid_anywhere(endpoints):
+def test_policy_validate_of_a_policy_without_resources_needs_no_cloud(endpoints):
+    """A policy that names no resources is valid over any cloud."""
     assert endpoints.policy_validate({'spec': spec_of(deletion_policy()), 'check_resources': True})
 
 
-def test_types_are_listed_and_shown_with_their_schema(endpoints):
+def test_policy_type_list_and_get_return_types_and_schema(endpoints):
+    """Types are listed by name; a single one has the JSON Schema of its properties."""
     listed = endpoints.policy_type_list({})
     shown = endpoints.policy_type_get({'type_name': 'senlin.policy.deletion-1.1'})
 
@@ -411,21 +434,19 @@ def test_types_are_listed_and_shown_with_their_schema(endpoints):
     }
 
 
-def test_a_type_that_is_not_there_cannot_be_shown(endpoints):
+def test_policy_type_get_of_an_unknown_type_is_refused(endpoints):
+    """A type that is not installed is refused."""
     with pytest.raises(PolicyTypeNotFound, match=r'nothing-1\.0'):
         endpoints.policy_type_get({'type_name': 'nothing-1.0'})
 
 
-def test_capabilities_say_who_answers(endpoints):
+def test_get_capabilities_returns_version_process_and_types(endpoints):
+    """The capabilities name the version, the process and the policy types."""
     answer = endpoints.get_capabilities('{}')
 
     told = msgspec.json.decode(answer)
     assert set(told) == {'version', 'policy_types', 'hostname', 'pid', 'started_at'}
     assert told['started_at'] == '2026-01-01T12:00:00Z'
-
-
-def test_a_trust_does_not_show_when_credentials_are_printed():
-    assert 'secret-trust' not in repr(Credentials('secret-trust'))
 
 
 KEYS = st.sampled_from(
@@ -473,9 +494,8 @@ MAPS = st.dictionaries(
 @settings(
     max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_whatever_free_form_maps_hold_the_answer_is_a_decision(
-    endpoints, action, data, inputs, held
-):
+def test_policy_check_with_any_free_form_maps_is_decided(endpoints, action, data, inputs, held):
+    """Any values in free-form maps lead to a decision, never to an internal error."""
     members = [node(1, 'a', 'R1'), node(2, data=held), node(3, 'b')]
     policies = [zone_policy('a', 'b'), region_policy('R1'), deletion_policy('RANDOM')]
     new = node(9, data=held)
@@ -497,14 +517,16 @@ def test_whatever_free_form_maps_hold_the_answer_is_a_decision(
         '"index":' + '9' * 5000 + '}]},"policies":[]}',
     ],
 )
-def test_text_that_msgspecs_errors_do_not_foresee_is_refused_all_the_same(endpoints, text):
+def test_policy_check_with_text_that_looks_like_an_error_is_refused(endpoints, text):
+    """Values that imitate or break the texts of msgspec are refused with a short error."""
     with pytest.raises(InvalidRequest) as refused:
         endpoints.policy_check(text)
 
     assert len(str(refused.value)) < 300
 
 
-def test_attaching_placement_and_deletion_policies_stores_nothing_and_is_told_of(endpoints, outbox):
+def test_policy_attach_of_a_policy_without_resources_stores_nothing(endpoints, outbox):
+    """Attaching and detaching such policies stores no data, and is notified."""
     asked = {'cluster': GOOD['cluster'], 'policy': {**zone_policy('a'), 'data': {'kept': 1}}}
 
     reply = endpoints.policy_attach(asked, 'req-1')
@@ -531,9 +553,10 @@ def test_attaching_placement_and_deletion_policies_stores_nothing_and_is_told_of
     ]
 
 
-def test_a_policy_cannot_be_attached_to_a_profile_type_that_it_does_not_support_but_detached(
+def test_policy_attach_to_an_unsupported_profile_type_fails_but_detach_works(
     endpoints,
 ):
+    """A policy can be detached from, but not attached to, an unsupported profile type."""
     cluster = {**GOOD['cluster'], 'profile': {'type': 'os.heat.stack-1.0'}}
 
     reply = endpoints.policy_attach({'cluster': cluster, 'policy': zone_policy('a')})
@@ -558,7 +581,7 @@ def test_a_policy_cannot_be_attached_to_a_profile_type_that_it_does_not_support_
         {'type': 'senlin.policy.deletion', 'version': '2.0', 'properties': {'criteria': 'NEWEST'}},
     ],
 )
-def test_a_policy_whose_spec_does_not_fit_is_detached_but_not_attached(endpoints, spec):
+def test_policy_detach_with_an_invalid_spec_works_but_attach_is_refused(endpoints, spec):
     """Detaching a policy of an installed type works without a spec that fits; attaching names what
     is wrong.
     """
@@ -575,7 +598,7 @@ def test_a_policy_whose_spec_does_not_fit_is_detached_but_not_attached(endpoints
 
 
 @pytest.mark.parametrize('data', [{}, {'SomePolicy': {'version': '1.0', 'data': {}}}])
-def test_a_policy_of_a_type_that_neither_name_nor_data_tell_is_refused(endpoints, data):
+def test_policy_detach_of_an_unknown_type_is_refused(endpoints, data):
     """A policy whose type cannot be found is not reported as detached."""
     spec = {'type': 'senlin.policy.loadblance', 'version': '1.1', 'properties': {}}
 
@@ -585,7 +608,8 @@ def test_a_policy_of_a_type_that_neither_name_nor_data_tell_is_refused(endpoints
         )
 
 
-def test_an_attachment_that_comes_too_late_or_is_not_well_formed_does_nothing(endpoints, outbox):
+def test_policy_attach_after_its_expiry_or_malformed_does_nothing(endpoints, outbox):
+    """An expired or malformed attachment changes nothing."""
     asked = {
         'cluster': GOOD['cluster'],
         'policy': zone_policy('a'),
@@ -601,7 +625,7 @@ def test_an_attachment_that_comes_too_late_or_is_not_well_formed_does_nothing(en
 
 
 @pytest.mark.parametrize('method', ['policy_attach', 'policy_detach'])
-def test_fault_of_a_policy_that_is_attached_or_detached_names_its_type(method):
+def test_internal_error_of_a_policy_names_its_type(method):
     """The error of a policy that fails by mistake names its type, as at a check."""
 
     class Broken(Deletion):

@@ -1,0 +1,85 @@
+"""The conditions of a decision, and the state that policies start from."""
+
+import datetime
+import math
+
+import msgspec
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.contract.model import BindRequest, CheckRequest
+from placement_worker.errors import CloudUnavailable, RequestExpired
+from placement_worker.handlers.conditions import (
+    Conditions,
+    seconds_left,
+    state_for_binding,
+    state_for_check,
+)
+from tests.factories import bind, deletion_policy, nodes, request
+
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+CHECK = msgspec.convert(request('CLUSTER_SCALE_IN', [], nodes(a=1), data={'kept': 1}), CheckRequest)
+BIND = msgspec.convert(bind(deletion_policy()), BindRequest)
+
+
+class UnavailableClouds:
+    """Refuses every request."""
+
+    def acting_for(self, credentials, project):
+        raise CloudUnavailable('No cloud today')
+
+
+def conditions(clouds=None, left_s=math.inf):
+    return Conditions(clouds or Inventory(), OctaviaSettings(), 7, left_s=lambda: left_s)
+
+
+@pytest.mark.parametrize(
+    ('expires_at', 'left_s'),
+    [
+        (None, math.inf),
+        (NOW + datetime.timedelta(seconds=5), 5),
+        (NOW.replace(tzinfo=None), 0),
+        (NOW - datetime.timedelta(seconds=5), -5),
+    ],
+)
+def test_seconds_left_until_an_expiry_time(expires_at, left_s):
+    """A request without an expiry time never expires; a time without a zone is in UTC."""
+    assert seconds_left(expires_at, NOW) == left_s
+
+
+def test_state_for_check_has_data_and_limit():
+    """The first policy gets the data of the action, and the limit in force."""
+    state = state_for_check(CHECK, conditions(), needs_cloud=True)
+
+    assert (state.data, state.max_nodes) == ({'kept': 1}, 7)
+
+
+def test_state_for_check_of_an_unavailable_cloud_is_rejected():
+    """A check that needs a cloud fails if the cloud is unavailable."""
+    with pytest.raises(CloudUnavailable):
+        state_for_check(CHECK, conditions(UnavailableClouds()), needs_cloud=True)
+
+
+def test_state_for_check_without_a_consulted_policy_needs_no_cloud():
+    """A check without a consulted policy succeeds although the cloud is unavailable."""
+    state = state_for_check(CHECK, conditions(UnavailableClouds()), needs_cloud=False)
+
+    assert state.data == {'kept': 1}
+
+
+def test_state_for_binding_of_an_unavailable_cloud_fails_on_its_first_use():
+    """An unavailable cloud is an error only for a policy that uses it."""
+    state = state_for_binding(BIND, conditions(UnavailableClouds()))
+
+    with pytest.raises(CloudUnavailable, match='No cloud today'):
+        _ = state.cloud.regions
+
+
+@pytest.mark.parametrize('left_s', [0, -1])
+def test_state_for_an_expired_request_is_rejected(left_s):
+    """An expired request is rejected before any call to a cloud."""
+    with pytest.raises(RequestExpired, match='Request expired'):
+        state_for_check(CHECK, conditions(UnavailableClouds(), left_s), needs_cloud=True)
+    with pytest.raises(RequestExpired, match='Request expired'):
+        state_for_binding(BIND, conditions(UnavailableClouds(), left_s))

@@ -1,0 +1,39 @@
+"""Rules of requests that their types do not express."""
+
+import msgspec
+import pytest
+
+from placement_worker.contract.model import CheckRequest
+from placement_worker.errors import InvalidRequest, UnsupportedAction
+from placement_worker.handlers.validation import validate_check, validate_cluster
+from tests.factories import node, nodes, request
+
+
+def check(action, members=(), **more):
+    return msgspec.convert(request(action, [], list(members), **more), CheckRequest)
+
+
+def test_validate_check_of_a_known_action_passes():
+    """A check of an action of Senlin with distinct nodes is valid."""
+    validate_check(check('CLUSTER_SCALE_IN', nodes(a=3)))
+
+
+def test_validate_check_of_an_unknown_action_names_the_nearest():
+    """The error about an unknown action suggests the nearest known one."""
+    with pytest.raises(UnsupportedAction, match='did you mean `CLUSTER_SCALE_IN`'):
+        validate_check(check('CLUSTER_SCALEIN'))
+
+
+@pytest.mark.parametrize('action', ['NODE_CREATE', 'NODE_DELETE', 'NODE_RECOVER'])
+def test_validate_check_without_the_node_of_the_action_is_refused(action):
+    """An action of a node must name the node."""
+    with pytest.raises(InvalidRequest, match=r'action\.node'):
+        validate_check(check(action))
+
+
+def test_validate_cluster_with_a_node_twice_names_the_second():
+    """The error about a node that is listed twice has the path of the second one."""
+    cluster = check('CLUSTER_SCALE_IN', [node(1), node(2), node(1)]).cluster
+
+    with pytest.raises(InvalidRequest, match=r'got `n1` again - at `\$\.cluster\.nodes\[2\]\.id`'):
+        validate_cluster(cluster)
