@@ -16,7 +16,7 @@ from packaging.version import Version
 from placement_worker import config
 from placement_worker.client.connection import load_transport_url, open_connection
 from placement_worker.cmd import permissions
-from placement_worker.config import unknown_options
+from placement_worker.config import unknown_options, validation
 from placement_worker.messaging import publisher, topology
 from placement_worker.worker import cloud_factory, queue_setup, startup
 
@@ -47,7 +47,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def configuration(self) -> Result:
         """Check that every option has a valid value and that the cloud is known."""
-        config.validate_options(self._conf)
+        validation.validate_options(self._conf)
         cloud_factory.create(self._conf)
         publisher.check(self._conf)
         return Result(Code.SUCCESS)
@@ -70,7 +70,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def timeouts(self) -> Result:
         """Check that each timeout exceeds the timeouts nested inside it."""
-        config.validate_timeouts(self._conf)
+        validation.validate_timeouts(self._conf)
         return Result(Code.SUCCESS)
 
     @failing

@@ -1,4 +1,4 @@
-"""[cloud]: where the answers about zones, regions, servers and networks come from."""
+"""[cloud]: the source of zones, regions, servers and networks."""
 
 from oslo_config import cfg
 
@@ -13,46 +13,50 @@ OPTIONS = [
             ),
             ('inventory', 'The embedded cloud that inventory_file describes.'),
         ],
-        help='The cloud that is asked.',
+        help='Cloud that the worker queries.',
     ),
-    cfg.StrOpt('inventory_file', help='The description of the embedded cloud, YAML or JSON.'),
+    cfg.StrOpt('inventory_file', help='Description of the embedded cloud, YAML or JSON.'),
     cfg.StrOpt(
         'cloud_name',
-        help='An entry of clouds.yaml that stands in for [service_auth], for trying things out. The file is looked '
-        'for where every OpenStack client looks: OS_CLIENT_CONFIG_FILE, the current folder, ~/.config/openstack, '
-        '/etc/openstack.',
+        help='Entry of clouds.yaml to use instead of [service_auth], for experiments. The file '
+        'is searched for as by every OpenStack client: OS_CLIENT_CONFIG_FILE, the current '
+        'folder, ~/.config/openstack, /etc/openstack.',
     ),
     cfg.FloatOpt(
         'validity_ttl_s',
         default=0,
         min=0,
-        help='How long, in seconds, an answer about zones and regions is kept. 0: the cloud is asked at every check, '
-        'but once for checks of one project that ask at the same time.',
+        help='Time in seconds for which zones and regions are cached. 0: every check queries '
+        'the cloud, but checks of one project that query at the same time share one '
+        'response.',
     ),
     cfg.BoolOpt(
         'allow_service_credentials',
         default=False,
-        help="Whether a request without a trust may use the service user's own rights. Otherwise it is refused.",
+        help='Whether a request without a trust may use the rights of the service user. '
+        'Otherwise it is refused.',
     ),
     cfg.IntOpt(
         'max_sessions',
         default=256,
         min=1,
-        help='Number of trusts whose token and service catalog a process keeps; those used last stay.',
+        help='Number of trusts whose token and service catalog a process keeps; the least '
+        'recently used one is dropped first.',
     ),
     cfg.IntOpt(
         'max_attempts',
         default=4,
         min=1,
-        help='How often a request to Keystone, Nova or Neutron is sent if connections fail, or if the service answers '
-        'that it is busy (429) or broken (5xx).',
+        help='Number of attempts of a request to Keystone, Nova or Neutron if the connection '
+        'fails or the service responds that it is busy (429) or broken (5xx).',
     ),
     cfg.FloatOpt(
         'lookup_budget_s',
         default=30,
         min=0.1,
-        help='How long, in seconds, a check may wait for Keystone, Nova and Neutron in all, retries included. After '
-        'that it ends in ERROR with a reason that names the service. It has to be less than engine_timeout_s. Load '
-        "balancers have a time-out of their own: the policy's lb_status_timeout.",
+        help='Time budget in seconds of a check for Keystone, Nova and Neutron, retries '
+        'included. Beyond it the check ends in ERROR with a reason that names the '
+        'service. It must be less than engine_timeout_s. Load balancers have a timeout of '
+        'their own: lb_status_timeout of the policy.',
     ),
 ]

@@ -1,4 +1,4 @@
-"""[metrics]: where Prometheus finds the worker."""
+"""[metrics]: the endpoint for Prometheus."""
 
 from oslo_config import cfg
 
@@ -6,17 +6,20 @@ OPTIONS = [
     cfg.PortOpt(
         'port',
         min=1,
-        help='Port of the metrics of all processes, for Prometheus, over HTTP. There are none unless it is set.',
+        help='Port on which Prometheus scrapes the metrics of all processes over HTTP. Unset: '
+        'no metrics.',
     ),
     cfg.HostAddressOpt(
         'address',
         default='127.0.0.1',
-        help='Address that the port is open on. Whoever reaches it can read the metrics, request ids among them.',
+        help='Address of that port. Everyone who can connect to it can read the metrics, which '
+        'contain request ids.',
     ),
     cfg.StrOpt(
         'folder',
-        help='A folder of this worker alone where its processes write what they count; one in memory is best, e.g. '
-        '/run/placement-worker/metrics. It is made if it is not there, and emptied at each start of what an earlier '
-        'worker left. A temporary folder by default, which a worker that is killed leaves behind.',
+        help='Folder of this worker alone for the files in which its processes count; best one '
+        'in memory, e.g. /run/placement-worker/metrics. It is created if it is missing, '
+        'and each start deletes the files of an earlier worker. By default a temporary '
+        'folder, which stays behind if the worker is killed.',
     ),
 ]

@@ -1,6 +1,4 @@
-"""[service_auth]: the service user, with the options that OpenStack services have for theirs
-(keystoneauth).
-"""
+"""[service_auth]: the service user, with the options of keystoneauth that other services have."""
 
 from typing import Any
 
@@ -9,10 +7,10 @@ from oslo_config import cfg
 
 GROUP = 'service_auth'
 REQUEST_TIMEOUT_S = 60
-SHOWN_PLUGIN = 'password'
-_OF_CONNECTION = ('cafile', 'certfile', 'insecure', 'keyfile', 'timeout')
-_OF_CATALOG = ('interface', 'valid_interfaces', 'region_name')
-_NOT_SHOWN = (
+SAMPLE_PLUGIN = 'password'
+_CONNECTION_OPTIONS = ('cafile', 'certfile', 'insecure', 'keyfile', 'timeout')
+_CATALOG_OPTIONS = ('interface', 'valid_interfaces', 'region_name')
+_NOT_IN_SAMPLE = (
     'default_domain_id',
     'default_domain_name',
     'domain_id',
@@ -20,32 +18,30 @@ _NOT_SHOWN = (
     'system_scope',
     'trust_id',
 )
-"""Tokens are for the project of a trust, or for that of the service user."""
+"""Scopes without effect: a token is for the project of a trust or of the service user."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make known what is the same for every auth plugin; each one registers its own options when it
-    is loaded.
-    """
+    """Register the options of every auth plugin; a plugin registers its own when it is loaded."""
     loading.register_auth_conf_options(conf, GROUP)
     conf.register_opts(_common(), group=GROUP)
 
 
 def _common() -> list[Any]:
-    """Those of the connection and of the catalog that have an effect here; retries are those of
-    [cloud].
-    """
-    offered = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options()]
-    options = [option for option in offered if option.dest in (*_OF_CONNECTION, *_OF_CATALOG)]
+    """Return the options of connection and catalog that have an effect; [cloud] sets retries."""
+    available = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options()]
+    options = [
+        option for option in available if option.dest in (*_CONNECTION_OPTIONS, *_CATALOG_OPTIONS)
+    ]
     cfg.set_defaults(options, timeout=REQUEST_TIMEOUT_S)
     return options
 
 
-def shown_options() -> list[Any]:
-    """All options, for the sample: those of the plugin that takes a password too."""
+def sample_options() -> list[Any]:
+    """Return all options for the sample, with those of the password plugin."""
     plugin = [
-        one
-        for one in loading.get_auth_plugin_conf_options(SHOWN_PLUGIN)
-        if one.dest not in _NOT_SHOWN
+        option
+        for option in loading.get_auth_plugin_conf_options(SAMPLE_PLUGIN)
+        if option.dest not in _NOT_IN_SAMPLE
     ]
     return [*loading.get_auth_common_conf_options(), *plugin, *_common()]

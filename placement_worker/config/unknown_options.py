@@ -1,4 +1,9 @@
-"""Sections and options of configuration files that nobody reads: most are slips."""
+"""Sections and options of configuration files that no installed package reads.
+
+Most are misspelled. oslo-config-validator checks files of an operator's choice against namespaces
+of an operator's choice. It is of no use at the start of a worker: it ends with a traceback if one
+package cannot list its options, and it does not suggest names.
+"""
 
 import difflib
 import glob
@@ -14,31 +19,28 @@ from oslo_config import cfg
 
 from placement_worker.config.service_auth import GROUP
 
-LISTED = 'oslo.config.opts'
-"""The entry points by which libraries list their options."""
-UNLISTED = 'oslo_'
-"""What sections of libraries begin with that read more than they list: oslo_messaging_tracing is
-one.
+ENTRY_POINTS = 'oslo.config.opts'
+"""The entry points by which packages list their options."""
+INCOMPLETE_PREFIX = 'oslo_'
+"""Prefix of sections of libraries that read more options than they list, e.g.
+oslo_messaging_tracing.
 """
-
-WARN_TIMEOUT_S = 10
-"""How long a start waits for the warnings; listing all known options takes about 0.2 s."""
+CHECK_TIMEOUT_S = 10
+"""How long a start waits for the check; it takes about 0.2 s."""
 LOG = logging.getLogger(__name__)
 
 
 def files(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the files that a configuration was read from: those of --config-file and of
-    --config-dir.
-    """
+    """Return the files of a configuration: those of --config-file and of --config-dir."""
     folders = (glob.glob(os.path.join(folder, '*.conf')) for folder in conf.config_dir)
     return [*conf.config_file, *(file for folder in folders for file in sorted(folder))]
 
 
 def warn(conf: cfg.ConfigOpts) -> None:
-    """Log a warning for each unknown option; nothing that goes wrong here is raised.
+    """Log a warning for each unknown option; a failure of the check is logged and not raised.
 
-    A child process does it: listing the known options imports modules of all installed packages
-    that have options. They take 13 MB, and a broken one may hang or end the process.
+    The check runs in a child process: it imports modules of all installed packages that have
+    options. They take 13 MB, and a broken one may hang or end the process.
     """
     child = multiprocessing.get_context('fork').Process(
         target=_warn, args=(files(conf),), daemon=True
@@ -46,77 +48,75 @@ def warn(conf: cfg.ConfigOpts) -> None:
     try:
         child.start()
     except OSError as exc:
-        LOG.warning('Options were not checked for unknown names: %s', exc)
+        LOG.warning('Cannot check for unknown options: %s', exc)
         return
-    child.join(WARN_TIMEOUT_S)
+    child.join(CHECK_TIMEOUT_S)
     if child.is_alive():
         child.kill()
         child.join()
     if child.exitcode:
         LOG.warning(
-            'Options were not checked for unknown names: the check ended with status %s. To see why, run '
+            'Cannot check for unknown options: the check ended with status %s; to see why, run '
             'placement-worker-status upgrade check',
             child.exitcode,
         )
 
 
-def _warn(read: Sequence[str]) -> None:
-    """In the child process."""
-    for unknown in found(read):
-        LOG.warning(
-            'Unknown option in the configuration: %s. No installed package reads it', unknown
-        )
+def _warn(paths: Sequence[str]) -> None:
+    for unknown in found(paths):
+        LOG.warning('Unknown option in the configuration: %s', unknown)
 
 
-def found(files: Iterable[str]) -> list[str]:
-    """What stands in configuration files and no installed library lists, with the nearest that one
-    does.
+def found(paths: Iterable[str]) -> list[str]:
+    """Return the unknown options of configuration files, each with the nearest known name.
 
-    Options of an auth plugin are listed by none, so [service_auth], and what its auth_section
-    names, is not looked at.
+    The options of an auth plugin are not listed, so [service_auth] and the section that its
+    auth_section names are not checked.
     """
-    known, parsed = _known(), [_parsed(file) for file in files]
-    free = {
+    known, parsed = _known_options(), [_parse(path) for path in paths]
+    unchecked = {
         GROUP,
         *(name for sections in parsed for name in sections.get(GROUP, {}).get('auth_section', ())),
     }
-    return [told for sections in parsed for told in _strays(sections, known, free)]
+    return [
+        unknown for sections in parsed for unknown in _unknown_options(sections, known, unchecked)
+    ]
 
 
-def _strays(sections: dict[str, Any], known: dict[str, set[str]], free: set[str]) -> Iterator[str]:
+def _unknown_options(
+    sections: dict[str, Any], known: dict[str, set[str]], unchecked: set[str]
+) -> Iterator[str]:
     for section, options in sections.items():
-        if section in free:
+        if section in unchecked:
             continue
         group = section if section == 'DEFAULT' else section.lower()
-        if group not in known:
-            if group.startswith(UNLISTED):
-                continue
-            yield f'[{section}]{_meant(section, {*known, *free})}'
-            continue
-        for option in options:
-            name = option.replace('-', '_')
-            if name not in known[group]:
-                yield f'[{section}] {option}{_meant(name, known[group])}'
+        if group in known:
+            for option in options:
+                name = option.replace('-', '_')
+                if name not in known[group]:
+                    yield f'[{section}] {option}{_suggestion(name, known[group])}'
+        elif not group.startswith(INCOMPLETE_PREFIX):
+            yield f'[{section}]{_suggestion(section, {*known, *unchecked})}'
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def _suggestion(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     return f' (did you mean {near[0]}?)' if near else ''
 
 
-def _parsed(file: str) -> dict[str, Any]:
+def _parse(path: str) -> dict[str, Any]:
     sections: dict[str, Any] = {}
-    cfg.ConfigParser(file, sections).parse()
+    cfg.ConfigParser(path, sections).parse()
     return sections
 
 
-def _known() -> dict[str, set[str]]:
-    """Section -> its options, by all names that they have or had."""
+def _known_options() -> dict[str, set[str]]:
+    """Return the options of all installed packages by section, under all names of each option."""
     known: dict[str, set[str]] = defaultdict(set)
-    for point in metadata.entry_points(group=LISTED):
+    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
         try:
-            listed = point.load()()
-        except (Exception, SystemExit):  # noqa: S112  # a library that is half installed is none that reads options here
+            listed = entry_point.load()()
+        except (Exception, SystemExit):  # noqa: S112  # a package without its dependencies reads no options here
             continue
         for group, options in listed:
             section = str(getattr(group, 'name', group) or 'DEFAULT')

@@ -1,4 +1,4 @@
-"""[worker]: what is consumed, by how many processes, and what a request may ask for."""
+"""[worker]: topics, processes, timeouts, probes, and limits of requests."""
 
 import os
 import socket
@@ -10,19 +10,21 @@ from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
 
 LIMITS = Limits()
 OPTIONS = [
-    cfg.StrOpt('topic', default=TOPIC, help='Topic of the requests that are decided at once.'),
+    cfg.StrOpt(
+        'topic', default=TOPIC, help='Topic of requests that do not wait for load balancers.'
+    ),
     cfg.StrOpt(
         'slow_topic',
         default=SLOW_TOPIC,
-        help='Topic of the requests that may wait for a load balancer. It has threads of its own, so that a '
-        'decision never waits behind them.',
+        help='Topic of requests that may wait for a load balancer. They have threads of their own '
+        'and do not delay other requests.',
     ),
     cfg.HostAddressOpt(
         'host',
         default=socket.gethostname(),
         sample_default='<host name>',
-        help='Name under which this worker alone can be addressed. Its queue stays on the broker: do not let it '
-        'change with every container.',
+        help='Unique name of this worker, to which engines can address a request. Its queue stays '
+        'on the broker, so do not choose a name that changes with every container.',
     ),
     cfg.IntOpt(
         'workers',
@@ -35,101 +37,110 @@ OPTIONS = [
         'threads',
         default=8,
         min=1,
-        help='Number of requests of topic that a process works on at once, and takes from the broker at a time.',
+        help='Number of requests of topic that a process handles in parallel and prefetches from '
+        'the broker.',
     ),
     cfg.IntOpt(
         'slow_threads',
         default=16,
         min=1,
-        help='The same for slow_topic, whose requests wait for load balancers most of the time.',
+        help='Number of requests of slow_topic that a process handles in parallel and prefetches. '
+        'Most of the time they wait for load balancers.',
     ),
     cfg.IntOpt(
         'max_deliveries',
         default=3,
         min=1,
         max=50,
-        help='How often a request may come back that no worker has finished, because each one died or was stopped. '
-        'After that it is handled alone, and then parked: see placement-policy parked.',
+        help='Delivery limit of a request whose worker crashes or is stopped before it replies. '
+        'Beyond it the request is handled in isolation, and then moved to the parking '
+        'lot: see placement-policy parked.',
     ),
     cfg.IntOpt(
         'engine_timeout_s',
         default=600,
         min=1,
-        help='How long engines wait for a reply, in seconds. Nothing is read from them: say here what they are '
-        'set to, so that the order of the time-outs can be checked when the worker starts.',
+        help='Time in seconds that engines wait for a reply. The worker cannot read it from them: '
+        'repeat their setting here, so that the worker can check the order of the timeouts when '
+        'it starts.',
     ),
     cfg.IntOpt(
         'consumer_timeout_s',
         default=1800,
         min=1,
-        help="RabbitMQ's consumer_timeout, in seconds: how long it waits for an acknowledgement before it takes the "
-        'request away. Nothing is read from it: say here what it is set to.',
+        help='The consumer_timeout of RabbitMQ in seconds: the time after which it redelivers a '
+        'request that is not acknowledged. The worker cannot read it from RabbitMQ: repeat the '
+        'setting here.',
     ),
     cfg.IntOpt(
         'liveness_poll_age_s',
         default=30,
         min=8,
-        help='How long ago, in seconds, each process may have looked for requests and still counts as alive. A '
-        'process does that every three seconds, also while all its threads are busy.',
+        help='Greatest age in seconds of the last poll for requests of each process of a live '
+        'worker. A process polls every three seconds, even while all its threads are busy.',
     ),
     cfg.IntOpt(
         'liveness_reconnect_age_s',
         default=0,
         min=0,
-        help='The same, in seconds, while the process has no broker connection, when each try to reconnect may take '
-        'ten seconds; 0: any time. An outage of the broker must not restart every worker.',
+        help='Greatest age in seconds of the last poll while the process has no broker '
+        'connection; each attempt to reconnect may take ten seconds. 0: no limit, so that an '
+        'outage of the broker does not restart every worker.',
     ),
     cfg.IntOpt(
         'readiness_disconnected_s',
         default=30,
         min=1,
-        help='How long, in seconds, a process may be without a broker connection in a worker that counts as ready.',
+        help='Time in seconds that a process of a ready worker may be without a broker connection.',
     ),
     cfg.IntOpt(
         'liveness_request_age_s',
         default=900,
         min=1,
-        help='How long, in seconds, a request may be in work in a worker that counts as alive; requests that wait do '
-        'not count. It has to be more than engine_timeout_s.',
+        help='Greatest age in seconds of a request in progress in a live worker; requests that '
+        'wait for a thread do not count. It must exceed engine_timeout_s.',
     ),
     cfg.FloatOpt(
         'reply_timeout_s',
         default=10,
         min=0.1,
-        help='How long, in seconds, a reply is retried if its destination rejects it or is missing; never longer than '
-        'until the request expires. After that the reply is dropped, which the log reports, and the request is '
-        'acknowledged. An engine that loses its node of RabbitMQ is back within 2 to 9 s. At most half of the threads '
-        'wait this way; further replies have one attempt. A broker that is away is another matter: replies wait for '
-        'it for engine_timeout_s, or for what engine_timeout_s leaves of liveness_request_age_s if that is less, and '
-        'then their requests are delivered again.',
+        help='Time in seconds for which a reply is retried if its destination rejects it or is '
+        'missing, but never beyond the expiry of the request. Then the reply is dropped and '
+        'logged, and the request is acknowledged. An engine that loses its RabbitMQ node '
+        'reconnects within 2 to 9 s. At most half of the threads wait this way; further replies '
+        'have one attempt. While the broker is unreachable, replies wait for engine_timeout_s, or '
+        'for liveness_request_age_s less engine_timeout_s if that is shorter; then their requests '
+        'are delivered again.',
     ),
     cfg.ListOpt(
         'reply_to_allowed',
         default=[],
         item_type=types.String(regex=r'^[A-Za-z0-9_.:*?-]+(/[A-Za-z0-9_.:*?-]+)?$'),
-        help='Where reply_to of a cast may send the reply, as patterns EXCHANGE or EXCHANGE/TOPIC, e.g. engine or '
-        'engine/replies. An asterisk stands for any characters, and a question mark for one. Empty: all exchanges and '
-        'topics but those that are always refused. Those are the default exchange, exchanges that begin with amq., '
-        'control_exchange, the notification topics, and the queues of requests that crash workers.',
+        help='Allowed destinations of the reply to a cast (reply_to), as patterns EXCHANGE or '
+        'EXCHANGE/TOPIC, e.g. engine or engine/replies. An asterisk stands for any characters, '
+        'and a question mark for one. Empty: all destinations but those that are always refused. '
+        'Always refused are the default exchange, exchanges that begin with amq., '
+        'control_exchange, the notification topics, the isolation queue and the parking lot.',
     ),
     cfg.StrOpt(
         'liveness_file',
-        help='A file that is written anew every few seconds, for probes of containers: placement-worker-status '
-        'liveness and readiness read it. Its folder has to be writable for the worker. None by default.',
+        help='File that the worker writes every few seconds for probes of containers; '
+        'placement-worker-status liveness and readiness read it. Its folder must be writable for '
+        'the worker. None by default.',
     ),
     cfg.IntOpt(
         'max_nodes_per_cluster',
         default=LIMITS.nodes_per_cluster,
         min=1,
         mutable=True,
-        help='The largest size, in nodes, that a creation may lead a cluster to. Clusters that are larger already '
-        'are still served. Set it to what the engine has.',
+        help='The largest size, in nodes, to which a check may grow a cluster. Larger clusters '
+        'are still served. Set it to the limit of the engine.',
     ),
     cfg.IntOpt(
         'max_request_bytes',
         default=LIMITS.request_bytes,
         min=1024,
         mutable=True,
-        help='The largest request, in bytes of JSON; larger ones are refused.',
+        help='The largest request in bytes of JSON; larger ones are refused.',
     ),
 ]

@@ -1,5 +1,6 @@
-"""Python's garbage collector, set for a service whose requests are trees, which are freed without
-it.
+"""The garbage collector of Python, tuned for requests that are trees.
+
+Reference counting frees a tree without the collector.
 """
 
 import ctypes
@@ -8,19 +9,17 @@ import threading
 import time
 
 FULL_EVERY = 50
-"""How many collections of middle-aged objects make a full one; Python's 10 make several while a
-large request is in work, each of which walks all of it."""
+"""Number of collections of the middle generation per full one. With the default of 10, several full
+collections walk all objects of a large request while it is in progress."""
 RELEASE_AFTER_S = (2, 8, 50)
-"""How long after a large body, and then after the time before, memory is released: most requests
-are done by the first time, those that wait for a load balancer by a later one."""
+"""Pauses before the releases of memory that follow a large body. Most requests end before the first
+release, and requests that wait for a load balancer before a later one."""
 
 _releasing = threading.Lock()
 
 
 def settle() -> None:
-    """Before serving: what is there now is walked no more, and shared with processes until somebody
-    writes to it.
-    """
+    """Exempt the present objects from collections, so that forks go on sharing their memory."""
     gc.collect()
     gc.freeze()
     young, middle, _ = gc.get_threshold()
@@ -28,11 +27,10 @@ def settle() -> None:
 
 
 def release_later() -> None:
-    """Give memory that a large body has left back to the system, in a thread of its own and outside
-    of all replies.
+    """Return the memory of a large body to the system, in a thread and after the reply.
 
-    Python frees it, but the C library keeps what it has taken in many small pieces. While one
-    thread is about to release, another one is not started.
+    Python frees the memory, but the C library keeps many small blocks. A second call does nothing
+    while the thread of the first one runs.
     """
     if _releasing.acquire(blocking=False):
         threading.Thread(target=_release, name='release-memory', daemon=True).start()
@@ -43,7 +41,7 @@ def _release() -> None:
         for pause_s in RELEASE_AFTER_S:
             time.sleep(pause_s)
             gc.collect()
-            trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)  # glibc has it, musl has not
+            trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)  # glibc has it, musl does not
             if trim:
                 trim(0)
     finally:

@@ -1,5 +1,6 @@
-"""The guru meditation report: what all threads do, and the options, on standard error when SIGUSR2
-comes.
+"""The guru meditation report: stacks of all threads and the options.
+
+A worker writes it to standard error on SIGUSR2.
 """
 
 import re
@@ -7,40 +8,39 @@ from importlib import metadata
 
 from oslo_config import cfg
 from oslo_reports import guru_meditation_report
+from typing_extensions import override
 
 SECRET = re.compile(r'(?<=://)[^/\s]*@')
-"""User and password of a URL; the options that hold one are secret to oslo.config, what is printed
-is searched too.
-"""
+"""User and password of a URL. oslo.config masks its secret options, but URLs occur elsewhere."""
 
 
 class Version:
-    """The package, as oslo.reports asks for it."""
+    """The version of a package in the form that oslo.reports reads."""
 
     def __init__(self, package: str) -> None:
         self._package = package
 
     def vendor_string(self) -> str:
-        """Who made it."""
+        """Return the vendor."""
         return 'OpenStack'
 
     def product_string(self) -> str:
-        """Its name."""
+        """Return the name of the package."""
         return self._package
 
     def version_string_with_package(self) -> str:
-        """Its version."""
+        """Return the version of the package."""
         return metadata.version(self._package)
 
 
 class Report(guru_meditation_report.TextGuruMeditation):
-    """The report without secrets."""
+    """The report without user and password of URLs."""
 
+    @override
     def run(self) -> str:
-        """The text."""
         return SECRET.sub('***@', super().run())
 
 
 def setup(conf: cfg.ConfigOpts, program: str) -> None:
-    """Report on SIGUSR2 from now on, in this process and in those that it forks."""
+    """Report on SIGUSR2 in this process and in those that it forks."""
     Report.setup_autorun(Version(program), service_name=program, conf=conf)

@@ -1,5 +1,4 @@
-"""Keep each log record on one line, whatever a request holds, and control characters out of the
-log.
+"""Log records on one line each, without control characters, whatever a request contains.
 
 All records pass the formatters of the handlers, those of oslo.messaging, kombu and amqp included.
 Only line breaks from a format string and those between the lines of a traceback remain. In a
@@ -13,7 +12,7 @@ from typing import Any
 
 from placement_worker.formats.escaping import escaped, escaped_lines
 
-AS_THEY_ARE = frozenset({'color', 'reset_color', 'exc_text'})
+UNESCAPED_FIELDS = frozenset({'color', 'reset_color', 'exc_text'})
 """Fields of a record that are not escaped: escape sequences of oslo.log's own, with the option
 `log_color`, and the traceback, which `_exception` has formatted and which the record keeps for
 other handlers."""
@@ -21,7 +20,7 @@ _INSTALLED = '_escaped_by_log_lines'
 
 
 def install() -> None:
-    """Have the handlers that this process has now escape what they write; safe to repeat."""
+    """Let the present handlers escape their records; safe to repeat."""
     for handler in _handlers():
         formatter: Any = handler.formatter or logging.Formatter()
         if not hasattr(formatter, _INSTALLED):
@@ -38,51 +37,48 @@ def _handlers() -> Iterator[logging.Handler]:
 
 
 def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRecord) -> str:
-    """Format the line of a record; its fields are complete here, oslo.log's `error_summary`
-    included.
+    """Format the line of a record.
+
+    All fields are set at this point, `error_summary` of oslo.log included.
     """
     fields = record.__dict__
     fields.update(
         {
             name: escaped(value)
             for name, value in fields.items()
-            if isinstance(value, str) and name not in AS_THEY_ARE
+            if isinstance(value, str) and name not in UNESCAPED_FIELDS
         }
     )
     return original(record)
 
 
 def _exception(original: Callable[..., str], exc_info: Any, *record: Any, **named: Any) -> str:
-    """Format a traceback; oslo.log begins each of its lines like a line of the log.
+    """Format a traceback; oslo.log begins each line of it like a record.
 
     oslo.log passes the record as well, up to 7.0 by position, and by name later.
     """
     kind, exc, traceback = exc_info
     if exc is not None:
-        exc = _copied(exc)
+        exc = _copy(exc)
         kind = type(exc)
     return original((kind, exc, traceback), *record, **named)
 
 
 def _record(original: Callable[[logging.LogRecord], Any], record: logging.LogRecord) -> Any:
-    """Format a whole record; this reaches what formatters add in ways of their own, such as DEL in
-    JSON.
-    """
+    """Format a whole record, and escape characters that a formatter added, such as DEL in JSON."""
     text = original(record)
     return (
         escaped_lines(text) if isinstance(text, str) and not getattr(record, 'color', '') else text
     )
 
 
-def _copied(exc: BaseException) -> BaseException:
-    """Return an exception that is printed like this one, with those that it came from, but with
-    escaped texts.
-    """
+def _copy(exc: BaseException) -> BaseException:
+    """Return an exception that prints like this one and its causes, but with escaped texts."""
     originals = [exc]
     copies: dict[int, BaseException] = {}
-    for one in originals:  # grows meanwhile
+    for one in originals:  # grows during the loop
         if id(one) not in copies:
-            copies[id(one)] = _alike(one)
+            copies[id(one)] = _copy_one(one)
             originals += filter(None, (one.__cause__, one.__context__))
     for one in originals:
         copy = copies[id(one)]
@@ -92,7 +88,7 @@ def _copied(exc: BaseException) -> BaseException:
     return copies[id(exc)]
 
 
-def _alike(exc: BaseException) -> BaseException:
+def _copy_one(exc: BaseException) -> BaseException:
     kind = type(exc)
     try:
         text = escaped(str(exc))

@@ -1,4 +1,4 @@
-"""Build the OpenStack clouds that the configuration names; imported only where it names them."""
+"""The OpenStack cloud that the configuration names."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,21 +26,22 @@ SCOPE = (
     ),
     'system_scope',
 )
-"""What a token for a trust must not say besides."""
+"""Scopes that a token for a trust must not have besides."""
 Loader = Callable[..., Any]
 
 
 def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
-    """The clouds of [service_auth], or of the entry of clouds.yaml that stands in for it. Nothing
-    is asked yet.
+    """Return the cloud of [service_auth], or of an entry of clouds.yaml; nothing is called yet.
 
-    :raises ConfigurationError: the options do not suffice, or do not fit.
+    :raises ConfigurationError: an option is missing or has an invalid value.
     """
     service_auth.register(conf)
     access = (
-        _of_clouds_yaml(conf.cloud.cloud_name) if conf.cloud.cloud_name else _of_service_auth(conf)
+        _access_of_clouds_yaml(conf.cloud.cloud_name)
+        if conf.cloud.cloud_name
+        else _access_of_service_auth(conf)
     )
-    access.log_in('a trust')  # tells now of options that are missing
+    access.log_in('a trust')  # reports missing options now
     return OpenStackClouds(
         access,
         retry_policy=RetryPolicy(conf.cloud.max_attempts, conf.cloud.lookup_budget_s),
@@ -50,20 +51,20 @@ def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
     )
 
 
-def _of_service_auth(conf: cfg.ConfigOpts) -> Access:
+def _access_of_service_auth(conf: cfg.ConfigOpts) -> Access:
     group = conf[GROUP]
     plugin = group.auth_section or GROUP
     if not conf[plugin].auth_type:
         raise ConfigurationError(
-            f'[{plugin}] auth_type is not set: [cloud] backend = openstack needs a service user (auth_type = '
-            'password, auth_url, username, password, ...), or cloud_name'
+            f'[{plugin}] auth_type is not set: [cloud] backend = openstack needs a service user '
+            '(auth_type = password, auth_url, username, password, ...), or cloud_name'
         )
 
     def load(**options: Any) -> Any:
         return loading.load_auth_from_conf_options(conf, GROUP, **options)
 
     return Access(
-        log_in=_logging_in(load, f'[{plugin}]'),
+        log_in=_create_log_in(load, f'[{plugin}]'),
         region=group.region_name,
         interfaces=[group.interface] if group.interface else group.valid_interfaces or [INTERFACE],
         connection={
@@ -76,8 +77,8 @@ def _of_service_auth(conf: cfg.ConfigOpts) -> Access:
     )
 
 
-def _of_clouds_yaml(name: str) -> Access:
-    from openstack.config import OpenStackConfig  # noqa: PLC0415  # only who tries things out pays for it
+def _access_of_clouds_yaml(name: str) -> Access:
+    from openstack.config import OpenStackConfig  # noqa: PLC0415  # slow, for experiments only
     from openstack.exceptions import ConfigException  # noqa: PLC0415
 
     try:
@@ -92,15 +93,15 @@ def _of_clouds_yaml(name: str) -> Access:
     verify, cert = cloud.get_requests_verify_args()
     interface: Any = cloud.get_interface() or INTERFACE
     return Access(
-        log_in=_logging_in(load, f'clouds.yaml, {name}'),
+        log_in=_create_log_in(load, f'clouds.yaml, {name}'),
         region=cloud.region_name,
         interfaces=[interface] if isinstance(interface, str) else interface,
         connection={'verify': verify, 'cert': cert, 'timeout': REQUEST_TIMEOUT_S},
     )
 
 
-def _logging_in(load: Loader, source: str) -> Callable[[str | None], BaseIdentityPlugin]:
-    """What makes a plugin for a trust, or for the service user's own project."""
+def _create_log_in(load: Loader, source: str) -> Callable[[str | None], BaseIdentityPlugin]:
+    """Return a factory of plugins, for a trust or for the project of the service user."""
 
     def log_in(trust_id: str | None) -> BaseIdentityPlugin:
         scope: Mapping[str, Any] = (

@@ -5,7 +5,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker import config
+from placement_worker.config import validation
 from placement_worker.worker import log_lines
 from placement_worker.worker.startup import STARTUP_ERRORS, describe_error
 
@@ -18,7 +18,7 @@ def reload(conf: cfg.ConfigOpts) -> None:
     Files that a worker would not start with change nothing.
     """
     try:
-        config.validate_files(conf)
+        validation.validate_files(conf)
     except STARTUP_ERRORS as exc:
         LOG.error('Kept the current configuration: %s', describe_error(exc))
         return

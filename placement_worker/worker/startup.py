@@ -7,6 +7,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement_worker import config, errors
+from placement_worker.config import validation
 from placement_worker.formats.escaping import escaped
 from placement_worker.worker import log_lines
 
@@ -28,7 +29,7 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET_LOGGERS])
     config.set_defaults()
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
-    config.validate(conf)
+    validation.validate(conf)
     try:
         log.setup(conf, PROGRAM)
     except OSError:

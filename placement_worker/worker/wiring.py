@@ -98,7 +98,7 @@ def _private_folder() -> Iterator[str]:
 
 
 def _report_failure(conf: cfg.ConfigOpts, exc: Exception) -> int:
-    """Print one line on standard error, since the log may not be set up yet."""
+    """Print one line on standard error: the log is possibly not set up yet."""
     where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
     print(f'{startup.PROGRAM}: {startup.describe_error(exc)}{where}', file=sys.stderr)  # noqa: T201
     return 2

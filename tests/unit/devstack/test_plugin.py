@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from placement_worker import config
+from placement_worker.config import validation
 from placement_worker.worker import cloud_factory
 from tests.config_files import Options
 from tests.devstack.host import UNIT, Host, settings_of
@@ -68,7 +69,7 @@ def test_the_worker_can_start_with_what_is_written(tmp_path, backend):
     config.register(conf)
 
     conf(['--config-file', str(host.conf)], project='placement-worker')
-    config.validate_options(conf)
+    validation.validate_options(conf)
     cloud_factory.create(conf)
 
     assert conf.cloud.backend == backend

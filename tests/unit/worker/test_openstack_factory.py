@@ -5,6 +5,7 @@ import yaml
 from oslo_config import cfg
 
 from placement_worker import config
+from placement_worker.config import validation
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ConfigurationError
 from placement_worker.worker import openstack_factory
@@ -184,4 +185,4 @@ def test_engines_have_to_wait_longer_than_look_ups_take():
         ConfigurationError,
         match=r'\[cloud\] lookup_budget_s \(600.0 s\) must be less than \[worker\]',
     ):
-        config.validate_timeouts(conf)
+        validation.validate_timeouts(conf)

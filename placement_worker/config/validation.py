@@ -1,0 +1,82 @@
+"""The validation of a configuration.
+
+oslo.config reports an invalid value only when the option is first used.
+"""
+
+import itertools
+import math
+
+from oslo_config import cfg
+from oslo_log import _options as log_options
+
+from placement_worker import config
+from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
+from placement_worker.errors import ConfigurationError
+
+
+def validate(conf: cfg.ConfigOpts) -> None:
+    """Check every option and the order of the timeouts.
+
+    :raises ConfigFileValueError: an option has an invalid value; the text names the file.
+    :raises ConfigurationError: options contradict each other.
+    """
+    validate_options(conf)
+    validate_timeouts(conf)
+
+
+def validate_options(conf: cfg.ConfigOpts) -> None:
+    """Check every option, and that topics and queues have different names."""
+    for group, options in config.own_opts():
+        for option in options:
+            conf[group][option.dest]  # reads and so validates the value
+    topic, slow_topic = conf.worker.topic, conf.worker.slow_topic
+    for name in ('topic', 'slow_topic'):
+        if not conf.worker[name]:
+            raise ConfigurationError(f'[worker] {name} is empty')
+    if topic == slow_topic:
+        raise ConfigurationError(f'[worker] topic and slow_topic must differ, both are {topic}')
+    if slow_topic in (topic + ISOLATION_SUFFIX, topic + PARKING_SUFFIX):
+        raise ConfigurationError(
+            f'[worker] slow_topic = {slow_topic} is the isolation queue or the parking lot of '
+            '[worker] topic'
+        )
+
+
+def validate_files(conf: cfg.ConfigOpts) -> None:
+    """Check the current content of the files of a configuration, which itself does not change.
+
+    :raises: the errors of reading the files and of `validate`.
+    """
+    trial = cfg.ConfigOpts()
+    config.register(trial)
+    for group, options in log_options.list_opts():
+        trial.register_opts(options, group=group)
+    trial([], default_config_files=conf.config_file, default_config_dirs=conf.config_dir)
+    validate(trial)
+    for name in trial:
+        trial[name]
+
+
+def validate_timeouts(conf: cfg.ConfigOpts) -> None:
+    """Check that each timeout exceeds the timeouts nested inside it.
+
+    Otherwise requests are handled twice, or their replies are lost.
+
+    :raises ConfigurationError: a timeout does not.
+    """
+    engine = ('[worker] engine_timeout_s', conf.worker.engine_timeout_s)
+    _check_order(
+        engine,
+        ('[DEFAULT] graceful_shutdown_timeout', conf.graceful_shutdown_timeout or math.inf),
+        ('[worker] consumer_timeout_s', conf.worker.consumer_timeout_s),
+    )
+    if conf.cloud.backend == 'openstack':
+        _check_order(('[cloud] lookup_budget_s', conf.cloud.lookup_budget_s), engine)
+    _check_order(engine, ('[worker] liveness_request_age_s', conf.worker.liveness_request_age_s))
+
+
+def _check_order(*order: tuple[str, float]) -> None:
+    for (shorter, low), (longer, high) in itertools.pairwise(order):
+        if not low < high:
+            value = 'endless' if low == math.inf else f'{low} s'
+            raise ConfigurationError(f'{shorter} ({value}) must be less than {longer} ({high} s)')

@@ -1,0 +1,19 @@
+"""The options of [load_balancer]."""
+
+import pytest
+
+from placement_worker import config
+from tests.config_files import Options
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'), [('poll_initial_s', 0), ('poll_max_s', 0.01), ('max_attempts', 0)]
+)
+def test_option_with_a_value_out_of_range_is_refused(name, value):
+    """A value that cannot work is reported when the worker starts."""
+    conf = Options()
+    config.register(conf)
+    conf([])
+
+    with pytest.raises(ValueError, match=r'.+'):
+        conf.set_override(name, value, group='load_balancer')

@@ -1,0 +1,96 @@
+"""The search for unknown options; tests/functional/test_unknown_options.py starts workers."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from placement_worker.config import unknown_options
+from tests.config_files import Options
+
+CONF = Path(__file__).parents[3] / 'conf'
+
+
+@pytest.fixture
+def found(tmp_path):
+    """Return the unknown options of a text."""
+
+    def find(text):
+        (tmp_path / 'w.conf').write_text(text)
+        return unknown_options.found([str(tmp_path / 'w.conf')])
+
+    return find
+
+
+def test_found_names_unknown_sections_and_options_with_the_nearest_known_name(found):
+    """An operator reads which option is misspelled, and the probable spelling."""
+    text = (
+        '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
+        '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n'
+    )
+
+    assert found(text) == [
+        '[DEFAULT] transport_uri (did you mean transport_url?)',
+        '[clod] (did you mean cloud?)',
+        '[cloud] inventory_fil (did you mean inventory_file?)',
+        '[nonsense]',
+    ]
+
+
+def test_found_accepts_every_name_of_the_options_of_installed_packages(found):
+    """Old names, dashes, and sections of auth plugins raise no false alarm."""
+    text = (
+        '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
+        'executor_thread_pool_size = 3\n[oslo_messaging_rabbit]\nssl = true\n'
+        '[oslo_messaging_tracing]\ntracing_enabled = true\n'
+        '[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
+        '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n'
+    )
+
+    assert found(text) == []
+
+
+@pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
+def test_found_in_a_sample_is_nothing(found, sample):
+    """Every option of the samples can be set."""
+    text = (CONF / sample).read_text()
+
+    assert found(re.sub(r'^#(?=[a-z_]+ = )', '', text, flags=re.MULTILINE)) == []
+
+
+def test_files_are_those_of_config_file_and_config_dir(tmp_path):
+    """Options in a folder of files are checked, too."""
+    (tmp_path / 'a.conf').touch()
+    (tmp_path / 'd').mkdir()
+    (tmp_path / 'd' / 'b.conf').touch()
+    conf = Options()
+    conf(
+        ['--config-file', str(tmp_path / 'a.conf'), '--config-dir', str(tmp_path / 'd')],
+        default_config_dirs=None,
+    )
+
+    assert unknown_options.files(conf) == [f'{tmp_path}/a.conf', f'{tmp_path}/d/b.conf']
+
+
+def test_warn_without_a_process_to_spare_logs_a_warning(monkeypatch, caplog):
+    """A host that refuses another process does not prevent the start."""
+
+    def refuse(_):
+        raise OSError('Resource temporarily unavailable')
+
+    monkeypatch.setattr('multiprocessing.process.BaseProcess.start', refuse)
+    conf = Options()
+    conf([])
+
+    unknown_options.warn(conf)
+
+    assert caplog.messages == ['Cannot check for unknown options: Resource temporarily unavailable']
+
+
+def test_warn_logs_one_warning_per_unknown_option(tmp_path, caplog):
+    """The child process logs each unknown option."""
+    (tmp_path / 'w.conf').write_text('[clod]\n')
+
+    unknown_options._warn([str(tmp_path / 'w.conf')])
+
+    assert caplog.messages == ['Unknown option in the configuration: [clod] (did you mean cloud?)']

@@ -1,0 +1,27 @@
+"""The options of [worker]."""
+
+import pytest
+
+from placement_worker import config
+from tests.config_files import Options
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('workers', 0),
+        ('threads', 0),
+        ('max_deliveries', 51),
+        ('liveness_poll_age_s', 7),
+        ('reply_to_allowed', ['a b']),
+        ('max_request_bytes', 1023),
+    ],
+)
+def test_option_with_a_value_out_of_range_is_refused(name, value):
+    """A value that cannot work is reported when the worker starts."""
+    conf = Options()
+    config.register(conf)
+    conf([])
+
+    with pytest.raises(ValueError, match=r'.+'):
+        conf.set_override(name, value, group='worker')
