@@ -68,7 +68,10 @@ def _attachment(registry: Registry) -> Callable[[], Any]:
     clock = Clock()
     cloud = Inventory.parse(CLOUD, 'the cloud')
     endpoints = Endpoints(
-        cloud, registry, octavia_settings=lambda: OctaviaSettings(sleep=clock.sleep, clock=clock), clock=clock
+        cloud,
+        registry,
+        octavia_settings=lambda: OctaviaSettings(sleep=clock.sleep, clock=clock),
+        clock=clock,
     )
     asked = bind(balancing_policy(), [connected(number) for number in range(1, 4)])
     return lambda: endpoints.policy_attach(asked)

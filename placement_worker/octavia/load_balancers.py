@@ -11,13 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from placement_worker.cloud import retry
 from placement_worker.cloud.ports import ApiError, Kind, Resource
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone
 from placement_worker.octavia import queries
 from placement_worker.octavia.causes import NOT_FOUND
 from placement_worker.octavia.layout import Layout, LoadBalancer
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia.updater import Change, Updater
 
 CREATION_TICK_S = 1.0
 """The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected:
@@ -25,21 +27,23 @@ a worker that listed the tagged ones before it existed creates a younger one."""
 
 
 @dataclass(frozen=True, slots=True)
-class CreateLoadBalancer:
+class CreateLoadBalancer(Change):
     """The change that creates a load balancer."""
 
     tags: Sequence[str]
     body: Resource
 
+    @override
     def send(self, updater: Updater) -> None:
         updater.octavia.create('loadbalancer', self.body)
 
+    @override
     def is_done(self, updater: Updater) -> bool:
         return bool(queries.ranked(updater, self.tags))
 
 
 @dataclass(frozen=True, slots=True)
-class CreatePart:
+class CreatePart(Change):
     """The change that creates a listener, a pool or a health monitor."""
 
     kind: Kind
@@ -47,9 +51,11 @@ class CreatePart:
     tags: Sequence[str]
     parent: str
 
+    @override
     def send(self, updater: Updater) -> None:
         updater.octavia.create(self.kind, self.body)
 
+    @override
     def is_done(self, updater: Updater) -> bool:
         return queries.part(updater, self.kind, self.tags, self.parent) is not None
 

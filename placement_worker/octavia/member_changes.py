@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.octavia.causes import NOT_FOUND
 from placement_worker.octavia.pool_members import without
 from placement_worker.octavia.reader import Reader
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia.updater import Change, Updater
 from placement_worker.planning.pool_difference import by_key
 
 
@@ -22,57 +24,64 @@ def _present(reader: Reader, pool_id: str, member_ids: Iterable[str]) -> set[str
 
 
 @dataclass(frozen=True, slots=True)
-class AddMembers:
+class AddMembers(Change):
     """The batch update that adds members."""
 
     pool_id: str
     bodies: Sequence[Resource]
 
+    @override
     def send(self, updater: Updater) -> None:
         updater.octavia.update_members(self.pool_id, self.bodies, additive_only=True)
 
+    @override
     def is_done(self, updater: Updater) -> bool:
         return by_key(self.bodies).keys() <= by_key(remaining(updater, self.pool_id)).keys()
 
 
 @dataclass(frozen=True, slots=True)
-class AddMember:
+class AddMember(Change):
     """The update that adds one member."""
 
     pool_id: str
     body: Resource
 
+    @override
     def send(self, updater: Updater) -> None:
         updater.octavia.create_member(self.pool_id, self.body)
 
+    @override
     def is_done(self, updater: Updater) -> bool:
         return by_key([self.body]).keys() <= by_key(remaining(updater, self.pool_id)).keys()
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveMembers:
+class RemoveMembers(Change):
     """The batch update that keeps all members but these."""
 
     pool_id: str
     member_ids: Sequence[str]
 
+    @override
     def send(self, updater: Updater) -> None:
         shown = updater.call(updater.octavia.members, self.pool_id)
         updater.check_time()  # the listing may have taken long
         bodies = without(shown, self.member_ids)
         updater.octavia.update_members(self.pool_id, bodies, additive_only=False)
 
+    @override
     def is_done(self, updater: Updater) -> bool:
         return not _present(updater, self.pool_id, self.member_ids)
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveMember:
+class RemoveMember(Change):
     """The update that removes one member."""
 
     pool_id: str
     member_id: str
 
+    @override
     def send(self, updater: Updater) -> None:
         try:
             updater.octavia.delete_member(self.pool_id, self.member_id)
@@ -80,5 +89,6 @@ class RemoveMember:
             if exc.status != NOT_FOUND:
                 raise
 
+    @override
     def is_done(self, updater: Updater) -> bool:
         return not _present(updater, self.pool_id, [self.member_id])

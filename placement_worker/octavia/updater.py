@@ -126,7 +126,8 @@ class Updater(Reader):
             self.wait_active(lb_id)
         if not self._budget.left_s():
             raise LoadBalancerFailed(
-                f'Load balancer {lb_id} took no change within {self._budget.seconds:.0f} s: {refusal}'
+                f'Load balancer {lb_id} took no change within {self._budget.seconds:.0f} s: '
+                f'{refusal}'
             ) from refusal
 
     def _write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,8 +1,8 @@
-"""The interface of a policy, public and versioned: what a plug-in implements and what it is given.
+"""The plugin interface: the base class of policies and the objects that they exchange.
 
-A policy is a class with its type, the versions of its properties, its priority and what it handles.
-The chain makes one object of it for each binding and asks it to `check`. It answers with a new
-`Outcome` and changes nothing that it was given; if it cannot decide, it raises a `Rejected` error.
+A policy is a class with a type name, versions of its properties, a priority and targets. The chain
+creates one object per binding and calls its `check`. A policy returns a new `Outcome` and does not
+change the objects that it receives; if it cannot decide, it raises `Rejected`.
 """
 
 import math
@@ -30,9 +30,7 @@ from placement_worker.contract.model import (
 from placement_worker.planning import sizing
 
 INTERFACE = (2, 0)
-"""Major and minor version of this interface; a policy made for another major version is refused at
-start.
-"""
+"""The major and minor version. The worker skips policies for another major version at start."""
 
 BEFORE: Phase = 'BEFORE'
 AFTER: Phase = 'AFTER'
@@ -40,18 +38,23 @@ P = TypeVar('P', bound=Struct)
 
 
 def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
-    """The pairs of phase and action that a policy handles."""
+    """Return pairs of phase and action, for the targets of a policy."""
     return frozenset((phase, action) for action in actions)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the policies before left, and where to ask the cloud.
+    """The state of a check after the earlier policies.
 
-    `data`: the action's; `action_data`: typed views of it. `nodes` and `cluster`: what changed so far.
-    `max_nodes`: the most nodes that a creation may lead to. `binding`: that of the policy which is
-    asked. `left_s`: how many seconds the caller still waits; at 0 nothing may be
-    written any more.
+    :ivar data: the action's data.
+    :ivar cloud: the cloud, with one answer to each lookup per check.
+    :ivar max_nodes: the largest size that a creation may lead to.
+    :ivar nodes: the patches of earlier policies, by node id.
+    :ivar cluster: the patch of earlier policies.
+    :ivar binding: the binding of the policy.
+    :ivar left_s: returns the seconds until the request expires; at 0 a policy must not change the
+        cloud any more.
+    :ivar action_data: typed views of `data`.
     """
 
     data: Mapping[str, Any]
@@ -67,20 +70,25 @@ class State:
         object.__setattr__(self, 'action_data', ActionData(self.data))
 
     def size(self, request: CheckRequest) -> sizing.Size:
-        """How many nodes are created or deleted, as `sizing.size_of` says."""
+        """Return the number of nodes that the action creates or deletes."""
         return sizing.size_of(request.action, self.action_data, request.cluster, self.max_nodes)
 
     def node_data(self, node: Node) -> Data:
-        """The node's data with what earlier policies changed."""
+        """Return the node's data with the changes of earlier policies."""
         patch = self.nodes.get(node.id)
         return patch.data if patch else node.data
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a policy decided, complete: `data` replaces the action's data; None leaves it as it is.
+    """The decision of a policy.
 
-    `warnings`: sentences that an operator must see, for the reply, the log and the command line.
+    :ivar reason: a sentence for operators.
+    :ivar data: the whole new data of the action, or None if it stays the same.
+    :ivar nodes: the patches of nodes, by node id.
+    :ivar cluster: the patch of the cluster.
+    :ivar details: values that explain the decision.
+    :ivar warnings: sentences for the reply, the log and the command line.
     """
 
     outcome: Literal['APPLIED', 'SKIPPED']
@@ -92,14 +100,17 @@ class Outcome:
     warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        _see_that_it_fits(self)
+        _check_types(self)
 
 
 @dataclass(frozen=True, slots=True)
 class BindingOutcome:
-    """What attaching or detaching a policy leaves: `data` is the whole data of the binding.
+    """The result of attaching or detaching a policy.
 
-    `warnings`: as those of an `Outcome`.
+    :ivar data: the whole new data of the binding.
+    :ivar nodes: the patches of nodes, by node id.
+    :ivar cluster: the patch of the cluster.
+    :ivar warnings: sentences for the reply, the log and the command line.
     """
 
     data: Mapping[str, Any]
@@ -108,46 +119,44 @@ class BindingOutcome:
     warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        _see_that_it_fits(self)
+        _check_types(self)
 
 
-def _see_that_it_fits(what: Outcome | BindingOutcome) -> None:
-    """A plug-in that gives something else hears of it here, and not whoever reads the reply.
+def _check_types(result: Outcome | BindingOutcome) -> None:
+    """Check the types in the result of a plugin, so that the error names the plugin.
 
-    :raises TypeError: a node's patch is no NodePatch, the cluster's no ClusterPatch, or the
-        warnings are no strings.
+    :raises TypeError: a patch or the warnings have another type.
     """
-    for node_id, patch in what.nodes.items():
+    for node_id, patch in result.nodes.items():
         if not isinstance(patch, NodePatch):
-            raise TypeError(f'nodes[{node_id!r}] is to be a NodePatch, got {type(patch).__name__}')
-    if what.cluster is not None and not isinstance(what.cluster, ClusterPatch):
-        raise TypeError(f'cluster is to be a ClusterPatch, got {type(what.cluster).__name__}')
-    if isinstance(what.warnings, str) or not all(
-        isinstance(warning, str) for warning in what.warnings
+            raise TypeError(f'nodes[{node_id!r}] must be a NodePatch, got {type(patch).__name__}')
+    if result.cluster is not None and not isinstance(result.cluster, ClusterPatch):
+        raise TypeError(f'cluster must be a ClusterPatch, got {type(result.cluster).__name__}')
+    if isinstance(result.warnings, str) or not all(
+        isinstance(warning, str) for warning in result.warnings
     ):
-        raise TypeError('warnings is to be a sequence of strings')
+        raise TypeError('warnings must be a sequence of strings')
 
 
 def skipped(reason: str) -> Outcome:
-    """The policy has nothing to do here."""
+    """Return the outcome of a policy that does not apply."""
     return Outcome('SKIPPED', reason)
 
 
 class Policy(ABC, Generic[P]):
-    """One bound policy.
+    """The base class of policies; one object serves one binding in one request.
 
-    :cvar interface: the version of this module that the class was written for.
-    :cvar name: e.g. senlin.policy.zone_placement; with a version, the entry point's name.
+    :cvar interface: the version of this interface that the class implements.
+    :cvar name: e.g. senlin.policy.zone_placement; the entry point's name appends the version.
     :cvar versions: version -> the schema of its properties.
     :cvar support_status: version -> its statuses, the oldest first.
-    :cvar priority: lower ones run first; a binding may say otherwise.
+    :cvar priority: policies with lower priorities run first; a binding may override it.
     :cvar targets: the pairs of phase and action that it handles; see `on`.
-    :cvar profile_types: the types it works with; None for any.
-    :cvar stored_as: the key of the binding's data under which `attach` stores, if it does: with it
-        a binding can be detached whose spec names no installed type.
-    :cvar after: names of types that it builds on: they run before it, whatever the priorities of
-        the bindings.
-    :cvar inputs: keys of an action's inputs that it reads and Senlin does not know.
+    :cvar profile_types: the types of profiles that it supports; None for all.
+    :cvar stored_as: the key of the binding's data that `attach` writes. With it, a binding whose
+        spec names no installed type can be detached.
+    :cvar after: names of types that run before this one, regardless of priorities.
+    :cvar inputs: keys of an action's inputs that it reads, in addition to those of Senlin.
     :cvar exclusive: whether at most one policy of this type may decide in a check.
     """
 
@@ -167,32 +176,35 @@ class Policy(ABC, Generic[P]):
         self.properties = properties
 
     def check_resources(self, cloud: Cloud) -> None:
-        """See that the cloud has what the properties name; nothing, unless a policy says otherwise.
+        """Check that the cloud has all resources that the properties name.
 
-        :raises InvalidSpec: naming everything that it has not.
-        :raises Rejected: the cloud gives no answer.
+        The default implementation accepts all.
+
+        :raises InvalidSpec: naming all that are missing.
+        :raises Rejected: the cloud does not respond.
         """
 
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        """Prepare the cloud for the policy; nothing, unless a policy says otherwise.
+        """Prepare the cloud for the policy; the default implementation changes nothing.
 
-        :raises Rejected: it cannot be done; nothing that was made for it is left.
+        :raises Rejected: it failed; all changes are undone.
         """
         return BindingOutcome(request.policy.data)
 
     def detach(self, request: BindRequest, state: State) -> BindingOutcome:
-        """Undo what `attach` did; what is gone already counts as undone.
+        """Undo the changes of `attach`; objects that are already gone count as removed.
 
-        A spec never prevents detaching: `properties` is None here if the spec does not fit the
-        schema or names a version that is not installed. The binding's data must suffice.
+        An invalid spec does not prevent detaching: if it does not match the schema or names a
+        version that is not installed, `properties` has the value None, and the binding's data must
+        suffice.
 
-        :raises Rejected: it cannot be done; the policy stays attached.
+        :raises Rejected: it failed; the policy stays attached.
         """
         return BindingOutcome(request.policy.data)
 
     @abstractmethod
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        """Decide, for a phase and action of `targets`.
+        """Decide about a phase and action of `targets`.
 
-        :raises Rejected: it cannot be decided; the text becomes the reply's reason, word for word.
+        :raises Rejected: no decision is possible; the text becomes the reason of the reply.
         """

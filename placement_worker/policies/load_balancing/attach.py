@@ -127,7 +127,7 @@ class Attachment:
             stored.binding_data(self.request, balancer, preexisting=self._preexisting),
             nodes,
             stored.cluster_with_vip(self.request, balancer.vip_address),
-            warnings=self.properties.doubts(),
+            warnings=self.properties.doubtful_values(),
         )
 
     def _undo(self, failure: ApiError | Rejected) -> Rejected:

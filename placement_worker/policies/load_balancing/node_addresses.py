@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from typing_extensions import override
+
 from placement_worker.cloud.ports import Subnet
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import Cluster, Node
@@ -21,17 +23,18 @@ class WantedMembers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedMembers:
+class ResolvedMembers(WantedMembers):
     """Members that are known already, by node id; nodes without one are ignored."""
 
     by_node: Mapping[str, Member]
 
+    @override
     def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
         return [self.by_node[node.id] for node in nodes if node.id in self.by_node], {}
 
 
 @dataclass(frozen=True, slots=True)
-class AddressLookup:
+class AddressLookup(WantedMembers):
     """Members by the addresses of the nodes in the request or in Nova."""
 
     cloud: Snapshot
@@ -53,6 +56,7 @@ class AddressLookup:
             raise InvalidInput(f'The cloud has no subnet {pool.subnet}, which the pool is of.')
         return cls(state.cloud, region, subnet, pool.protocol_port)
 
+    @override
     def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
         failed = self._in_other_regions(nodes)
         here = [node for node in nodes if node.id not in failed]
@@ -96,12 +100,13 @@ class AddressLookup:
 
 
 @dataclass(frozen=True, slots=True)
-class LateLookup:
+class LateLookup(WantedMembers):
     """Members as `AddressLookup` finds them; the subnet is looked up when they are needed."""
 
     state: State
     cluster: Cluster
     properties: LoadBalancingProperties
 
+    @override
     def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
         return AddressLookup.of(self.state, self.cluster, self.properties).members(nodes)

@@ -1,6 +1,7 @@
 """The properties of the load-balancing policy.
 
-:source: seed 003; Senlin's policies/lb_policy.py; Octavia's API reference for the values of today.
+:source: senlin/policies/lb_policy.py of Senlin 16; the values are those of
+    https://docs.openstack.org/api-ref/load-balancer/v2/
 """
 
 from typing import Annotated, Literal
@@ -8,10 +9,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 LONGEST_DELAY_S = 600
-"""Octavia takes any delay; a longer one is taken for milliseconds, in which Senlin documents it."""
+"""The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds."""
 STATUS_TIMEOUT_S = 300
 LARGEST = 2**31 - 1
-"""The largest integer that Octavia's database can store."""
+"""The largest integer in Octavia's database."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Text = Annotated[str, Meta(min_length=1)]
 PoolProtocol = Literal['HTTP', 'HTTPS', 'TCP', 'PROXY', 'PROXYV2', 'UDP', 'SCTP']
@@ -22,15 +23,15 @@ HttpMethod = Literal['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH',
 
 
 class SessionPersistence(Struct, frozen=True, forbid_unknown_fields=True):
-    """How requests of one client keep going to one member."""
+    """The rule that sends all requests of one client to the same member."""
 
     type: Annotated[
         Literal['SOURCE_IP', 'HTTP_COOKIE', 'APP_COOKIE', 'NONE'],
-        Meta(description='NONE: they do not.'),
+        Meta(description='Type of persistence; NONE disables it.'),
     ] = 'NONE'
     cookie_name: Annotated[
         Text | None,
-        Meta(description='Name of the cookie, for APP_COOKIE; ignored with other types.'),
+        Meta(description='Name of the cookie for APP_COOKIE; ignored for other types.'),
     ] = None
 
     def __post_init__(self) -> None:
@@ -39,40 +40,39 @@ class SessionPersistence(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pool(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the nodes of the cluster are members."""
+    """The pool whose members are the nodes of the cluster."""
 
-    subnet: Annotated[
-        Text, Meta(description='Name or ID of the subnet on which nodes are connected.')
-    ]
+    subnet: Annotated[Text, Meta(description='Name or ID of the subnet of the nodes.')]
     protocol: Annotated[PoolProtocol, Meta(description='Protocol used for load balancing.')] = (
         'HTTP'
     )
-    protocol_port: Annotated[
-        Port, Meta(description='Port on which servers are running on the nodes.')
-    ] = 80
+    protocol_port: Annotated[Port, Meta(description='Port of the service on the nodes.')] = 80
     lb_method: Annotated[Algorithm, Meta(description='Load balancing algorithm.')] = 'ROUND_ROBIN'
     admin_state_up: Annotated[bool, Meta(description='Administrative state of the pool.')] = True
     session_persistence: Annotated[
         SessionPersistence, Meta(description='Session persistence configuration.')
     ] = SessionPersistence()
-    id: Annotated[
-        Text | None, Meta(description='ID of a pool that is there already, with `loadbalancer`.')
-    ] = None
+    id: Annotated[Text | None, Meta(description='ID of an existing pool, with `loadbalancer`.')] = (
+        None
+    )
 
 
 class Vip(Struct, frozen=True, forbid_unknown_fields=True):
-    """The virtual IP address that users of the service see."""
+    """The virtual IP address of the service."""
 
-    subnet: Annotated[
-        Text | None, Meta(description='Name or ID of the subnet that the address is of.')
-    ] = None
+    subnet: Annotated[Text | None, Meta(description='Name or ID of the subnet of the address.')] = (
+        None
+    )
     network: Annotated[
         Text | None,
-        Meta(description='Name or ID of the network that the address is of. New in 1.2.'),
+        Meta(description='Name or ID of the network of the address. New in 1.2.'),
     ] = None
-    address: Annotated[Text | None, Meta(description='IP address; any, if none is given.')] = None
+    address: Annotated[
+        Text | None, Meta(description='IP address; Octavia allocates one if it is omitted.')
+    ] = None
     connection_limit: Annotated[
-        int, Meta(ge=-1, le=LARGEST, description='Maximum number of connections; -1: no limit.')
+        int,
+        Meta(ge=-1, le=LARGEST, description='Maximum number of connections; -1 means no limit.'),
     ] = -1
     protocol: Annotated[ListenerProtocol, Meta(description='Protocol used for the VIP.')] = 'HTTP'
     protocol_port: Annotated[Port, Meta(description='Port to listen on.')] = 80
@@ -80,41 +80,36 @@ class Vip(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
-    """How members are probed. Delay and timeout are passed on as they are: Octavia takes them in
-    seconds.
-    """
+    """The probes of members; Octavia takes delay and timeout in seconds."""
 
     type: Annotated[MonitorType, Meta(description='Type of probe.')] = 'PING'
     delay: Annotated[int, Meta(ge=0, le=LARGEST, description='Seconds between probes.')] = 10
     timeout: Annotated[
         int,
         Meta(
-            ge=0, le=LARGEST, description='Seconds to wait for an answer; best less than `delay`.'
+            ge=0, le=LARGEST, description='Seconds to wait for a response; use less than `delay`.'
         ),
     ] = 5
     max_retries: Annotated[
-        int, Meta(ge=1, le=10, description='Failures before a member is taken out.')
+        int,
+        Meta(ge=1, le=10, description='Number of failures after which a member gets no requests.'),
     ] = 3
     admin_state_up: Annotated[
         bool, Meta(description='Administrative state of the health monitor.')
     ] = True
     http_method: Annotated[
         HttpMethod | None,
-        Meta(description='Method of the probe, for HTTP and HTTPS; ignored with other types.'),
+        Meta(description='HTTP method of the probe for HTTP and HTTPS; ignored for other types.'),
     ] = None
     url_path: Annotated[
         Text | None,
-        Meta(description='Path of the probe, for HTTP and HTTPS; ignored with other types.'),
+        Meta(description='Path of the probe for HTTP and HTTPS; ignored for other types.'),
     ] = None
     expected_codes: Annotated[
         Text | None,
-        Meta(
-            description='HTTP codes of a passing probe, e.g. 200,202 or 200-204; ignored as `url_path` is.'
-        ),
+        Meta(description='HTTP codes of a successful probe, e.g. 200,202 or 200-204.'),
     ] = None
-    id: Annotated[
-        Text | None, Meta(description='ID of a health monitor that is there already.')
-    ] = None
+    id: Annotated[Text | None, Meta(description='ID of an existing health monitor.')] = None
 
     def __post_init__(self) -> None:
         if self.probes_http and self.url_path is not None and not self.url_path.startswith('/'):
@@ -124,14 +119,14 @@ class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def probes_http(self) -> bool:
-        """Whether Octavia takes the options of HTTP with this type; it refuses them with others."""
+        """Whether Octavia accepts the options of HTTP for this type."""
         return self.type in ('HTTP', 'HTTPS')
 
 
 class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.loadbalance. Senlin accepts all of them in each version."""
+    """Properties of senlin.policy.loadbalance; every version accepts all of them, as in Senlin."""
 
-    pool: Annotated[Pool, Meta(description='Pool whose members the nodes are.')]
+    pool: Annotated[Pool, Meta(description='Pool whose members are the nodes.')]
     vip: Annotated[Vip, Meta(description='Virtual IP address of the load balancer.')] = Vip()
     health_monitor: Annotated[
         HealthMonitor | None, Meta(description='Health monitor of the pool.')
@@ -141,19 +136,19 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=1,
             le=86400,
-            description='Seconds that the changes of one operation may take together.',
+            description='Time limit in seconds for all changes of one operation.',
         ),
     ] = STATUS_TIMEOUT_S
     loadbalancer: Annotated[
         Text | None,
-        Meta(description='Name or ID of a load balancer that is there already, with `pool.id`.'),
+        Meta(description='Name or ID of an existing load balancer, with `pool.id`.'),
     ] = None
     availability_zone: Annotated[
         Text | None,
-        Meta(description='Availability zone that the load balancer is created in. New in 1.2.'),
+        Meta(description='Availability zone of the load balancer. New in 1.2.'),
     ] = None
     flavor_id: Annotated[
-        Text | None, Meta(description='ID of the flavor that it is created with. New in 1.3.')
+        Text | None, Meta(description='ID of the flavor of the load balancer. New in 1.3.')
     ] = None
 
     def __post_init__(self) -> None:
@@ -162,12 +157,12 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
         if self.loadbalancer is None and self.vip.subnet is None and self.vip.network is None:
             raise ValueError('Expected `vip.subnet` or `vip.network`, got neither')
 
-    def doubts(self) -> list[str]:
-        """Return one sentence per value that is allowed but probably a mistake."""
+    def doubtful_values(self) -> list[str]:
+        """Return a warning for each valid value that is probably a mistake."""
         monitor = self.health_monitor
         if monitor is None or monitor.delay <= LONGEST_DELAY_S:
             return []
         return [
-            f'The health monitor probes each {monitor.delay} s and waits {monitor.timeout} s: Octavia takes seconds, '
-            'these look like milliseconds.'
+            f'The health monitor probes each {monitor.delay} s and waits {monitor.timeout} s: '
+            'Octavia takes seconds, these look like milliseconds.'
         ]

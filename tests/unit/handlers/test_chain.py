@@ -213,10 +213,10 @@ def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
 @pytest.mark.parametrize(
     ('given', 'told'),
     [
-        ({'nodes': {'n1': {'data': {}}}}, "nodes['n1'] is to be a NodePatch, got dict"),
-        ({'cluster': {'data': {}}}, 'cluster is to be a ClusterPatch, got dict'),
-        ({'warnings': 'Look out'}, 'warnings is to be a sequence of strings'),
-        ({'warnings': [1]}, 'warnings is to be a sequence of strings'),
+        ({'nodes': {'n1': {'data': {}}}}, "nodes['n1'] must be a NodePatch, got dict"),
+        ({'cluster': {'data': {}}}, 'cluster must be a ClusterPatch, got dict'),
+        ({'warnings': 'Look out'}, 'warnings must be a sequence of strings'),
+        ({'warnings': [1]}, 'warnings must be a sequence of strings'),
     ],
 )
 def test_outcome_with_patches_of_a_wrong_type_raises(made, given, told):

@@ -209,7 +209,7 @@ def test_a_delay_that_looks_like_milliseconds_is_doubted(delay, doubted):
     """A health monitor with a delay above 600 is accepted, and a sentence says what looks wrong."""
     spec = Spec(TYPE, '1.1', {**LEAST, 'health_monitor': {'delay': delay, 'timeout': 5000}})
 
-    doubts = Registry.installed().policy(spec, '$').properties.doubts()
+    doubts = Registry.installed().policy(spec, '$').properties.doubtful_values()
 
     assert (
         doubts
@@ -255,7 +255,7 @@ def test_the_json_schema_of_each_version_names_its_properties(version):
     assert kinds['Pool']['required'] == ['subnet']
     assert kinds['Pool']['properties']['protocol_port'] == {
         'type': 'integer', 'minimum': 1, 'maximum': 65535, 'default': 80,
-        'description': 'Port on which servers are running on the nodes.',
+        'description': 'Port of the service on the nodes.',
     }  # fmt: skip
     assert all(
         'description' in one
