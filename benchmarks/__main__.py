@@ -1,4 +1,4 @@
-"""All benchmarks with one command; see README.rst beside this file."""
+"""All benchmarks in one command; see README.rst in this folder."""
 
 import argparse
 import importlib
@@ -25,7 +25,7 @@ PARTS = (
 
 
 def main() -> int:
-    """Run the parts that are asked for; 1 if a bar is missed."""
+    """Run the selected parts, and return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks', description=__doc__)
     parser.add_argument(
         'parts', nargs='*', metavar='PART', help=f'of {", ".join(PARTS)}; default: all'
@@ -40,7 +40,7 @@ def main() -> int:
         parser.error(f'there is no part {", ".join(unknown)}; there are: {", ".join(PARTS)}')
     logging.getLogger('oslo_messaging').setLevel(
         logging.CRITICAL
-    )  # warns of many callers, and of brokers that end
+    )  # warns of many callers and of closed connections
     found: dict[str, results.Result] = {}
     for part in args.parts or PARTS:
         print(f'{part}: load average {os.getloadavg()[0]:.1f}', file=sys.stderr)

@@ -1,4 +1,4 @@
-"""How long a whole check takes inside one process, and which share of it each stage has."""
+"""The time of a check in one process, and the share of each stage."""
 
 import time
 from typing import Any
@@ -19,11 +19,11 @@ NODES = (10, 100, 1000, 10_000, 100_000)
 BARS_MS = {10_000: 35.0, 100_000: 400.0}
 BAR_TIMES = 12.0
 STAGES = ('decode', 'region', 'zone', 'deletion', 'encode')
-SLICE_NODES = 10_000  # a slice holds as many checks as have so many nodes together
+SLICE_NODES = 10_000  # nodes of all checks in a slice together
 
 
 def run(effort: Effort) -> Result:
-    """Measure; the sizes are compared in turns, so that what disturbs one disturbs the others."""
+    """Measure the sizes in turns, so that a disturbance affects all of them."""
     garbage_collection.settle()
     endpoints = Endpoints(
         Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=time.thread_time
@@ -53,7 +53,7 @@ def _check(endpoints: Endpoints, asked: str, nodes: int) -> Any:
     count = max(1, SLICE_NODES // nodes)
 
     def check() -> dict[str, float]:
-        """Milliseconds a check of each stage, and of all."""
+        """Return the milliseconds of each stage of a check, and of the whole check."""
         took = dict.fromkeys(STAGES, 0.0)
         began = time.thread_time()
         answers = [endpoints.policy_check(asked) for _ in range(count)]
@@ -70,7 +70,7 @@ def _check(endpoints: Endpoints, asked: str, nodes: int) -> Any:
 
 
 def _ms(run: Any, count: int) -> float:
-    """The mean CPU time of a run; what it makes is freed outside of it."""
+    """Return the mean CPU time of a run; its results are freed outside the measurement."""
     took = 0.0
     for _ in range(count):
         began = time.thread_time()

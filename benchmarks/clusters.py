@@ -1,6 +1,4 @@
-"""The requests that are measured: a cluster that shrinks under region placement, zone placement and
-deletion.
-"""
+"""The measured requests: a shrinking cluster under both placement policies and deletion."""
 
 import datetime
 from typing import Any
@@ -15,20 +13,18 @@ ZONES = ('az1', 'az2', 'az3')
 CLOUD = {'regions': {region: {'zones': dict.fromkeys(ZONES, True)} for region in REGIONS}}
 PROFILE = 'c1d2e3f4-0a1b-4c2d-8e3f-5a6b7c8d9e0f'
 FIRST_DAY = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-SICK_EVERY = 97  # one node in so many is in ERROR
+UNHEALTHY_EVERY = 97  # one in this number of nodes is in ERROR
 
 
 def member(number: int) -> dict[str, Any]:
-    """A node as an engine serialises it, some 370 bytes of JSON; ages are spread, places take
-    turns.
-    """
+    """Return a node as an engine serializes it, about 370 bytes; ages and places vary."""
     created = FIRST_DAY + datetime.timedelta(minutes=number * 7919 % 500_000)
     return {
         'id': f'{number:08x}-7c1e-4d5a-9b0f-3e2d1c4b5a69',
         'name': f'web-{number:06}',
         'physical_id': f'{number:08x}-1f2e-4a3b-8c4d-6e5f7a8b9c0d',
         'index': number,
-        'status': 'ERROR' if number % SICK_EVERY == SICK_EVERY - 1 else 'ACTIVE',
+        'status': 'ERROR' if number % UNHEALTHY_EVERY == UNHEALTHY_EVERY - 1 else 'ACTIVE',
         'tainted': False,
         'created_at': created.strftime('%Y-%m-%dT%H:%M:%SZ'),
         'profile_id': PROFILE,
@@ -40,12 +36,12 @@ def member(number: int) -> dict[str, Any]:
 
 
 def shrinking(nodes: int, criteria: Criteria = 'OLDEST_FIRST', share: int = 10) -> dict[str, Any]:
-    """A CLUSTER_SCALE_IN by one node in `share`, as plain data."""
+    """Return a CLUSTER_SCALE_IN by one in `share` nodes, as plain data."""
     policies = [region_policy(*REGIONS), zone_policy(*ZONES), deletion_policy(criteria)]
     members = [member(number) for number in range(1, nodes + 1)]
     return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': max(1, nodes // share)})
 
 
 def encoded(asked: dict[str, Any]) -> str:
-    """The request as one JSON string."""
+    """Return the request as one JSON string."""
     return msgspec.json.encode(asked).decode()

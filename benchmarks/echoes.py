@@ -1,11 +1,10 @@
-"""Servers that give a request back as it came, and their clients: what the messaging layer alone
-costs.
+"""Servers that return a request unchanged, and their clients: the cost of messaging alone.
 
     python -m benchmarks.echoes stock|json|kombu URL TOPIC...
 
-`stock` is oslo.messaging's own RPC server, `json` the same with the serializer that OpenStack
-services use, `kombu` the library beneath. All have the queue options and the prefetch of a worker,
-and confirm what they publish.
+`stock` is the RPC server of oslo.messaging, `json` the same with the serializer of OpenStack
+services, `kombu` the library that oslo.messaging uses. All have the queue options and the prefetch
+of a worker, and confirm the messages that they publish.
 """
 
 import collections
@@ -28,7 +27,7 @@ from oslo_config import cfg  # noqa: E402
 from placement_worker.client.connection import connect, transport_url  # noqa: E402
 
 EXCHANGE = 'placement_worker_echoes'
-THREADS = 8  # as [worker] threads, and the prefetch that goes with it
+THREADS = 8  # the default of [worker] threads, and its prefetch
 TIMEOUT_S = 120
 READY = 'ready'
 QUORUM = {'x-queue-type': 'quorum'}
@@ -38,7 +37,7 @@ Call = Callable[[Any], Any]
 
 
 class Echo:
-    """The endpoint."""
+    """The endpoint of an echo."""
 
     @oslo_messaging.expose
     def echo(self, context: Any, request: Any) -> Any:
@@ -46,7 +45,7 @@ class Echo:
 
 
 def serve(kind: str, url: str, *topics: str) -> None:
-    """Serve the topics until the process ends; print `READY` when their queues are there."""
+    """Serve the topics until the process ends; print `READY` when their queues exist."""
     if kind == 'kombu':
         _serve_kombu(url, *topics)
         return
@@ -62,7 +61,7 @@ def serve(kind: str, url: str, *topics: str) -> None:
 
 
 def client(kind: str, url: str, topic: str) -> Call:
-    """What sends a request to an echo and returns what comes back; for any number of threads."""
+    """Return a thread-safe function that sends a request to an echo and returns the reply."""
     if kind == 'kombu':
         return _kombu_client(url, topic)
     connection = connect(cfg.CONF, transport_url(cfg.CONF, url))
@@ -87,8 +86,8 @@ def _serve_kombu(url: str, topic: str) -> None:
     with _connect(url) as connection:
         producer = connection.Producer()
 
-        # Answered when the callback is over: a producer that waits for one confirm cannot tell it
-        # from another.
+        # The reply is sent after the callback: a producer that waits for one confirm cannot
+        # distinguish it from another.
         arrived: collections.deque[Any] = collections.deque()
         consumer = connection.Consumer(
             _queue(topic), on_message=arrived.append, prefetch_count=THREADS
@@ -110,7 +109,7 @@ def _serve_kombu(url: str, topic: str) -> None:
 
 
 def _kombu_client(url: str, topic: str) -> Call:
-    """A connection and a queue for replies for each thread: kombu shares none."""
+    """Return a function with a connection and a reply queue per thread; kombu shares neither."""
     mine = threading.local()
     numbers = itertools.count()
 

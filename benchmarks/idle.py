@@ -1,6 +1,4 @@
-"""CPU time of idle servers: a worker with two processes beside as many stock servers of
-oslo.messaging.
-"""
+"""The CPU time of idle servers: a worker with two processes and as many stock servers."""
 
 import contextlib
 import time
@@ -15,7 +13,7 @@ SETTLE_S, IDLE_S = 10, 120
 
 
 def run(effort: Effort) -> Result:
-    """Let both idle at the same time on one broker, after each has replied once."""
+    """Measure both while idle on one broker, after each has replied once."""
     idle_s = IDLE_S / 4 if effort.quick else IDLE_S
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(servers.bus()).url

@@ -1,11 +1,10 @@
-"""Adding members to a pool of real Octavia: all in one update, and one at a time with a wait for
-each.
+"""Adding members to a pool of real Octavia: in one update, and one by one with waits.
 
     python -m benchmarks.members [--sizes 1 10 50] [--rounds 3] [--json FILE]
 
 Starts the services of tests/integration (see CONTRIBUTING.rst). Both ways alternate on the same
-Octavia, each on a pool of its own. One at a time is how Senlin does it, but for its sleep of 10 s
-before it looks again: here both look as often.
+Octavia, each on its own pool. Senlin adds members one by one, and sleeps 10 s between two looks at
+the load balancer; here both ways look equally often.
 """
 
 import argparse
@@ -26,9 +25,7 @@ WAYS = {'together': True, 'one at a time': False}
 
 
 def measure(openstack: Cloud, folder: Path, size: int, *, together: bool) -> tuple[float, int]:
-    """Seconds and updates of the load balancer that it takes to add so many members to a new
-    pool.
-    """
+    """Return the seconds and the load balancer updates to add members to a new pool."""
     octavia_settings = OctaviaSettings(batch_members=together, poll_initial_s=0.1, poll_max_s=0.5)
     cluster = Cluster(
         openstack,
@@ -52,12 +49,12 @@ def measure(openstack: Cloud, folder: Path, size: int, *, together: bool) -> tup
 
 
 def run(sizes: list[int], rounds: int) -> list[dict[str, Any]]:
-    """A row for each size: medians, and the ratio of each round's pair."""
+    """Return a row per size: medians, and the ratio of each round."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         openstack = Cloud().start()
         try:
-            measure(openstack, Path(folder), 1, together=True)  # sessions, endpoints
+            measure(openstack, Path(folder), 1, together=True)  # warm up sessions and endpoints
             for size in sizes:
                 pairs = [
                     {

@@ -1,6 +1,4 @@
-"""How much memory a worker process has: at rest, after many checks, during and after a very large
-one.
-"""
+"""The memory of a worker process: idle, after many checks, during and after a very large check."""
 
 import contextlib
 import time
@@ -23,7 +21,7 @@ REST_MB, GROWN_MB, AFTER_MB = 70, 10, 30
 
 
 def run(effort: Effort) -> Result:
-    """Look at the one process of a worker again and again."""
+    """Measure the one process of a worker at several points."""
     rows: list[Row] = []
     checks = CHECKS // 10 if effort.quick else CHECKS
     with contextlib.ExitStack() as stack:

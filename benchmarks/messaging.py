@@ -1,6 +1,4 @@
-"""Checks over RabbitMQ beside echoes of the same request: what a decision costs on top of the
-messaging layer.
-"""
+"""Checks over RabbitMQ compared with echoes of the same request: the cost of a decision."""
 
 import contextlib
 import itertools
@@ -24,7 +22,7 @@ CALLERS = (1, 8, 32)
 PROCESSES = (1, 2)
 FEW_ROUNDS = 3
 LIMITS = {200: {'stock': 1.05, 'json': 0.45}, 10_000: {'stock': 0.90, 'json': 0.25}}
-"""The most that the p50 of a check may be of that of an echo, with one caller and one process."""
+"""The maximum ratio of p50 of a check to p50 of an echo, with one caller and one process."""
 NAMES = {'stock': 'echo', 'json': 'echo, JsonPayloadSerializer', 'kombu': 'echo of kombu'}
 NOTIFIED = 'check, notifying'
 _numbers = itertools.count()
@@ -32,7 +30,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Contender:
-    """What is called, and the processes that answer."""
+    """A callable, and the processes that serve it."""
 
     call: Callable[[Any], Any]
     pids: Sequence[int]
@@ -40,7 +38,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some seconds of calls: how long each took, in seconds, and the CPU time of everybody."""
+    """The durations of some calls in seconds, and the CPU time of each process."""
 
     latencies: Sequence[float]
     wall_s: float
@@ -50,7 +48,7 @@ class Sample:
 
 
 def run(effort: Effort) -> Result:
-    """Measure all sizes of cluster, callers and worker processes."""
+    """Measure all numbers of nodes, callers and worker processes."""
     result = Result()
     with servers.bus() as bus:
         for processes in PROCESSES[:1] if effort.quick else PROCESSES:
@@ -77,12 +75,12 @@ NOTE = (
 
 
 Samples = Mapping[str, Sequence[Sample]]
-"""Contender -> a sample a round."""
+"""Contender -> one sample per round."""
 
 
 @contextlib.contextmanager
 def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
-    """Workers and echoes, all at once and each on a topic of its own."""
+    """Start workers and echoes together, each on its own topic."""
     with contextlib.ExitStack() as stack:
         found = {}
         for name, settings in (('check', servers.QUIET), (NOTIFIED, servers.NOTIFIES)):
@@ -101,7 +99,7 @@ def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
 def _by_callers(
     contenders: Mapping[str, Contender], nodes: int, broker: Sequence[int], effort: Effort
 ) -> dict[int, Samples]:
-    """Number of callers -> what was measured with so many."""
+    """Return number of callers -> samples."""
     found = {}
     for callers in CALLERS[:2] if effort.quick else CALLERS:
         print(f'  {nodes} nodes, {callers} callers', file=sys.stderr)
@@ -121,14 +119,14 @@ def _compare(
     rounds: int,
     seconds: float,
 ) -> Samples:
-    """Let all have their seconds in turns, by so many threads each."""
+    """Measure the contenders in turns, with the given number of threads."""
     with contextlib.ExitStack() as stack:
         runs = {}
         for name, one in contenders.items():
             pool = stack.enter_context(ThreadPoolExecutor(callers))
             _everybody(
                 pool, callers, lambda one=one: one.call(asked)
-            )  # connect, before the clock runs
+            )  # connect before the measurement
             runs[name] = lambda one=one, pool=pool: _sample(
                 one, asked, pool, callers, broker, seconds
             )
@@ -136,7 +134,7 @@ def _compare(
 
 
 def _everybody(pool: ThreadPoolExecutor, callers: int, call: Callable[[], Any]) -> list[Any]:
-    """Have each thread of a pool do something once."""
+    """Run a function once in each thread of a pool."""
     meeting = threading.Barrier(callers)
 
     def one(_: int) -> Any:

@@ -1,6 +1,4 @@
-"""Compare things on a machine that does other things as well: in turns, within one run, by medians
-of ratios.
-"""
+"""Compare contenders on a shared machine: interleaved in one run, by medians of paired ratios."""
 
 import statistics
 import time
@@ -13,9 +11,7 @@ T = TypeVar('T')
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: rounds of all contenders, and how many seconds each of them has in a
-    round.
-    """
+    """The effort of a measurement: rounds, and seconds per contender and round."""
 
     rounds: int
     seconds: float
@@ -27,7 +23,7 @@ FULL, QUICK = Effort(9, 1.0), Effort(3, 0.3, quick=True)
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of some figures, and the quartiles around it."""
+    """The median and the quartiles of some figures."""
 
     low: float
     mid: float
@@ -47,7 +43,7 @@ class Spread:
 
 
 def interleaved(contenders: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
-    """Let each contender run once a round; another one begins each round."""
+    """Run each contender once per round; the first one changes in each round."""
     found: dict[str, list[T]] = {name: [] for name in contenders}
     names = list(contenders)
     for number in range(rounds):
@@ -58,20 +54,20 @@ def interleaved(contenders: Mapping[str, Callable[[], T]], rounds: int) -> dict[
 
 
 def ratio(these: Sequence[float], those: Sequence[float]) -> Spread:
-    """How many times those figures these are, round by round."""
+    """Return the ratios of two series, round by round."""
     return Spread.of([one / other for one, other in zip(these, those, strict=True)])
 
 
 @dataclass(frozen=True)
 class Took:
-    """Milliseconds of one run: on the clock, and of this thread's CPU time."""
+    """The wall time and the CPU time of one run, in milliseconds."""
 
     wall_ms: float
     cpu_ms: float
 
 
 def timed(run: Callable[[], object], at_least_s: float = 0.0) -> Took:
-    """How long a run takes, on average over as many as fill the time."""
+    """Return the mean time of a run, over as many runs as fit in the given time."""
     count = 0
     wall, cpu = time.perf_counter(), time.thread_time()
     while not count or time.perf_counter() - wall < at_least_s:
@@ -83,10 +79,10 @@ def timed(run: Callable[[], object], at_least_s: float = 0.0) -> Took:
 
 
 def cpu_ms(runs: Sequence[Took]) -> Spread:
-    """The CPU time of runs."""
+    """Return the CPU time of runs."""
     return Spread.of([one.cpu_ms for one in runs])
 
 
 def wall_ms(runs: Sequence[Took]) -> Spread:
-    """The time on the clock of runs."""
+    """Return the wall time of runs."""
     return Spread.of([one.wall_ms for one in runs])

@@ -1,4 +1,4 @@
-"""How long a plan takes: 10 to 1,000,000 nodes over 1 to 1,000 places, growing and shrinking."""
+"""The time of a plan: 10 to 1,000,000 nodes over 1 to 1,000 places, growing and shrinking."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ BAR_PLACES, BAR_MS = 100, 3.0
 
 
 def run(effort: Effort) -> Result:
-    """Measure; the nodes of one number of places are compared in turns."""
+    """Measure the numbers of nodes in turns, for each number of places."""
     rows, result = [], Result()
     for count in PLACES:
         grown, shrunk = _measured(count, effort)
@@ -42,7 +42,7 @@ def _row(count: int, nodes: int, grown: Figures, shrunk: Figures) -> Row:
 
 
 def _measured(count: int, effort: Effort) -> tuple[Figures, Figures]:
-    """Number of nodes -> how long it takes to place them, and to take half of them away."""
+    """Return number of nodes -> the times to create them and to delete half of them."""
     places = [Place(f'z{i}', weight=100 + i % 7) for i in range(count)]
     runs: dict[tuple[str, int], Callable[[], object]] = {}
     for nodes in NODES:
@@ -59,6 +59,6 @@ def _measured(count: int, effort: Effort) -> tuple[Figures, Figures]:
 
 
 def _in_groups(held: dict[str, int]) -> list[dict[str, int]]:
-    """Unhealthy nodes, nodes never created, and the rest: a tenth each of the former two."""
+    """Return the nodes: a tenth unhealthy, a tenth never created, and the rest."""
     tenth = {name: count // 10 for name, count in held.items()}
     return [tenth, tenth, {name: count - 2 * tenth[name] for name, count in held.items()}]

@@ -1,4 +1,4 @@
-"""What processes use, as Linux tells it in /proc."""
+"""The CPU time and the memory of processes, from /proc of Linux."""
 
 import os
 from collections.abc import Iterable
@@ -9,28 +9,28 @@ MIB = 1024  # KiB
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """The CPU time that processes have used so far, user and system."""
+    """Return the CPU time of processes so far, user and system, in seconds."""
     return sum(_ticks(pid) for pid in pids) * TICK_S
 
 
 def scheduled_s(pids: Iterable[int]) -> float:
-    """The CPU time of the threads that live, which `cpu_s` rounds to hundredths of a second."""
+    """Return the CPU time of the running threads, which `cpu_s` rounds to 10 ms."""
     files = (task / 'schedstat' for pid in pids for task in Path(f'/proc/{pid}/task').iterdir())
     return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 
 
 def resident_mib(pid: int) -> float:
-    """How much memory of a process is in RAM, what it shares included."""
+    """Return the resident memory of a process in MiB, shared memory included."""
     return _status(pid, 'VmRSS')
 
 
 def peak_mib(pid: int) -> float:
-    """The most that was in RAM since the process began, or since `forget_peak`."""
+    """Return the peak of the resident memory since the start or since `forget_peak`, in MiB."""
     return _status(pid, 'VmHWM')
 
 
 def own_mib(pid: int) -> float:
-    """As `resident_mib`, of what is shared only this process's part."""
+    """Return the resident memory in MiB, with a proportional part of shared memory."""
     rollup = Path(f'/proc/{pid}/smaps_rollup').read_text()
     return (
         next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith('Pss:')) / MIB
@@ -38,7 +38,7 @@ def own_mib(pid: int) -> float:
 
 
 def forget_peak(pid: int) -> None:
-    """Begin to look for the peak anew."""
+    """Reset the peak of the resident memory."""
     Path(f'/proc/{pid}/clear_refs').write_text('5')
 
 

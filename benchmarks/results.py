@@ -1,6 +1,4 @@
-"""What a benchmark gives: tables for people, the same rows as JSON, and bars that were met or
-not.
-"""
+"""The results of a benchmark: tables, JSON, and bars that are met or missed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,7 +9,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Bar:
-    """A figure that has to stay at or below a limit."""
+    """A figure that must not exceed a limit."""
 
     what: str
     figure: float
@@ -25,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with the same columns; `note` says how they were measured."""
+    """Rows with the same columns; `note` describes the measurement."""
 
     title: str
     rows: Sequence[Row]
@@ -34,14 +32,14 @@ class Table:
 
 @dataclass
 class Result:
-    """What one part of the benchmarks gives."""
+    """The result of one part of the benchmarks."""
 
     tables: list[Table] = field(default_factory=list)
     bars: list[Bar] = field(default_factory=list)
 
 
 def text(table: Table) -> str:
-    """The table as a simple table of reStructuredText, so that it can be copied into the README."""
+    """Return the table as a simple table of reStructuredText, for the README."""
     columns = list(dict.fromkeys(column for row in table.rows for column in row))
     cells = [columns, *([shown(row.get(column)) for column in columns] for row in table.rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
@@ -55,7 +53,7 @@ def text(table: Table) -> str:
 
 
 def bars_text(bars: Iterable[Bar]) -> str:
-    """A line a bar."""
+    """Return a line per bar."""
     return '\n'.join(
         f'{"met   " if bar.met else "MISSED"}  {bar.what}: {shown(bar.figure)} (at most '
         f'{shown(bar.limit)}) {bar.unit}'
@@ -64,7 +62,7 @@ def bars_text(bars: Iterable[Bar]) -> str:
 
 
 def document(results: Mapping[str, Result], machine: Row) -> dict[str, Any]:
-    """All results as plain data."""
+    """Return all results as plain data."""
     return {
         'machine': dict(machine),
         'parts': {
@@ -78,7 +76,7 @@ def document(results: Mapping[str, Result], machine: Row) -> dict[str, Any]:
 
 
 def shown(value: object) -> str:
-    """A cell; numbers with three digits that count, and no more than that of what is large."""
+    """Return a cell; numbers have three significant digits."""
     if value is None:
         return '-'
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""What is measured over RabbitMQ: a private broker, workers, and echoes beside them."""
+"""The servers of benchmarks over RabbitMQ: a private broker, workers and echoes."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ NOTIFIES = f'{QUIET}\n[oslo_messaging_notifications]\ndriver = messagingv2'
 
 @dataclass(frozen=True)
 class Bus:
-    """Where the broker is, and its processes; none if it is not ours."""
+    """The address of the broker, and its processes if this run started it."""
 
     url: str
     pids: Sequence[int]
@@ -28,7 +28,7 @@ class Bus:
 
 @contextlib.contextmanager
 def bus() -> Iterator[Bus]:
-    """The broker that the environment names, as for the tests, else a private one."""
+    """Return the broker that the environment names, as for the tests, else a private one."""
     if OWN_BROKER in os.environ:
         yield Bus(os.environ[OWN_BROKER], [])
         return
@@ -44,7 +44,7 @@ def bus() -> Iterator[Bus]:
 def worker(
     url: str, processes: int = 1, settings: str = QUIET, cloud: object = CLOUD
 ) -> Iterator[Worker]:
-    """A worker that answers; it ends with the block."""
+    """Start a worker, and stop it at the end of the block."""
     with tempfile.TemporaryDirectory() as folder:
         started = Worker(Path(folder), url, cloud, settings, workers=processes)
         try:
@@ -56,7 +56,7 @@ def worker(
 
 @contextlib.contextmanager
 def echo(kind: str, url: str, topics: Sequence[str], processes: int) -> Iterator[list[int]]:
-    """Start processes that serve an echo on each topic, and yield their ids."""
+    """Start processes that serve an echo on each topic, and yield their process ids."""
     command = [sys.executable, '-m', 'benchmarks.echoes', kind, url, *topics]
     served = [
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)

@@ -1,4 +1,4 @@
-"""Decisions while other requests wait for a slow Octavia: they must not feel it."""
+"""Decisions while other requests wait for a slow Octavia; they must not become slower."""
 
 import contextlib
 import itertools
@@ -14,8 +14,8 @@ from benchmarks.pairing import Effort, Spread, interleaved, ratio
 from benchmarks.results import Result, Table
 from placement_worker.client.rpc_client import PolicyClient
 
-PENDING_S = 2.0  # how long each change of a load balancer takes
-WAITING = 16  # requests that wait at any time: as many as [worker] slow_threads has
+PENDING_S = 2.0  # duration of each change of a load balancer
+WAITING = 16  # requests that wait at any time: the default of [worker] slow_threads
 NODES = (3, 200)
 CLOUD_WITH_OCTAVIA = {
     **CLOUD,
@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 
 def run(effort: Effort) -> Result:
-    """Measure with one caller and one process, in turns with and without attachments that wait."""
+    """Measure with one caller and one process, in turns with and without waiting attachments."""
     rows = []
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(servers.bus()).url
@@ -63,7 +63,7 @@ def _latencies(client: PolicyClient, asked: Any, seconds: float) -> list[float]:
 
 @contextlib.contextmanager
 def _attaching(client: PolicyClient) -> Iterator[None]:
-    """Load balancers are made and deleted all the while; it ends when the last one is gone."""
+    """Create and delete load balancers continuously, until the last one is deleted."""
     begun, enough = threading.Barrier(WAITING + 1), threading.Event()
 
     def attach_and_detach() -> None:
@@ -80,7 +80,7 @@ def _attaching(client: PolicyClient) -> Iterator[None]:
         thread.start()
     try:
         begun.wait()
-        time.sleep(PENDING_S / 2)  # all of them wait for their load balancer
+        time.sleep(PENDING_S / 2)  # now all of them wait for a load balancer
         yield
     finally:
         enough.set()

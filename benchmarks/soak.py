@@ -1,10 +1,10 @@
-"""A worker under full load for a while: do memory and file descriptors stay flat?
+"""A worker under full load for minutes: its memory and file descriptors must not grow.
 
     python -m benchmarks.soak [--minutes 10]
 
 Starts a private RabbitMQ and a worker of two processes, keeps it busy from sixteen threads with
 checks of 3, 200 and 2,000 nodes, with refused requests and with casts, and prints resident memory
-and open files of each process as time goes by.
+and open files of each process every ten seconds.
 """
 
 import argparse
@@ -32,7 +32,7 @@ REGIONS = {name: {'zones': {'a': True, 'b': True}} for name in ('R1', 'R2')}
 
 
 def check(nodes: int) -> dict:
-    """A shrinking cluster of so many nodes, with all three policies."""
+    """Return a shrinking cluster with a number of nodes and all three policies."""
     members = [
         {**node(1 + n % 28, 'ab'[n % 2], f'R{1 + n % 2}'), 'id': f'n{n}', 'index': n}
         for n in range(nodes)
@@ -42,7 +42,7 @@ def check(nodes: int) -> dict:
 
 
 def load(worker: Worker, enough: threading.Event, done: collections.Counter) -> None:
-    """One caller: mostly small checks, now and then a large one, a cast, or one that is refused."""
+    """Run one caller: mostly small checks, sometimes a large one, a cast, or an invalid one."""
     checks = [check(nodes) for nodes in (3, 200, 2000)]
     draw = random.Random()
     with closing(worker.client()) as client:
@@ -64,7 +64,7 @@ def load(worker: Worker, enough: threading.Event, done: collections.Counter) -> 
 
 
 def sample(worker: Worker) -> list[tuple[int, float, int]]:
-    """Of each process: its id, resident memory in MiB, open files."""
+    """Return id, resident memory in MiB and number of open files of each process."""
     found = []
     for pid in worker.children():
         status = Path(f'/proc/{pid}/status').read_text()
@@ -76,7 +76,7 @@ def sample(worker: Worker) -> list[tuple[int, float, int]]:
 
 
 def main() -> int:
-    """Run, and print a line every ten seconds, then what it comes to."""
+    """Run, and print a line every ten seconds and a summary at the end."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""How long programs take to start."""
+"""The start time of programs."""
 
 import contextlib
 import resource
@@ -32,7 +32,7 @@ RUNS_A_ROUND = 3
 
 
 def run(effort: Effort) -> Result:
-    """Start each program in turns, and a worker a few times until it answers."""
+    """Start the programs in turns, and a worker a few times until it replies."""
     contenders = {
         name: lambda command=command: _start(command) for name, command in COMMANDS.items()
     }

@@ -1,6 +1,4 @@
-"""How long it takes to choose victims: 10 % and 50 % of 100 to 1,000,000 nodes, by every
-criterion.
-"""
+"""The time of victim selection: 10 % and 50 % of 100 to 1,000,000 nodes, by each criterion."""
 
 from typing import get_args
 
@@ -16,11 +14,11 @@ NODES = (100, 1000, 10_000, 100_000, 1_000_000)
 QUICK_NODES = NODES[:-1]
 SHARES = (10, 50)
 SLICE_S = 0.02
-FEWER_ROUNDS = 100_000  # nodes from which on three rounds have to do
+FEWER_ROUNDS = 100_000  # from this number of nodes on, three rounds suffice
 
 
 def run(effort: Effort) -> Result:
-    """Measure; the criteria are compared in turns, each with a plan for six places."""
+    """Measure the criteria in turns, each with a plan for six places."""
     rows = []
     for count in QUICK_NODES if effort.quick else NODES:
         nodes = msgspec.convert([member(number) for number in range(count)], list[Node])

@@ -1,4 +1,4 @@
-"""Reports in headless Chromium, driven by Playwright; tools/test-browser installs both."""
+"""Reports in headless Chromium; tools/test-browser installs it with Playwright."""
 
 import shutil
 from pathlib import Path
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope='session')
 def chromium():
-    """The browser, one for all tests."""
+    """Return the browser, one for all tests."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # the other tests do without it
 
     found = next(filter(None, map(shutil.which, NAMES)), None)
@@ -47,7 +47,7 @@ def chromium():
 
 @pytest.fixture(scope='session', params=sorted(scenarios.shipped()))
 def report_file(request, tmp_path_factory):
-    """The report of each shipped scenario, with the greedy rule beside ours."""
+    """Return the report of each shipped scenario, compared with the greedy rule."""
     registry = Registry.installed()
     scenario = scenarios.load(request.param)
     history = History(1000)
@@ -61,7 +61,7 @@ def report_file(request, tmp_path_factory):
 
 @pytest.fixture
 def visit(chromium, report_file):
-    """Open the report without a network; what it asks for and what goes wrong in it is noted."""
+    """Return a function that opens the report offline and records its requests and errors."""
     contexts = []
 
     def opened(width=1180, **more):

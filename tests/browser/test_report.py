@@ -1,6 +1,4 @@
-"""The report can be read alone, offline, with the keyboard, in the dark, on a narrow screen, and
-without scripts.
-"""
+"""The report in a browser: offline, by keyboard, in both color schemes, without scripts."""
 
 import itertools
 
@@ -54,14 +52,16 @@ FOCUSED = """() => {
 }"""
 
 
-def test_it_asks_for_nothing_but_itself_and_nothing_goes_wrong(visit, report_file):
+def test_page_loads_no_other_resource_and_logs_no_error(visit, report_file):
+    """The page requests nothing but itself, and the console stays empty."""
     page = visit()
 
     assert page.asked == [report_file.as_uri()]
     assert page.wrong == []
 
 
-def test_the_tabulator_key_reaches_everything_in_order_and_shows_where_it_is(visit):
+def test_tab_key_moves_a_visible_focus_in_order(visit):
+    """The tab key reaches links, charts and tables in order, with a visible focus."""
     page = visit()
     seen = []
     for _ in range(15):
@@ -79,7 +79,8 @@ def test_the_tabulator_key_reaches_everything_in_order_and_shows_where_it_is(vis
     assert all(one['outlined'] for one in seen), [one for one in seen if not one['outlined']]
 
 
-def test_the_skip_link_leads_to_the_charts(visit):
+def test_skip_link_leads_to_the_charts(visit):
+    """The skip link moves the focus to the first chart."""
     page = visit()
 
     page.keyboard.press('Tab')
@@ -89,7 +90,8 @@ def test_the_skip_link_leads_to_the_charts(visit):
     assert page.evaluate(FOCUSED)['what'] == 'svg.chart'
 
 
-def test_arrow_keys_read_a_chart_step_by_step(visit):
+def test_arrow_keys_on_a_chart_read_it_step_by_step(visit):
+    """The arrow keys read a chart step by step."""
     page = visit()
     chart = page.locator('svg.chart').first
     readout = page.locator('.readout').first
@@ -112,7 +114,8 @@ def test_arrow_keys_read_a_chart_step_by_step(visit):
     assert 'placement-worker: ' in readout.inner_text()
 
 
-def test_pointing_at_a_chart_reads_it_too(visit):
+def test_pointer_on_a_chart_reads_the_step(visit):
+    """The pointer reads the step below it."""
     page = visit()
     chart = page.locator('svg.chart').nth(1)
     chart.scroll_into_view_if_needed()
@@ -125,7 +128,8 @@ def test_pointing_at_a_chart_reads_it_too(visit):
     assert page.locator('.readout').first.inner_text() == ''
 
 
-def test_decisions_open_with_the_keyboard_alone(visit):
+def test_keyboard_opens_a_decision(visit):
+    """The keyboard alone opens a decision."""
     page = visit()
     first = page.locator('#step-1')
     first.locator('summary').focus()
@@ -138,7 +142,8 @@ def test_decisions_open_with_the_keyboard_alone(visit):
     assert first.get_attribute('open') is None
 
 
-def test_the_number_of_a_step_leads_to_its_decisions(visit):
+def test_link_of_a_step_opens_its_decisions(visit):
+    """The number of a step links to its decisions, and opens them."""
     page = visit()
     page.locator('#numbers a[href="#step-2"]').focus()
 
@@ -149,7 +154,8 @@ def test_the_number_of_a_step_leads_to_its_decisions(visit):
     assert page.locator('#step-2 table').first.is_visible()
 
 
-def test_all_decisions_open_and_close_at_once(visit):
+def test_buttons_open_and_close_all_decisions(visit):
+    """Two buttons open and close all decisions."""
     page = visit()
     count = page.locator('#decisions details').count()
 
@@ -161,7 +167,8 @@ def test_all_decisions_open_and_close_at_once(visit):
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
-def test_all_text_stands_out_from_what_is_behind_it(visit, scheme):
+def test_text_has_enough_contrast(visit, scheme):
+    """All text has a contrast of at least 4.5 in the light and the dark scheme."""
     page = visit(color_scheme=scheme)
 
     background = page.evaluate(
@@ -173,14 +180,16 @@ def test_all_text_stands_out_from_what_is_behind_it(visit, scheme):
 
 
 @pytest.mark.parametrize('width', [360, 768, 1180])
-def test_nothing_runs_out_of_the_page_at_any_width(visit, width):
+def test_page_at_any_width_has_no_overflow(visit, width):
+    """The page does not scroll sideways at any width."""
     page = visit(width)
     page.get_by_role('button', name='Open all').click()
 
     assert page.evaluate('document.documentElement.scrollWidth') <= width
 
 
-def test_labels_stay_inside_their_charts(visit):
+def test_labels_of_charts_stay_inside(visit):
+    """The labels stay inside their charts."""
     outside = visit().evaluate(
         """() => [...document.querySelectorAll('svg.chart text')].filter((text) => {
             const [a, b] = [text.getBBox(), text.closest('svg').viewBox.baseVal];
@@ -191,7 +200,8 @@ def test_labels_stay_inside_their_charts(visit):
     assert outside == []
 
 
-def test_headings_descend_one_by_one(visit):
+def test_headings_descend_one_level_at_a_time(visit):
+    """Headings skip no level."""
     levels = visit().evaluate(
         "[...document.querySelectorAll('h1, h2, h3, h4, h5')].map((h) => Number(h.tagName[1]))"
     )
@@ -201,7 +211,8 @@ def test_headings_descend_one_by_one(visit):
     assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
 
 
-def test_assistive_technology_finds_the_parts_by_role_and_name(visit):
+def test_parts_have_roles_and_names(visit):
+    """Assistive technology finds each part by its role and name."""
     page = visit()
 
     assert page.get_by_role('main').count() == 1
@@ -212,7 +223,8 @@ def test_assistive_technology_finds_the_parts_by_role_and_name(visit):
     assert page.get_by_role('columnheader', name='What happens').count() == 1
 
 
-def test_without_scripts_everything_is_still_there(visit):
+def test_page_without_scripts_is_complete(visit):
+    """Without scripts the page shows all charts, numbers and decisions."""
     page = visit(java_script_enabled=False)
 
     page.locator('#step-1 summary').click()

@@ -1,1 +1,1 @@
-"""Every command of the manual and of the README, run as it stands there."""
+"""The commands of the manual and of the README, run exactly as they are printed."""

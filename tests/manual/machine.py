@@ -1,6 +1,4 @@
-"""A machine that only the test sees: this one's, with folders that nothing is written through
-to.
-"""
+"""A private view of this machine: writes to its system folders are visible to the test only."""
 
 import os
 import shlex
@@ -25,9 +23,7 @@ exec sleep infinity
 
 
 class Machine:
-    """A mount namespace with `FOLDERS` laid over; whoever enters it is root in it, and leaves no
-    trace.
-    """
+    """A mount namespace with an overlay over each of `FOLDERS`, in which the test runs as root."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix='placement-worker-machine-'))
@@ -48,9 +44,9 @@ class Machine:
 
     @classmethod
     def refusal(cls) -> str | None:
-        """Why there can be none here; None if there can be."""
+        """Return why this system has no such namespaces, or None."""
         if os.geteuid():
-            return 'only root may lay folders over'
+            return 'overlay mounts need root'
         machine = cls()
         with machine:
             return machine._wait()
@@ -64,14 +60,14 @@ class Machine:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self) -> Self:
-        """Wait until the folders are laid over."""
+        """Wait until the overlays are mounted."""
         refusal = self._wait()
         if refusal is not None:
             raise RuntimeError(refusal)
         return self
 
     def entered(self, command: str) -> str:
-        """The command line by which bash runs a command in it, in the folder where it stands."""
+        """Return a command line that runs a command inside, in the current folder."""
         namespace = f'/proc/{self._inside.pid}/ns/mnt'
         return (
             f'nsenter --mount={namespace} --wd="$PWD" bash -euo pipefail -c {shlex.quote(command)}'

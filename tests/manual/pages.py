@@ -1,4 +1,4 @@
-"""What stands in the manual to be typed: its blocks, and the commands in them."""
+"""The literal blocks of the manual, and the commands in them."""
 
 import re
 import shutil
@@ -18,8 +18,10 @@ OPTION = re.compile(r' *:(\w+): (.*)')
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A literal block; `kind` is its language, `::` for one that says none. `line` counts from
-    1.
+    """A literal block.
+
+    :ivar line: the line of the block in the page; the first line is 1.
+    :ivar kind: the language of the block, or `::` for a block without one.
     """
 
     page: str
@@ -28,13 +30,11 @@ class Block:
     caption: str
     text: str
     after: str = ''
-    """The line before it: what introduces it."""
+    """The line before the block."""
 
     @property
     def commands(self) -> list[str]:
-        """Those in it, each on one line and without its comment; none in a block of something
-        else.
-        """
+        """The commands of a shell block, each on one line and without its comment."""
         lines = [
             re.sub(r'(^|\s+)#( .*|$)', '', line).strip()
             for line in self.text.replace('\\\n', '').splitlines()
@@ -43,14 +43,14 @@ class Block:
 
     @property
     def is_shell(self) -> bool:
-        """Whether it says so, or begins with a program that we know."""
+        """Whether the language is bash or the first word is a known program."""
         return self.kind == 'bash' or (
             self.kind == '::' and starts_program(self.text.partition('\n')[0])
         )
 
     @property
     def is_output(self) -> bool:
-        """Whether it is what the block before it prints."""
+        """Whether the block is the output of the block before it."""
         return self.kind == 'text' or (self.kind == '::' and self.after.endswith('prints::'))
 
     @property
@@ -59,7 +59,7 @@ class Block:
 
 
 def starts_program(line: str) -> bool:
-    """Whether a line is a command; `placement-worker decides ...` is one of a log."""
+    """Return whether a line is a command; `placement-worker decides ...` is a log line."""
     words = line.split() or ['']
     return bool(PROGRAMS.fullmatch(Path(words[0]).name)) or words[:2] == [
         'placement-worker',
@@ -72,7 +72,7 @@ def indentation(line: str) -> int:
 
 
 def blocks(page: Path) -> list[Block]:
-    """All literal blocks of a page, in their order."""
+    """Return the literal blocks of a page in order."""
     return list(_blocks(page.name, page.read_text().splitlines()))
 
 
@@ -97,7 +97,7 @@ def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
 
 
 def _parted(lines: list[str], has_options: bool) -> tuple[dict[str, str], str]:
-    """The options of a directive, and the text below them without its indentation."""
+    """Return the options of a directive, and its text without indentation."""
     options: dict[str, str] = {}
     while has_options and lines and (option := OPTION.match(lines[0])):
         options[option[1]] = option[2]
@@ -107,9 +107,9 @@ def _parted(lines: list[str], has_options: bool) -> tuple[dict[str, str], str]:
 
 
 def unknown(block: Block) -> list[str]:
-    """Lines of a block that may be commands, though nothing is known of them."""
+    """Return lines that may be commands of unknown programs."""
     if block.is_shell:
-        strange = [line for line in block.commands if not starts_program(line)]
-        return [line for line in strange if not re.match(r'export \w+=', line)]
+        other = [line for line in block.commands if not starts_program(line)]
+        return [line for line in other if not re.match(r'export \w+=', line)]
     first = (block.text.split() or [''])[0]
     return [first] if block.kind == '::' and not block.is_output and shutil.which(first) else []

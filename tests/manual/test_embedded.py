@@ -1,6 +1,4 @@
-"""The manual's commands over the embedded cloud, and that each command of the manual is tried
-somewhere.
-"""
+"""The commands of the manual over the embedded cloud, and the completeness of these tests."""
 
 import itertools
 import re
@@ -22,25 +20,28 @@ NAMES = [page.stem for page in PAGES]
 
 
 @pytest.mark.parametrize('page', PAGES, ids=NAMES)
-def test_what_looks_like_a_command_is_known(page):
-    """A program that is new to the manual has to be named in `pages`, or nobody would try it."""
+def test_each_program_of_the_manual_is_known(page):
+    """A program that is new to the manual must be named in `pages`, or its commands go untested."""
     assert [(block.place, unknown(block)) for block in blocks(page) if unknown(block)] == []
 
 
-def test_it_is_said_of_every_command_how_it_is_tried():
+def test_each_command_of_the_manual_has_a_way():
+    """Each command of the manual has an entry that says how it is tested."""
     assert len(COMMANDS) > 80
     assert [
         (place, command) for page, place, command in COMMANDS if ways.way(page, command) is None
     ] == []
 
 
-def test_no_way_is_left_over():
+def test_each_way_is_used():
+    """Each entry matches a command of the manual."""
     used = {ways.way(page, command) for page, _, command in COMMANDS}
 
     assert [way for way in ways.WAYS if way not in used] == []
 
 
-def test_what_is_not_tried_by_these_tests_has_a_reason():
+def test_untested_command_has_a_reason():
+    """A command that is not run here has a reason."""
     silent = [
         way for way in ways.WAYS if way.how in (ways.SYNTAX, ways.ELSEWHERE) and not way.reason
     ]
@@ -51,7 +52,8 @@ def test_what_is_not_tried_by_these_tests_has_a_reason():
 
 
 @pytest.mark.parametrize('page', PAGES, ids=NAMES)
-def test_bash_can_read_every_command(page):
+def test_each_command_is_valid_bash(page):
+    """Bash parses each command of the manual."""
     script = '\n'.join(command for block in blocks(page) for command in block.commands)
 
     done = subprocess.run(['bash', '-n'], input=script, capture_output=True, text=True, check=False)
@@ -60,7 +62,7 @@ def test_bash_can_read_every_command(page):
 
 
 def installing_into(folder, command):
-    """The command, with what pip installs in a folder, and not in the environment of the tests."""
+    """Return the command with a folder as the target of pip instead of this environment."""
     return re.sub(
         r'^pip install ',
         f'{sys.executable} -m pip install --quiet --no-deps --target {folder} ',
@@ -69,8 +71,8 @@ def installing_into(folder, command):
 
 
 @pytest.mark.parametrize('page', PAGES, ids=NAMES)
-def test_the_commands_that_need_no_worker_do_what_the_page_shows(page, tmp_path):
-    """Also what they print, where the page shows it; and git ignores what they leave in a clone."""
+def test_commands_without_a_worker_print_the_shown_output(page, tmp_path):
+    """Each command prints the shown output, and leaves only files that git ignores."""
     found, folder = blocks(page), tmp_path / 'clone'
     workspace.furnish(folder, found)
     git = ['git', '-C', folder]
@@ -96,10 +98,8 @@ def test_the_commands_that_need_no_worker_do_what_the_page_shows(page, tmp_path)
     assert left.stdout.decode() == ''
 
 
-def test_writing_a_policy_shows_a_whole_package_and_tries_it():
-    """Nobody has to look for the code, where its names come from, how it is announced, and how it
-    is bound.
-    """
+def test_writing_a_policy_shows_each_file_of_the_example():
+    """The page shows each file of the example package and runs its policy."""
     page = ROOT / 'doc' / 'source' / 'writing-a-policy.rst'
 
     text = page.read_text()
@@ -118,7 +118,7 @@ LOAD_BALANCED = [page for page in PAGES if 'placement-policy attach ' in page.re
 
 @pytest.mark.parametrize('page', LOAD_BALANCED, ids=[page.stem for page in LOAD_BALANCED])
 def test_load_balancing_can_be_tried_again(page, tmp_path):
-    """Ids of an earlier try, which are left in the folder, do not let the later one fail."""
+    """A second run succeeds even though the ids of the first run remain in the folder."""
     found = blocks(page)
     workspace.furnish(tmp_path, found)
     commands = [

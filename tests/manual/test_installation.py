@@ -1,9 +1,8 @@
-"""The manual's commands for root: a worker is installed, started, looked after and upgraded, as the
-pages say.
+"""The commands of the manual for root: installation, operation and upgrade of a worker.
 
-Its folders in /etc, /opt and /usr/local are seen by the test alone, user and group, too. The broker
-is a private one. `bin/` stands in for systemd, which does not run in containers; the unit is still
-what `systemd-analyze` finds sound.
+Changes to /etc, /opt, /usr/local, users and groups are visible to the test only, and the broker is
+private. `bin/` replaces systemd, which does not run in containers; another test has
+`systemd-analyze` verify the unit.
 """
 
 import contextlib
@@ -25,25 +24,25 @@ STAND_INS = Path(__file__).parent / 'bin'
 SOURCE = ROOT / 'doc' / 'source'
 CONFIGURED = '/etc/placement-worker/placement-worker.conf'
 PASSWORD = 'hunter2'
-OF_ANOTHER_USER = f'setpriv --reuid=nobody --clear-groups cat {CONFIGURED}'
+OF_ANOTHER_USER = f'setpriv --reuid=65534 --clear-groups cat {CONFIGURED}'
 
 pytestmark = pytest.mark.long
 
 
 class Operator:
-    """Who types the commands of pages, in a clone's folder on such a machine."""
+    """An operator who types the commands of pages in a clone on a machine."""
 
     def __init__(self, machine, broker, folder):
         self.machine, self.broker, self.folder = machine, broker, folder
         state = folder.parent / 'state'
         state.mkdir()
-        of_broker = ' '.join(
+        broker_environment = ' '.join(
             f'{name}={value}' for name, value in broker.environment.items() if ' ' not in value
         )
         self.env = workspace.environment(
             PATH=f'{STAND_INS}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{workspace.python_folder()}',
             STAND_IN_STATE=str(state),
-            STAND_IN_BROKER=of_broker,
+            STAND_IN_BROKER=broker_environment,
         )
 
     def type_in(self, command):
@@ -52,7 +51,7 @@ class Operator:
         return workspace.type_in(self.machine.entered(named), self.folder, self.env, asked)
 
     def type_in_while_asking(self, command):
-        """Type a command while requests are sent; return the process that answered each of them."""
+        """Type a command while a client sends requests; return the process of each reply."""
         url = f'rabbit://placement-worker:{PASSWORD}@127.0.0.1:{self.broker.port}/placement'
         with (
             ThreadPoolExecutor(1) as typing,
@@ -66,9 +65,7 @@ class Operator:
         return answers
 
     def check(self, more=''):
-        """Return the output of the upgrade check, which root runs, with its exit status in the last
-        line.
-        """
+        """Return the output of an upgrade check by root, with the exit status as its last line."""
         check = f'placement-worker-status --config-file {CONFIGURED} {more} upgrade check --json'
         return self.type_in(f'status=0; {check} || status=$?; echo; echo exit status $status')
 
@@ -83,7 +80,7 @@ class Operator:
                 (type_in or self.type_in)(command)
 
     def configure(self, shown):
-        """Put what a page shows into the configuration, with this broker's address."""
+        """Write the options of a page to the configuration, with the address of this broker."""
         url = f'rabbit://placement-worker:{PASSWORD}@127.0.0.1:{self.broker.port}/placement'
         settings = re.sub(r'(?<=transport_url = ).*', url, shown)
         if 'auth_type' in shown:
@@ -95,7 +92,7 @@ class Operator:
 
 @pytest.fixture(scope='module')
 def operator(tmp_path_factory):
-    """One whose machine has a clone and a broker, and nothing else."""
+    """Return an operator on a machine with only a clone and a broker."""
     if refusal := Machine.refusal():
         pytest.skip(refusal)
     folder, broker = tmp_path_factory.mktemp('operator') / 'clone', Broker()
@@ -111,8 +108,8 @@ def operator(tmp_path_factory):
         broker.close()
 
 
-def test_the_manual_leads_from_nothing_to_a_worker_that_is_looked_after(operator):
-    """Installation, operation and the rest, in this order, each command as it stands."""
+def test_manual_installs_operates_and_upgrades_a_worker(operator):
+    """The commands for installation, operation, upgrade and security work in this order."""
     operator.follow(SOURCE / 'install.rst')
 
     assert operator.type_in(f'stat -c "%U:%G %a" {CONFIGURED}') == 'root:placement-worker 640\n'
@@ -123,26 +120,27 @@ def test_the_manual_leads_from_nothing_to_a_worker_that_is_looked_after(operator
         if not operator.type_in('ls "$STAND_IN_STATE"').count('pid'):
             operator.type_in('systemctl start placement-worker')
 
-    answered_by = []
+    responders = []
 
     def upgrade(command):
         if 'pip install' in command:
-            answered_by.extend(operator.type_in_while_asking(command))
+            responders.extend(operator.type_in_while_asking(command))
         else:
             operator.type_in(command)
 
     operator.follow(SOURCE / 'operating.rst', serve, upgrade)
     operator.follow(SOURCE / 'bus-security.rst')
 
-    assert len(answered_by) > 20
-    assert len(set(answered_by)) == 1
+    assert len(responders) > 20
+    assert len(set(responders)) == 1
     loaded = operator.type_in(
         'grep -o "/opt/placement-worker[^/]*" "/proc/$(cat "$STAND_IN_STATE/pid")/maps"'
     )
     assert set(loaded.split()) == {'/opt/placement-worker-0.2.0'}
 
 
-def test_the_readmes_completion_of_the_shell_is_installed(operator):
+def test_completion_of_the_readme_is_installed(operator):
+    """The command of the README installs the completion for bash."""
     operator.type_in('mkdir -p /etc/bash_completion.d')
 
     operator.follow(ROOT / 'README.rst')
@@ -170,7 +168,7 @@ def test_the_readmes_completion_of_the_shell_is_installed(operator):
 def test_an_upgrade_check_of_root_with_a_file_closed_to_the_service_fails(
     operator, wrong, right, message
 ):
-    """The permissions of the service's user count, as long as --user names no other user."""
+    """The permissions of the service user count unless --user names another user."""
     assert operator.check().endswith('exit status 0\n')
     operator.type_in(wrong)
     try:

@@ -1,7 +1,6 @@
-"""The tutorial, and the README's first line, typed by somebody who has a clone and nothing else.
+"""The tutorial and the first line of the README, typed in a fresh clone.
 
-What they install comes from PyPI. Only the broker is another one than the tutorial's: a private
-one.
+Packages come from PyPI. The broker is private, unlike that of the tutorial.
 """
 
 import contextlib
@@ -22,13 +21,13 @@ from tests.process_reaper import Guard, Program
 pytestmark = pytest.mark.long
 
 TUTORIAL, README = ROOT / 'doc' / 'source' / 'tutorial.rst', ROOT / 'README.rst'
-THEIR_BROKER = 'rabbit://guest:guest@127.0.0.1:5672/'
-THEIR_OTHER_PORT = '5673'
+TUTORIAL_BROKER = 'rabbit://guest:guest@127.0.0.1:5672/'
+TUTORIAL_SECOND_PORT = '5673'
 START_TIMEOUT_S = 60
 
 
 class Newcomer:
-    """Who types commands into a terminal, in the folder of a clone."""
+    """A new user who types commands in the folder of a clone."""
 
     def __init__(self, clone, broker):
         workspace.clone(clone)
@@ -48,7 +47,7 @@ class Newcomer:
 
     def write(self, block):
         (self.clone / block.caption).write_text(
-            f'{block.text}\n'.replace(THEIR_BROKER, self.broker_url)
+            f'{block.text}\n'.replace(TUTORIAL_BROKER, self.broker_url)
         )
 
     def type_in(self, command):
@@ -63,7 +62,7 @@ class Newcomer:
         return workspace.type_in(command, self.clone, self.env)
 
     def start(self, command):
-        """As in a terminal of its own, until it says that it serves."""
+        """Start a worker as in a terminal of its own, and wait until it serves."""
         log = self.clone.parent / 'log'
         with log.open('w') as output:
             self.worker = subprocess.Popen(
@@ -81,7 +80,7 @@ class Newcomer:
             time.sleep(0.1)
 
     def press_ctrl_c(self):
-        """The terminal tells all processes of the group."""
+        """Send SIGINT to the process group, as a terminal does."""
         os.killpg(self.worker.pid, signal.SIGINT)
         self.worker.wait(START_TIMEOUT_S)
 
@@ -99,10 +98,8 @@ def newcomer(tmp_path):
         broker.close()
 
 
-def test_a_newcomer_sees_what_the_tutorial_shows(newcomer):
-    """Everything is typed in its order, also the files, and everything that is printed is
-    compared.
-    """
+def test_tutorial_typed_in_order_prints_the_shown_output(newcomer):
+    """Each command of the tutorial, run in order, prints the output that the page shows."""
     for block, following in itertools.pairwise([*blocks(TUTORIAL), None]):
         if block.caption:
             newcomer.write(block)
@@ -120,7 +117,8 @@ def test_a_newcomer_sees_what_the_tutorial_shows(newcomer):
     newcomer.press_ctrl_c()
 
 
-def test_the_first_line_of_the_readme_leads_to_a_decision(newcomer):
+def test_first_line_of_the_readme_leads_to_a_decision(newcomer):
+    """The first line of the README installs the program and decides a check."""
     (line,) = [
         one
         for block in blocks(README)
@@ -131,15 +129,13 @@ def test_the_first_line_of_the_readme_leads_to_a_decision(newcomer):
     assert 'zones: az1 1, az2 6' in newcomer.type_in(line)
 
 
-def test_a_broker_of_ones_own_runs_beside_the_one_that_is_there(newcomer, tmp_path):
-    """Under another name, on another port, with its data in the clone; it needs no more than the
-    tutorial sets.
-    """
+def test_second_broker_of_the_tutorial_runs_next_to_another(newcomer, tmp_path):
+    """The second broker runs with only the name, port and data folder of the tutorial."""
     (command,) = [
-        one for block in blocks(TUTORIAL) for one in block.commands if THEIR_OTHER_PORT in one
+        one for block in blocks(TUTORIAL) for one in block.commands if TUTORIAL_SECOND_PORT in one
     ]
     port, distribution = free_ports(2)
-    here = f'cd {newcomer.clone} && exec {command.replace(THEIR_OTHER_PORT, str(port))}'
+    here = f'cd {newcomer.clone} && exec {command.replace(TUTORIAL_SECOND_PORT, str(port))}'
     env = {
         **newcomer.env,
         'ERL_EPMD_PORT': newcomer.epmd_port,

@@ -1,4 +1,4 @@
-"""The manual's commands that ask a running worker, on a private RabbitMQ."""
+"""The commands of the manual for a running worker, on a private RabbitMQ."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def broker():
 
 @pytest.fixture(scope='module')
 def worker(broker, tmp_path_factory):
-    """A worker as the manual has it, topics and all, that has decided once."""
+    """Start a worker as in the manual that has decided one check."""
     folder = tmp_path_factory.mktemp('worker')
     log = f'[decision_log]\nfile = {folder / "decisions.jsonl"}\n'
     names = {
@@ -61,7 +61,7 @@ def worker(broker, tmp_path_factory):
 
 
 def fitted(command, worker):
-    """The command for this worker instead of the manual's."""
+    """Return the command with the broker and the topics of this worker."""
     folder = worker.config.parent
     given = {
         r'/etc/placement-worker/placement-worker\.conf': str(worker.config),
@@ -73,13 +73,13 @@ def fitted(command, worker):
         r'\bPID\b': str(worker.children()[0]),
         r'\bID\b': PARKED,
     }
-    for named, ours in given.items():
-        command = re.sub(named, ours, command)
+    for named, value in given.items():
+        command = re.sub(named, value, command)
     return command
 
 
 def park(worker):
-    """Put a request where the workers put those that kill."""
+    """Put a request into the parking lot."""
     request = json.loads(
         json.dumps(yaml.safe_load((ROOT / 'examples' / 'scale-in.yaml').read_text()), default=str)
     )
@@ -101,8 +101,8 @@ def park(worker):
 
 
 @pytest.mark.parametrize('page', ASKING, ids=[page.stem for page in ASKING])
-def test_the_commands_that_ask_a_worker_get_an_answer(page, worker, tmp_path):
-    """All of them end as they should; one that has to find a parked request finds one."""
+def test_commands_for_a_worker_succeed(page, worker, tmp_path):
+    """Each command for running workers succeeds, and finds a parked request if it needs one."""
     workspace.furnish(tmp_path, blocks(page))
     commands = [command for block in blocks(page) for command in block.commands]
     asking = [command for command in commands if ways.way(page.stem, command).how == ways.WORKER]
@@ -114,8 +114,8 @@ def test_the_commands_that_ask_a_worker_get_an_answer(page, worker, tmp_path):
         assert printed or 'liveness' in command or 'kill' in command, command
 
 
-def test_the_installation_lists_every_queue_and_operating_deletes_those_of_a_host(worker, broker):
-    """What stands in neither table would stay on the broker, and nobody would know whose it is."""
+def test_install_and_operating_name_each_queue(worker, broker):
+    """The manual names each queue of a worker, so an operator can tell and delete them."""
     listed = broker.control('list_queues', 'name', 'type').splitlines()
     made = {
         line.split()[0] for line in listed if line.split()[1] == 'quorum' and line.startswith(TOPIC)
@@ -133,8 +133,8 @@ def test_the_installation_lists_every_queue_and_operating_deletes_those_of_a_hos
     assert len(of_host) == 3
 
 
-def test_the_readmes_program_prints_the_decision_and_nothing_else(worker):
-    """No warning of a library, which is none of the reader's doing."""
+def test_program_of_the_readme_prints_only_the_decision(worker):
+    """The program of the README causes no warning of a library."""
     (program,) = [block.text for block in blocks(ROOT / 'README.rst') if block.kind == 'python']
     typed = [sys.executable, '-c', fitted(program, worker)]
 

@@ -1,26 +1,24 @@
-"""How each command of the manual is tried; the first pattern that fits counts."""
+"""The test of each command of the manual; the first pattern that matches counts."""
 
 import re
 from typing import NamedTuple
 
 HERE = 'here'
-"""As it stands, over the embedded cloud: `test_embedded.py`."""
+"""The command runs unchanged over the embedded cloud: `test_embedded.py`."""
 WORKER = 'worker'
-"""With a worker on a private RabbitMQ: `test_worker.py`."""
+"""The command runs against a worker on a private RabbitMQ: `test_worker.py`."""
 ROOT = 'root'
-"""By root, on a machine's folders that only the test sees: `test_installation.py`."""
+"""Root runs the command in folders that only the test sees: `test_installation.py`."""
 FRESH = 'fresh'
-"""In a fresh clone, with what is installed from PyPI: `test_tutorial.py`, which types the whole
-tutorial.
-"""
+"""The command runs in a fresh clone with packages from PyPI: `test_tutorial.py`."""
 ELSEWHERE = 'elsewhere'
-"""As it stands, by the test that the reason names."""
+"""The test that the reason names runs the command."""
 SYNTAX = 'syntax'
-"""Not run, for the reason that is given; bash reads it."""
+"""Bash only parses the command, for the given reason."""
 
 
 class Way(NamedTuple):
-    """A page and a command, as regular expressions, how that is tried, and why not otherwise."""
+    """Regular expressions for a page and a command, with the kind of their test and a reason."""
 
     page: str
     command: str
@@ -33,13 +31,13 @@ WAYS = [
         'tutorial',
         r'sudo apt-get ',
         SYNTAX,
-        'the machine that runs the tests is not theirs to change',
+        'tests must not change the machine',
     ),
     Way(
         'tutorial',
         r'env RABBITMQ',
         ELSEWHERE,
-        'tests/manual/test_tutorial.py: beside another broker',
+        'tests/manual/test_tutorial.py: runs it next to another broker',
     ),
     Way(
         'tutorial',
@@ -48,7 +46,7 @@ WAYS = [
     ),
     Way('tutorial', r'.*', HERE),
     Way('README', r'python3 -m venv .venv && ', FRESH),
-    Way('README', r'tools/test$', ELSEWHERE, '.ci/run: it is what runs this'),
+    Way('README', r'tools/test$', ELSEWHERE, '.ci/run: it runs these tests'),
     Way('README', r'placement-policy complete > /etc/', ROOT),
     Way('bus-security', r'rabbitmqctl ', ELSEWHERE, 'tests/functional/test_bus_security.py'),
     Way('bus-security', r'(install|chown|chmod) ', ROOT),
@@ -56,7 +54,7 @@ WAYS = [
         'openstack',
         r'openstack ',
         SYNTAX,
-        'needs Keystone; tests/integration makes such users and trusts',
+        'needs Keystone; tests/integration creates such users and trusts',
     ),
     Way(
         'senlin',
@@ -76,7 +74,7 @@ WAYS = [
 
 
 def way(page: str, command: str) -> Way | None:
-    """How a command of a page is tried; None if nobody has said so."""
+    """Return the test of a command of a page; None without an entry."""
     return next(
         (one for one in WAYS if re.match(one.page, page) and re.match(one.command, command)), None
     )

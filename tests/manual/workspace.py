@@ -1,4 +1,4 @@
-"""A folder in which the manual's commands find what they name, and how they are typed there."""
+"""A folder with the files that the commands of the manual name, and a shell to run them."""
 
 import os
 import re
@@ -14,12 +14,12 @@ import yaml
 from tests.manual.pages import ROOT, Block
 
 EXPECTED_STATUS = {r'placement-policy plan [^|]+$': 2}
-"""Of commands that do what they should; 0 of all others."""
+"""The exit status of successful commands, if it is not 0."""
 TIMEOUT_S = 300
 
 
 def environment(**more: str) -> dict[str, str]:
-    """With the programs of this environment first in the PATH."""
+    """Return environment variables with the programs of this environment first in PATH."""
     return {
         **os.environ,
         'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}',
@@ -28,14 +28,12 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def python_folder() -> Path:
-    """Where the python3 is that this environment was made from."""
+    """Return the folder of the python3 that this environment was created from."""
     return Path(sys.base_prefix) / 'bin'
 
 
 def furnish(folder: Path, blocks: list[Block]) -> None:
-    """Put into a folder what a clone has, what a page shows under a name, and what everybody has of
-    their own.
-    """
+    """Create the files of a clone, the files that a page shows, and files of the user."""
     for name in ('examples', 'conf'):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / '.gitignore', folder)
@@ -53,7 +51,7 @@ def furnish(folder: Path, blocks: list[Block]) -> None:
 
 
 def type_in(command: str, folder: Path, env: Mapping[str, str], answer: str = '') -> str:
-    """Have bash run a command, and return what it prints; it has to end as the manual says."""
+    """Run a command in bash, check its exit status, and return its output."""
     done = subprocess.run(
         ['bash', '-euo', 'pipefail', '-c', command],
         cwd=folder,
@@ -73,12 +71,12 @@ def type_in(command: str, folder: Path, env: Mapping[str, str], answer: str = ''
 
 
 def timeless(output: str) -> str:
-    """Without what is another one each time: milliseconds, and blank lines at the end."""
+    """Return output without the parts that differ each time: times and trailing blank lines."""
     return re.sub(r'(elapsed_ms: )[\d.]+|[\d.]+ (?=ms\b)', r'\1', output).rstrip()
 
 
 def clone(folder: Path) -> None:
-    """A copy of what git has of this repository, with what is not committed yet."""
+    """Copy the files of this repository, including uncommitted ones."""
     names = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
     listed = subprocess.run(names, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listed.split('\0')):
