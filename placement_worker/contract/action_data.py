@@ -1,11 +1,10 @@
 """Typed views of an action's data: `creation`, `deletion` and `placement`.
 
-Any policy may write any key into these maps. A view decodes a key when a policy first reads it, so
-an invalid value fails only the checks that depend on it. Keys that no view names stay as they are.
+Any policy may write any key into these maps. A view decodes a key when a policy reads it, so an
+invalid value fails only the checks that depend on it. Keys that no view names stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -33,16 +32,16 @@ class Change:
     """The creation or deletion that earlier policies decided; empty if they decided none."""
 
     kind: ClassVar[Kind]
+    path: ClassVar[str]
 
     def __init__(self, decided: object) -> None:
         """Make a view of one map of an action's data.
 
         :raises InvalidInput: the value is no map.
         """
-        self._path = f'{PATH}.{self.kind}'
-        self._decided = values.mapping(decided, self._path)
+        self._decided = values.mapping(decided, self.path)
 
-    @cached_property
+    @property
     def count(self) -> int:
         """The number of nodes; 1 if no policy set it.
 
@@ -50,9 +49,9 @@ class Change:
         """
         if 'count' not in self._decided:
             return 1
-        return values.natural(self._decided['count'], f'{self._path}.count')
+        return values.natural(self._decided['count'], f'{self.path}.count')
 
-    @cached_property
+    @property
     def regions(self) -> dict[str, int] | None:
         """Region -> number of nodes; None if no policy planned by region.
 
@@ -60,7 +59,7 @@ class Change:
         """
         return self._planned('regions', 'region')
 
-    @cached_property
+    @property
     def zones(self) -> dict[str, int] | None:
         """Zone -> number of nodes; None if no policy planned by zone.
 
@@ -73,11 +72,13 @@ class Change:
 
         :raises InvalidInput: the shares exceed the count, or those of a creation fall short of it.
         """
-        total = sum((self.regions or {}).values())
-        too_few = self.kind == CREATION and total < count
-        if self.regions is not None and (total > count or too_few):
-            raise _wrong_total(str(count), total, f'{self._path}.regions')
-        return self.regions
+        regions = self.regions
+        if regions is None:
+            return None
+        total = sum(regions.values())
+        if total > count or (total < count and self.kind == CREATION):
+            raise _wrong_total(str(count), total, f'{self.path}.regions')
+        return regions
 
     def updated(self, **changes: Any) -> dict[str, Any]:
         """Return the map with these keys changed."""
@@ -94,7 +95,7 @@ class Change:
         if not present:
             return None
         key = next((key for key in present if self._decided[key]), present[0])
-        path = f'{self._path}.{key}'
+        path = f'{self.path}.{key}'
         planned = values.mapping(self._decided[key], path)
         return {name: values.natural(count, f'{path}.{name}') for name, count in planned.items()}
 
@@ -103,29 +104,31 @@ class Creation(Change):
     """The creation that earlier policies decided."""
 
     kind = CREATION
+    path = f'{PATH}.{CREATION}'
 
-    @cached_property
+    @property
     def nodes(self) -> list[str]:
         """The ids of the nodes that the engine has created.
 
         :raises InvalidInput: it is no list of distinct ids.
         """
-        return values.node_ids(self._decided.get('nodes', []), f'{self._path}.nodes')
+        return values.node_ids(self._decided.get('nodes', []), f'{self.path}.nodes')
 
 
 class Deletion(Change):
     """The deletion that earlier policies decided."""
 
     kind = DELETION
+    path = f'{PATH}.{DELETION}'
 
-    @cached_property
+    @property
     def candidates(self) -> list[str] | None:
         """The ids of the victims, in order; None if no policy chose them.
 
         :raises InvalidInput: it is no list of distinct ids.
         """
         chosen = self._decided.get('candidates')
-        return None if chosen is None else values.node_ids(chosen, f'{self._path}.candidates')
+        return None if chosen is None else values.node_ids(chosen, f'{self.path}.candidates')
 
     @property
     def candidate_count(self) -> int | None:
@@ -133,7 +136,7 @@ class Deletion(Change):
         chosen = self._decided.get('candidates')
         return len(chosen) if isinstance(chosen, list) else None
 
-    @cached_property
+    @property
     def places(self) -> list[PlaceCount] | None:
         """The counts of places planned by region and zone; None if no policy planned by both.
 
@@ -141,7 +144,7 @@ class Deletion(Change):
         """
         if 'places' not in self._decided:
             return None
-        path = f'{self._path}.places'
+        path = f'{self.path}.places'
         listed = values.sequence(self._decided['places'], path)
         return [_place_count(entry, f'{path}[{i}]') for i, entry in enumerate(listed)]
 
@@ -152,7 +155,7 @@ class Deletion(Change):
         :raises InvalidInput: it exceeds `count`.
         """
         if total > count:
-            raise _wrong_total(f'at most {count}', total, self._path)
+            raise _wrong_total(f'at most {count}', total, self.path)
 
 
 class ActionData:
@@ -165,7 +168,7 @@ class ActionData:
     def __contains__(self, kind: Kind) -> bool:
         return kind in self._data
 
-    @cached_property
+    @property
     def creation(self) -> Creation:
         """The decided creation.
 
@@ -173,7 +176,7 @@ class ActionData:
         """
         return Creation(self._data.get(CREATION, {}))
 
-    @cached_property
+    @property
     def deletion(self) -> Deletion:
         """The decided deletion.
 

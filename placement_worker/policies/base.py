@@ -54,7 +54,6 @@ class State:
     :ivar binding: the binding of the policy.
     :ivar left_s: returns the seconds until the request expires; at 0 a policy must not change the
         cloud any more.
-    :ivar action_data: typed views of `data`.
     """
 
     data: Mapping[str, Any]
@@ -64,10 +63,11 @@ class State:
     cluster: ClusterPatch | None = None
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
-    action_data: ActionData = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'action_data', ActionData(self.data))
+    @property
+    def action_data(self) -> ActionData:
+        """Typed views of `data`."""
+        return ActionData(self.data)
 
     def size(self, request: CheckRequest) -> sizing.Size:
         """Return the number of nodes that the action creates or deletes."""

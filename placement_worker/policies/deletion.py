@@ -189,9 +189,9 @@ def _kept(request: CheckRequest, state: State) -> list[Node]:
     :raises InvalidInput: a node is not a member of the cluster.
     """
     deletion = state.action_data.deletion
-    if request.action.action == actions.NODE_DELETE or deletion.candidates is None:
+    chosen = None if request.action.action == actions.NODE_DELETE else deletion.candidates
+    if chosen is None:
         return []
-    chosen = deletion.candidates
     victim_selection.check_members(chosen, request.cluster)
     known = {node.id: node for node in request.cluster.nodes}
     return [known[node_id] for node_id in chosen]
