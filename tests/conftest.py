@@ -1,5 +1,6 @@
 """What all tests share: the installed policies, and the worker over an embedded cloud."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -33,3 +34,15 @@ def check(registry: Registry) -> Check:
         return Endpoints(Inventory.parse(cloud, 'test'), registry).policy_check(request)
 
     return decide
+
+
+@pytest.fixture(autouse=True)
+def restored_levels():
+    """Restore the levels of loggers, which commands and logging configurations change."""
+    loggers = [logging.root, *logging.Logger.manager.loggerDict.values()]
+    levels = {one: one.level for one in loggers if isinstance(one, logging.Logger)}
+    yield
+    for logger in [logging.root, *logging.Logger.manager.loggerDict.values()]:
+        level = levels.get(logger, logging.NOTSET)
+        if isinstance(logger, logging.Logger) and logger.level != level:
+            logger.setLevel(level)

@@ -10,18 +10,6 @@ import pytest
 from placement_worker.cmd.cli import PlacementPolicy
 
 
-@pytest.fixture(autouse=True)
-def restored_levels():
-    """Restore the levels of loggers, which commands and logging configurations change."""
-    loggers = [logging.root, *logging.Logger.manager.loggerDict.values()]
-    levels = {one: one.level for one in loggers if isinstance(one, logging.Logger)}
-    yield
-    for logger in [logging.root, *logging.Logger.manager.loggerDict.values()]:
-        level = levels.get(logger, logging.NOTSET)
-        if isinstance(logger, logging.Logger) and logger.level != level:
-            logger.setLevel(level)
-
-
 @pytest.fixture
 def program(capsys, monkeypatch, tmp_path):
     """Run the program in a folder of its own, over files given as keywords; returns exit status,
