@@ -1,0 +1,89 @@
+"""The imports of the package, against the diagram of the manual."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DIAGRAM = ROOT / 'doc/source/diagrams/packages.dot'
+SHARED = {'contract', 'errors', 'formats'}
+
+
+def package_of(module):
+    """Return the package that a dotted module name belongs to, as the diagram names it."""
+    parts = module.split('.')[1:]
+    if (
+        parts[:1] == ['cloud']
+        and len(parts) > 1
+        and parts[1] in ('embedded', 'intercepted', 'openstack')
+    ):
+        return f'cloud_{parts[1]}'
+    return parts[0] if parts else ''
+
+
+def imported(tree):
+    """Yield the dotted names that a module imports, anywhere in its text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f'{node.module}.{alias.name}' for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def imports():
+    """Return the imports between packages: pairs of importer and imported."""
+    pairs = set()
+    for path in (ROOT / 'placement_worker').rglob('*.py'):
+        if 'examples' in path.parts:  # files to copy
+            continue
+        importer = package_of('.'.join(path.relative_to(ROOT).with_suffix('').parts))
+        for name in imported(ast.parse(path.read_text())):
+            if name.startswith('placement_worker.'):
+                pairs.add((importer, package_of(name)))
+    return {(one, other) for one, other in pairs if one != other and not one.startswith('__')}
+
+
+def drawn():
+    """Return the arrows of the diagram."""
+    return set(re.findall(r'^ *(\w+) -> (\w+);', DIAGRAM.read_text(), re.MULTILINE))
+
+
+def closure(pairs):
+    """Return the pairs that a path of the given pairs connects."""
+    reached = set(pairs)
+    while more := {(a, d) for a, b in reached for c, d in pairs if b == c} - reached:
+        reached |= more
+    return reached
+
+
+def test_diagram_of_packages_shows_imports_alone():
+    """Each arrow of the diagram stands for an import."""
+    assert drawn() <= imports()
+
+
+def test_diagram_of_packages_implies_each_import():
+    """A path of arrows in the diagram leads from each package to every package that it imports."""
+    others = {pair for pair in imports() if SHARED.isdisjoint(pair)}
+
+    assert others <= closure(drawn())
+
+
+def test_imports_between_packages_form_no_cycle():
+    """No package imports, through others, a package that imports it."""
+    graph = {}
+    for importer, other in imports():
+        graph.setdefault(importer, set()).add(other)
+
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize(
+    ('package', 'allowed'),
+    [('formats', set()), ('errors', {'formats'}), ('contract', {'errors', 'formats'})],
+)
+def test_shared_package_imports_nothing_above_it(package, allowed):
+    """Packages that all others import depend on no other part of the project."""
+    assert {other for importer, other in imports() if importer == package} <= allowed
