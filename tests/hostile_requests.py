@@ -1,6 +1,4 @@
-"""Requests that hold line breaks, escape sequences and other invisible characters, one field of a
-request each.
-"""
+"""Requests with line breaks, escape sequences and other invisible characters in one field."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -43,21 +41,54 @@ GOOD = request(
     inputs={},
 )
 _PATHS = (
-    'target', 'explain', 'dry_run', 'expires_at', 'unknown', TEXT,
-    'action.id', 'action.action', 'action.inputs.count', f'action.inputs.{TEXT}', 'action.data.deletion',
-    'action.data.status', f'action.data.{TEXT}', 'action.node',
-    'cluster.id', 'cluster.name', 'cluster.project', 'cluster.user', 'cluster.min_size', 'cluster.profile.type',
-    'cluster.profile.properties', f'cluster.data.{TEXT}', f'cluster.{TEXT}',
-    'cluster.nodes.0.id', 'cluster.nodes.0.name', 'cluster.nodes.0.status', 'cluster.nodes.0.created_at',
-    'cluster.nodes.0.data.placement.zone', 'cluster.nodes.0.data.placement.region_name', 'cluster.nodes.0.index',
+    'target',
+    'explain',
+    'dry_run',
+    'expires_at',
+    'unknown',
+    TEXT,
+    'action.id',
+    'action.action',
+    'action.inputs.count',
+    f'action.inputs.{TEXT}',
+    'action.data.deletion',
+    'action.data.status',
+    f'action.data.{TEXT}',
+    'action.node',
+    'cluster.id',
+    'cluster.name',
+    'cluster.project',
+    'cluster.user',
+    'cluster.min_size',
+    'cluster.profile.type',
+    'cluster.profile.properties',
+    f'cluster.data.{TEXT}',
+    f'cluster.{TEXT}',
+    'cluster.nodes.0.id',
+    'cluster.nodes.0.name',
+    'cluster.nodes.0.status',
+    'cluster.nodes.0.created_at',
+    'cluster.nodes.0.data.placement.zone',
+    'cluster.nodes.0.data.placement.region_name',
+    'cluster.nodes.0.index',
     f'cluster.nodes.0.details.addresses.{TEXT}',
-    'policies.0.id', 'policies.0.name', 'policies.0.priority', 'policies.0.spec.type', 'policies.0.spec.version',
-    'policies.0.spec.properties.zones.0.name', f'policies.0.spec.properties.{TEXT}',
-    'policies.1.spec.properties.criteria', 'policies.2.spec.properties.regions.0.name',
-    'credentials.trust_id', 'reply_to.exchange', 'reply_to.topic', 'reply_to.method', f'reply_to.{TEXT}',
-)  # fmt: skip
+    'policies.0.id',
+    'policies.0.name',
+    'policies.0.priority',
+    'policies.0.spec.type',
+    'policies.0.spec.version',
+    'policies.0.spec.properties.zones.0.name',
+    f'policies.0.spec.properties.{TEXT}',
+    'policies.1.spec.properties.criteria',
+    'policies.2.spec.properties.regions.0.name',
+    'credentials.trust_id',
+    'reply_to.exchange',
+    'reply_to.topic',
+    'reply_to.method',
+    f'reply_to.{TEXT}',
+)
 FIELDS = {path.replace(TEXT, '(key)'): path for path in _PATHS}
-"""Name of a field in tests -> its path, with `TEXT` where a key is hostile."""
+"""The name of a field in tests -> its path; `TEXT` stands for a hostile key."""
 
 
 def requests() -> Iterator[tuple[str, Json]]:
@@ -78,5 +109,5 @@ def _put(path: str) -> Callable[[Any], None]:
 
 
 def raw(text: str) -> list[str]:
-    """Return the lines of a text that would act on a terminal, or that a request has forged."""
+    """Return the lines of a text that control a terminal or that a request has forged."""
     return [line for line in text.split('\n') if not line.isprintable() or line.startswith(FORGED)]

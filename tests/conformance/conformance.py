@@ -1,4 +1,4 @@
-"""The conformance tables: cases with the right answers, and how a reply is compared with one."""
+"""The conformance tables, and the parts of a reply that a case compares."""
 
 import json
 from collections import Counter
@@ -14,19 +14,19 @@ CASES: list[Case] = [
 ]
 
 
-def told(reply: Any, expected: dict[str, Any]) -> dict[str, Any]:
-    """What the reply says of that which the case expects."""
+def compared(reply: Any, expected: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a reply that the case expects."""
     data = reply['action']['data']
-    said = {
+    parts = {
         key: data.get(key)
         for key in ('status', 'reason', 'creation', 'deletion')
         if key in expected
     }
     if 'placements_of' in expected:
-        said['placements_of'] = {
+        parts['placements_of'] = {
             key: dict(Counter(entry[key] for entry in data['placement']['placements']))
             for key in expected['placements_of']
         }
     if 'outcomes' in expected:
-        said['outcomes'] = [decision['outcome'] for decision in reply['decisions']]
-    return said
+        parts['outcomes'] = [decision['outcome'] for decision in reply['decisions']]
+    return parts

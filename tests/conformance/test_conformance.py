@@ -1,6 +1,4 @@
-"""Every case of the conformance tables is decided as it should be: in this process, by lines, over
-RabbitMQ.
-"""
+"""The conformance tables, decided in process, by the command line and by replay."""
 
 import json
 import sys
@@ -13,11 +11,11 @@ from placement_worker.decisions import replay
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
-from tests.conformance.conformance import CASES, told
+from tests.conformance.conformance import CASES, compared
 
 
 def test_cases_have_known_keys_only():
-    """There are 371 cases, and each key of theirs is compared."""
+    """There are 371 cases, and every key of a case is compared."""
     assert len({case['id'] for case in CASES}) == 371
     assert {key for case in CASES for key in case['expect']} == {
         'status',
@@ -34,7 +32,7 @@ def test_policy_check_of_each_case_gives_the_expected_reply(case, registry):
     """The endpoints decide each case as expected."""
     endpoints = Endpoints(Inventory.parse(case['cloud'], 'case'), registry)
 
-    assert told(endpoints.policy_check(case['request']), case['expect']) == case['expect']
+    assert compared(endpoints.policy_check(case['request']), case['expect']) == case['expect']
 
 
 def test_check_command_of_all_cases_gives_the_expected_replies(tmp_path, capsys):
@@ -51,9 +49,9 @@ def test_check_command_of_all_cases_gives_the_expected_replies(tmp_path, capsys)
     app.run(['check', '--lines', str(lines)])
 
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [told(answer, case['expect']) for answer, case in zip(answers, CASES, strict=True)] == [
-        case['expect'] for case in CASES
-    ]
+    assert [
+        compared(answer, case['expect']) for answer, case in zip(answers, CASES, strict=True)
+    ] == [case['expect'] for case in CASES]
 
 
 def test_replay_of_all_cases_gives_the_same_replies(tmp_path, registry):

@@ -11,14 +11,14 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging import server
 from placement_worker.messaging.late_ack import LateAckServer
-from tests.conformance.conformance import CASES, told
+from tests.conformance.conformance import CASES, compared
 from tests.factories import changed
 
 TOPIC = 'test-conformance'
 
 
 class CloudOfTheProject:
-    """Each case's cloud, by the project that the case is given."""
+    """Clouds that map the project of a case to its cloud."""
 
     def acting_for(self, credentials, project):
         return Inventory.parse(
@@ -28,7 +28,7 @@ class CloudOfTheProject:
 
 @pytest.fixture(scope='module')
 def client(broker_url, registry):
-    """A client of the worker's servers, which run in this process."""
+    """Return a client of servers that run in this process."""
     conf = cfg.CONF
     config.register(conf)
     config.set_defaults()
@@ -54,4 +54,4 @@ def test_worker_decides_each_case_as_expected(case, client):
 
     reply = msgspec.to_builtins(client.policy_check(asked))
 
-    assert told(reply, case['expect']) == case['expect']
+    assert compared(reply, case['expect']) == case['expect']

@@ -58,7 +58,8 @@ def test_worker_with_an_unwritable_decision_log_does_not_start(tmp_path, broker_
     """A worker whose decision log cannot be written exits with an error."""
     (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
     (tmp_path / 'c').write_text(
-        f'[DEFAULT]\ntransport_url = {broker_url}\n[cloud]\nbackend = inventory\ninventory_file = {tmp_path}/cloud\n'
+        f'[DEFAULT]\ntransport_url = {broker_url}\n'
+        f'[cloud]\nbackend = inventory\ninventory_file = {tmp_path}/cloud\n'
         f'[decision_log]\nfile = {tmp_path}/none/log\n'
     )
     program = Path(sys.executable).with_name('placement-worker')

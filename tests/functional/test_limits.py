@@ -53,7 +53,7 @@ NO_REPLY_QUEUE = {'_msg_id': 'm', '_reply_q': 'reply_nobody'}
 BODIES = {
     'nothing': b'',
     'zeros': b'\0' * 1000,
-    'no text': b'\xff\xfe\xfd',
+    'not text': b'\xff\xfe\xfd',
     'half a brace': b'{',
     'null': b'null',
     'true': b'true',
@@ -64,25 +64,28 @@ BODIES = {
     'no message in the envelope': b'{"oslo.version": "2.0"}',
     'no version on the envelope': b'{"oslo.message": "{}"}',
     'a version from the future': b'{"oslo.version": "9.0", "oslo.message": "{}"}',
-    'a version that is none': b'{"oslo.version": {}, "oslo.message": "{}"}',
+    'a version that is a map': b'{"oslo.version": {}, "oslo.message": "{}"}',
     'half a message': enveloped('{').encode(),
     'a list for a message': enveloped([]).encode(),
     'a number for a message': enveloped('7').encode(),
     'null for a message': enveloped('null').encode(),
     'an empty message': enveloped({}).encode(),
-    'a message that is no string': b'{"oslo.version": "2.0", "oslo.message": {"method": "policy_check"}}',
+    'a message that is a map': b'{"oslo.version": "2.0", "oslo.message": '
+    b'{"method": "policy_check"}}',
     'no method': enveloped({'args': {}}).encode(),
     'a method that is a number': enveloped({'method': 7}).encode(),
     'a method that is a list': enveloped({'method': []}).encode(),
     'a private method': enveloped({**CALL, 'method': '__init__'}).encode(),
-    'a method that there is not': enveloped({**CALL, 'method': 'nothing'}).encode(),
+    'an unknown method': enveloped({**CALL, 'method': 'nothing'}).encode(),
     'no arguments': enveloped({'method': 'policy_check'}).encode(),
     'arguments in a list': enveloped({**CALL, 'args': []}).encode(),
     'null for arguments': enveloped({**CALL, 'args': None}).encode(),
     'other arguments': enveloped({**CALL, 'args': {'question': 1}}).encode(),
     'too many arguments': enveloped({**CALL, 'args': {'request': {}, 'more': 1}}).encode(),
-    'arguments named like ours': enveloped({**CALL, 'args': {'self': 1, 'context': 2}}).encode(),
-    'a version that is no version': enveloped({**CALL, 'version': 'one'}).encode(),
+    'arguments with reserved names': enveloped(
+        {**CALL, 'args': {'self': 1, 'context': 2}}
+    ).encode(),
+    'a version that is a word': enveloped({**CALL, 'version': 'one'}).encode(),
     'a version that is a number': enveloped({**CALL, 'version': 1.0}).encode(),
     'a version with a major number alone': enveloped({**CALL, 'version': '1'}).encode(),
     'a newer version': enveloped({**CALL, 'version': '2.0'}).encode(),
@@ -90,49 +93,59 @@ BODIES = {
     'a unique id that is a list': enveloped({**CALL, '_unique_id': []}).encode(),
     'a unique id that is a number': enveloped({**CALL, '_unique_id': 7}).encode(),
     'no unique id': enveloped({k: v for k, v in CALL.items() if k != '_unique_id'}).encode(),
-    'a reply queue that there is not': enveloped({**CALL, **NO_REPLY_QUEUE}).encode(),
-    'a reply queue that is none': enveloped({**CALL, '_msg_id': 'm', '_reply_q': 7}).encode(),
+    'an unknown reply queue': enveloped({**CALL, **NO_REPLY_QUEUE}).encode(),
+    'a reply queue that is a number': enveloped({**CALL, '_msg_id': 'm', '_reply_q': 7}).encode(),
     'a reply queue and no id': enveloped({**CALL, '_reply_q': 'reply_nobody'}).encode(),
     'an id and no reply queue': enveloped({**CALL, '_msg_id': 'm'}).encode(),
-    'a monitor without a method': enveloped({'_timeout': 2, '_msg_id': 'm', '_reply_q': 'reply_nobody'}).encode(),
-    'a monitor for a method that there is not': enveloped({**CALL, 'method': 'x', '_timeout': 2}).encode(),
+    'a monitor without a method': enveloped(
+        {'_timeout': 2, '_msg_id': 'm', '_reply_q': 'reply_nobody'}
+    ).encode(),
+    'a monitor of an unknown method': enveloped({**CALL, 'method': 'x', '_timeout': 2}).encode(),
     'a monitor of words': enveloped({**CALL, '_timeout': 'soon'}).encode(),
     'a monitor below zero': enveloped({**CALL, '_timeout': -1}).encode(),
-    'a context of lists': enveloped({**CALL, '_context_request_id': [], '_context_user_id': {}}).encode(),
+    'a context of lists': enveloped(
+        {**CALL, '_context_request_id': [], '_context_user_id': {}}
+    ).encode(),
     'a context with line breaks': enveloped({**CALL, '_context_request_id': 'a\nb'}).encode(),
-    'a context as large as a book': enveloped({**CALL, '_context_request_id': 'x' * MIB}).encode(),
+    'a context of one MiB': enveloped({**CALL, '_context_request_id': 'x' * MIB}).encode(),
     'a request that is null': enveloped({**CALL, 'args': {'request': None}}).encode(),
     'a request that is a number': enveloped({**CALL, 'args': {'request': 7}}).encode(),
-    'a request that is no JSON': enveloped({**CALL, 'args': {'request': '{'}}).encode(),
+    'a request that is not JSON': enveloped({**CALL, 'args': {'request': '{'}}).encode(),
     'a request with surrogates': enveloped({**CALL, 'args': {'request': '"\ud800"'}}).encode(),
-    'a request that is deep': enveloped({**CALL, 'args': {'request': '[' * 100_000 + ']' * 100_000}}).encode(),
+    'a deeply nested request': enveloped(
+        {**CALL, 'args': {'request': '[' * 100_000 + ']' * 100_000}}
+    ).encode(),
     'lists, 100,000 deep': b'[' * 100_000 + b']' * 100_000,
     'maps, 100,000 deep': b'{"a":' * 100_000 + b'1' + b'}' * 100_000,
-    'a message that is deep': enveloped('[' * 100_000 + ']' * 100_000).encode(),
+    'a deeply nested message': enveloped('[' * 100_000 + ']' * 100_000).encode(),
     'a number of 100,000 digits': b'9' * 100_000,
     'not a number': b'NaN',
     'a key 100,000 times': b'{' + b','.join(b'"a":1' for _ in range(100_000)) + b'}',
-    'above the limit of requests': enveloped({**CALL, 'args': {'request': json.dumps({'a': 'x' * 3 * MIB})}}).encode(),
-    'above the limit of messages': enveloped({**CALL, 'args': {'request': 'x' * 20 * MIB}}).encode(),
-}  # fmt: skip
+    'above the limit of requests': enveloped(
+        {**CALL, 'args': {'request': json.dumps({'a': 'x' * 3 * MIB})}}
+    ).encode(),
+    'above the limit of messages': enveloped(
+        {**CALL, 'args': {'request': 'x' * 20 * MIB}}
+    ).encode(),
+}
 BOMB = zlib.compress(b'x' * 800 * MIB, 9)
 PROPERTIES = {
     'binary': {'content_type': 'application/octet-stream', 'content_encoding': 'binary'},
     'a pickle': {'content_type': 'application/x-python-serialize', 'content_encoding': 'binary'},
     'yaml': {'content_type': 'application/x-yaml', 'content_encoding': 'utf-8'},
-    'a kind that there is not': {'content_type': 'nonsense/x', 'content_encoding': 'utf-8'},
-    'an encoding that there is not': {
+    'an unknown content type': {'content_type': 'nonsense/x', 'content_encoding': 'utf-8'},
+    'an unknown encoding': {
         'content_type': 'application/json',
         'content_encoding': 'utf-99',
     },
-    'no kind': {'content_type': '', 'content_encoding': ''},
-    'a compression that there is not': {'headers': {'compression': 'application/x-nothing'}},
+    'no content type': {'content_type': '', 'content_encoding': ''},
+    'an unknown compression': {'headers': {'compression': 'application/x-nothing'}},
     'a compression that is a list': {'headers': {'compression': ['x']}},
     'headers of all kinds': {
         'headers': {'x-delivery-count': 'many', 'retried': 'again', 'a': {'b': [1, None]}}
     },
     'a retry that is a number': {'headers': {'retried': 7}},
-    'a reply to nobody': {'reply_to': 'nobody', 'correlation_id': 'x'},
+    'a reply to an unknown queue': {'reply_to': 'nobody', 'correlation_id': 'x'},
 }
 MESSAGES = [
     *((name, body, {}) for name, body in BODIES.items()),
@@ -165,9 +178,7 @@ def publish(worker, messages):
 
 
 def left_on(worker):
-    """How many messages the worker's queues still hold; a passive look at what is ready, then at
-    what is in hand.
-    """
+    """Return the number of messages on the queues of the worker, ready or unacknowledged."""
     with amqp(worker.url) as connection:
         return sum(
             connection.default_channel.queue_declare(
@@ -245,10 +256,8 @@ def test_malformed_messages_leak_no_memory_and_no_threads(worker, client):
     assert left_on(worker) == 0
 
 
-def test_a_monitor_for_a_method_that_there_is_not_leaves_no_thread_behind(worker, client):
-    """The dispatcher would send heartbeats to the caller's reply queue for as long as the process
-    lives.
-    """
+def test_monitored_call_of_an_unknown_method_leaks_no_thread(worker, client):
+    """A monitored call of an unknown method ends its heartbeats to the caller."""
     with amqp(worker.url) as connection:
         channel = connection.default_channel
         channel.queue_declare('test-monitored', exclusive=True, auto_delete=False)

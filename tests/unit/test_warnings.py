@@ -68,7 +68,10 @@ def test_warnings_of_a_policy_stand_in_the_replies_and_in_the_log(cautious, capl
 def test_warnings_absent_from_the_reply_of_an_older_worker_are_none():
     """A client reads the reply of a worker that gives no warnings."""
     checked = b'{"action": {"id": "a", "data": {}}, "cluster": null, "nodes": {}, "decisions": []}'
-    bound = b'{"status": "OK", "reason": "", "policy": {"id": "p", "data": {}}, "cluster": null, "nodes": {}}'
+    bound = (
+        b'{"status": "OK", "reason": "", "policy": {"id": "p", "data": {}}, "cluster": null,'
+        b' "nodes": {}}'
+    )
 
     assert (
         decoder(CheckReply).decode(checked).warnings
@@ -98,12 +101,14 @@ def test_warnings_stay_the_same_on_replay(registry):
         (
             resize('CHANGE_IN_CAPACITY', 1),
             {'max_size': 2},
-            "The resize asks to add 1 node; the cluster's max_size (2) reverses it to remove 1 node",
+            "The resize asks to add 1 node; the cluster's max_size (2) reverses it "
+            'to remove 1 node',
         ),
         (
             resize('CHANGE_IN_CAPACITY', -1, min_size=5),
             {},
-            "The resize asks to remove 1 node; the request's min_size (5) reverses it to add 2 nodes",
+            "The resize asks to remove 1 node; the request's min_size (5) reverses "
+            'it to add 2 nodes',
         ),
         (
             resize('EXACT_CAPACITY', 9),
@@ -113,17 +118,20 @@ def test_warnings_stay_the_same_on_replay(registry):
         (
             resize('CHANGE_IN_PERCENTAGE', 100),
             {'max_size': 3},
-            "The resize asks to add 3 nodes; the cluster's max_size (3) limits it to change nothing",
+            "The resize asks to add 3 nodes; the cluster's max_size (3) limits it "
+            'to change nothing',
         ),
         (
             resize('CHANGE_IN_CAPACITY', -9),
             {'min_size': 1},
-            "The resize asks to remove 9 nodes; the cluster's min_size (1) limits it to remove 2 nodes",
+            "The resize asks to remove 9 nodes; the cluster's min_size (1) limits "
+            'it to remove 2 nodes',
         ),
         (
             {'max_size': 2},
             {},
-            "The resize asks to change nothing; the request's max_size (2) limits it to remove 1 node",
+            "The resize asks to change nothing; the request's max_size (2) limits "
+            'it to remove 1 node',
         ),
     ],
 )
@@ -248,7 +256,8 @@ def scaled(**inputs):
         (scaled(**{'x' * 100: 1}), f'Unknown input of CLUSTER_SCALE_IN: "{"x" * 80}"'),
         (
             scaled(**{f'key {n}': n for n in range(7)}),
-            'Unknown input of CLUSTER_SCALE_IN: "key 0", "key 1", "key 2", "key 3", "key 4" and 2 more',
+            'Unknown input of CLUSTER_SCALE_IN: "key 0", "key 1", "key 2", "key '
+            '3", "key 4" and 2 more',
         ),
         (
             request('CLUSTER_DELETE', [], nodes(a=3), inputs={'force': True}),

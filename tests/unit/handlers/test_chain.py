@@ -326,11 +326,14 @@ def rivals(*policies, action='CLUSTER_SCALE_IN', **more):
         (deletion_policy(version='1.0'), deletion_policy(version='1.1'), 'deletion'),
     ],
 )
-def test_rivals_of_one_type_that_handle_the_action_are_an_error(first, second, kind, check):
+def test_run_with_two_policies_of_an_exclusive_type_fails(first, second, kind, check):
     """Two enabled bindings of a placement or deletion type fail the check, which names both."""
     reply = check(rivals(first, balancing_policy(), second), ['a'], ['R1'])
 
-    reason = f'Policies policy 1 and policy 3 are both of type senlin.policy.{kind}: disable or detach one.'
+    reason = (
+        f'Policies policy 1 and policy 3 are both of type senlin.policy.{kind}: '
+        'disable or detach one.'
+    )
     assert reply['action']['data'] == {'status': 'ERROR', 'reason': reason}
     assert [(d['policy_id'], d['outcome'], d['reason']) for d in reply['decisions']] == [
         ('p1', 'FAILED', reason),
