@@ -19,6 +19,7 @@ extensions = [
     'struct_tables',
     'error_table',
     'input_table',
+    'method_table',
     'page_links',
 ]
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
