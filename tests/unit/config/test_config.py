@@ -11,7 +11,8 @@ from tests.config_files import Options
 
 PROGRAM = (
     'import sys; import placement_worker.config; '
-    'print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("placement_worker.")}))'
+    'names = [name for name in sys.modules if name.startswith("placement_worker.")]; '
+    'print(*sorted({name.split(".")[1] for name in names}))'
 )
 
 

@@ -1,26 +1,80 @@
-"""The garbage collector of a worker."""
+"""The garbage collector of a worker, in a process of its own where settings are global."""
 
 import subprocess
 import sys
+import threading
 
-SETTLED = 'import gc; from placement_worker.worker import garbage_collection; garbage_collection.settle(); '
+import pytest
+
+from placement_worker.worker import garbage_collection
+
+SETTLE = (
+    'import gc; from placement_worker.worker import garbage_collection; '
+    'garbage_collection.settle(); '
+)
 
 
-def in_a_process(program):
+def run_settled(program):
+    """Run a program after `settle` and return its output."""
     done = subprocess.run(
-        [sys.executable, '-c', SETTLED + program], capture_output=True, text=True, check=True
+        [sys.executable, '-c', SETTLE + program], capture_output=True, text=True, check=True
     )
     return done.stdout.strip()
 
 
-def test_what_is_there_before_serving_is_walked_no_more():
-    assert in_a_process('print(len(gc.get_objects()))') == '0'
+def test_settle_exempts_the_present_objects_from_collections():
+    """Objects from before the fork are not walked again."""
+    assert run_settled('print(len(gc.get_objects()))') == '0'
 
 
-def test_a_large_request_in_work_is_not_walked_again_and_again():
-    full = in_a_process(
-        'before = gc.get_stats()[2]["collections"]; request = [{"data": {}} for _ in range(100_000)]; '
+def test_settle_avoids_full_collections_during_a_large_request():
+    """A large request in progress is not walked several times."""
+    collections = run_settled(
+        'before = gc.get_stats()[2]["collections"]; '
+        'request = [{"data": {}} for _ in range(100_000)]; '
         'print(gc.get_stats()[2]["collections"] - before)'
     )
 
-    assert full == '0'
+    assert collections == '0'
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Replace the pauses by an event that the test sets; return the event and the pauses."""
+    ready, taken = threading.Event(), []
+
+    def sleep(seconds):
+        taken.append(seconds)
+        assert ready.wait(10)
+
+    monkeypatch.setattr(garbage_collection.time, 'sleep', sleep)
+    return ready, taken
+
+
+def test_release_later_releases_memory_after_each_pause_in_one_thread(pauses):
+    """Further large bodies start no further threads while one is about to release memory."""
+    ready, taken = pauses
+
+    garbage_collection.release_later()
+    garbage_collection.release_later()
+    threads = [thread for thread in threading.enumerate() if thread.name == 'release-memory']
+    ready.set()
+    for thread in threads:
+        thread.join(10)
+
+    assert len(threads) == 1
+    assert taken == list(garbage_collection.RELEASE_AFTER_S)
+
+
+def test_release_later_starts_again_after_the_last_release(pauses):
+    """The next large body releases its memory, too."""
+    ready, taken = pauses
+    ready.set()
+
+    for _ in range(2):
+        garbage_collection.release_later()
+        for thread in threading.enumerate():
+            if thread.name == 'release-memory':
+                thread.join(10)
+
+    assert len(taken) == 2 * len(garbage_collection.RELEASE_AFTER_S)

@@ -42,7 +42,8 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, caplog, 
         reload_options(conf)
 
     assert conf.worker.max_nodes_per_cluster == 9
-    assert caplog.messages == ['Reloaded the mutable options']
+    messages = [record.getMessage() for record in caplog.records if record.name == reload.LOG.name]
+    assert messages == ['Reloaded the mutable options']
 
 
 @pytest.mark.parametrize(
