@@ -1,4 +1,4 @@
-"""An engine that keeps workers busy, and counts what it gets back."""
+"""An engine that loads workers and counts their replies."""
 
 import collections
 import threading
@@ -24,7 +24,7 @@ TO = ReplyTo('test-engine', 'test-engine-replies', 'policy_checked')
 
 
 def slow(seconds, runs='/dev/null', name='act-1', **more):
-    """A request whose only policy sleeps."""
+    """Return a request whose only policy sleeps."""
     properties = {'seconds': seconds, 'runs': str(runs), **more}
     policy = {
         'id': 'slow',
@@ -34,18 +34,18 @@ def slow(seconds, runs='/dev/null', name='act-1', **more):
 
 
 def seconds_of(number):
-    """50 to 200 ms, spread."""
+    """Return 50 to 200 ms, distributed evenly."""
     return 0.05 + number % 16 / 100
 
 
 class Engine:
-    """Casts and calls checks; replies to casts come to a server of its own."""
+    """Cast and call checks; a server of the engine receives the replies to casts."""
 
     def __init__(self, worker: 'Worker', runs) -> None:
         self.worker = worker
         self.runs = runs
         self.replies: collections.Counter = collections.Counter()
-        self.told: dict[str, object] = {}
+        self.received: dict[str, object] = {}
         self.confirmed: list[str] = []
         self.calls: list[Future] = []
         self._callers = ThreadPoolExecutor(6)
@@ -57,10 +57,10 @@ class Engine:
     @oslo_messaging.expose
     def policy_checked(self, context, request_id, reply):
         self.replies[request_id] += 1
-        self.told[request_id] = reply
+        self.received[request_id] = reply
 
     def cast(self, count: int) -> None:
-        """Cast checks; what the broker does not confirm is not counted."""
+        """Cast checks, and count those that the broker confirms."""
         with closing(self.worker.client(timeout_s=REPLY_S)) as client:
             for number in range(count):
                 name = f'cast-{len(self.confirmed)}-{number}'
@@ -89,22 +89,22 @@ class Engine:
         self.calls += [self._callers.submit(one, number) for number in range(first, first + count)]
 
     def answered(self) -> collections.Counter:
-        """How the calls ended."""
+        """Return the number of calls per result."""
         return collections.Counter(call.result(timeout=180) for call in self.calls)
 
     def lost(self, timeout_s: float) -> set[str]:
-        """The confirmed casts that no reply came to, when all have come or the time is up."""
+        """Return the confirmed casts without a reply when all have one, or after the timeout."""
         deadline = time.monotonic() + timeout_s
         while set(self.confirmed) - set(self.replies) and time.monotonic() < deadline:
             time.sleep(0.1)
         return set(self.confirmed) - set(self.replies)
 
     def waiting(self) -> int:
-        """How many confirmed casts have no reply yet."""
+        """Return the number of confirmed casts without a reply."""
         return len(self.confirmed) - len(self.replies)
 
     def ran_twice(self) -> int:
-        """How many requests were begun more than once."""
+        """Return the number of requests that were begun more than once."""
         return sum(
             count > 1 for count in collections.Counter(self.runs.read_text().split()).values()
         )
@@ -116,21 +116,19 @@ class Engine:
         self._connection.cleanup()
 
 
-def repeat(what: Callable[[], object], every_s: float) -> Callable[[], None]:
-    """Do something again and again in a thread of its own, until the function that comes back is
-    called.
-    """
-    enough = threading.Event()
+def repeat(function: Callable[[], object], every_s: float) -> Callable[[], None]:
+    """Call a function periodically in a thread; return a function that stops the thread."""
+    stopping = threading.Event()
 
     def run():
-        while not enough.wait(every_s):
-            what()
+        while not stopping.wait(every_s):
+            function()
 
     thread = threading.Thread(target=run)
     thread.start()
 
     def stop():
-        enough.set()
+        stopping.set()
         thread.join()
 
     return stop

@@ -1,6 +1,4 @@
-"""Nobody on the bus who does not belong there: the promises of doc/source/bus-security.rst, on a
-real RabbitMQ.
-"""
+"""Permissions and TLS of doc/source/bus-security.rst, on a real RabbitMQ."""
 
 import json
 import re
@@ -38,16 +36,14 @@ NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\n'
 
 
 def commands():
-    """The rabbitmqctl commands of the manual, as a shell would split them."""
+    """Return the rabbitmqctl commands of the manual, split as a shell does."""
     lines = MANUAL.read_text().replace('\\\n', '').splitlines()
     return [shlex.split(line)[1:] for line in lines if line.startswith('    rabbitmqctl ')]
 
 
 @pytest.fixture(scope='module')
 def secured(own_broker):
-    """A broker that was set up as the manual says, and where somebody else has an exchange and a
-    queue, too.
-    """
+    """Set up a broker as the manual says, with a foreign exchange and a foreign queue."""
     for command in commands():
         own_broker.control(*command, answer=f'{PASSWORD}\n' if command[0] == 'add_user' else '')
     own_broker.control('set_permissions', '-p', VHOST, 'guest', '.*', '.*', '.*')
@@ -59,7 +55,7 @@ def secured(own_broker):
 
 @pytest.fixture(scope='module')
 def worker(secured, tmp_path_factory):
-    """A worker that is the manual's worker user, its clients the engine user."""
+    """Start a worker as the worker user of the manual; its clients use the engine user."""
     worker = Worker(
         tmp_path_factory.mktemp('worker'), url_of(secured, WORKER), CLOUD, NOTIFICATIONS, **TOPICS
     )
@@ -88,17 +84,17 @@ def channel_of(broker, user, password=PASSWORD):
 
 
 def publish(channel, exchange, topic):
-    """Publish, and wait for the broker's word on it."""
+    """Publish, and wait for the confirmation."""
     channel.basic_publish_confirm(amqp.Message(), exchange=exchange, routing_key=topic)
 
 
 def refusal(folder, url, settings=''):
-    """The only line that a daemon prints that ends at once, with status 2."""
+    """Return the only line that a worker prints when it ends with status 2 at its start."""
     worker = Worker(folder, url, CLOUD, settings, **TOPICS)
     try:
         assert worker.process.wait(30) == 2
     finally:
-        worker.process.kill()  # one that waits for its broker takes its time to stop
+        worker.process.kill()  # a worker that waits for its broker stops slowly
     (line,) = worker.stderr.read_text().splitlines()
     assert PASSWORD not in line
     return line.removeprefix('placement-worker: ')
@@ -107,21 +103,24 @@ def refusal(folder, url, settings=''):
 def wait_for(condition, timeout_s=20):
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, 'it did not come about in time'
+        assert time.monotonic() < deadline, 'the condition did not become true in time'
         time.sleep(0.05)
 
 
-def test_a_call_is_answered_with_the_permissions_of_the_manual(client):
+def test_call_with_the_permissions_of_the_manual_gets_a_reply(client):
+    """The permissions of the manual suffice for a call."""
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
 
-def test_a_slow_request_and_one_to_a_single_host_are_answered_too(worker):
+def test_call_to_each_queue_of_a_worker_gets_a_reply(worker):
+    """The permissions of the manual suffice for the slow topic and the queues of one host."""
     for topic in (SLOW_TOPIC, f'{TOPIC}.testhost', f'{SLOW_TOPIC}.testhost'):
         with closing(worker.client(topic=topic)) as client:
             assert client.get_capabilities().policy_types
 
 
-def test_the_reply_to_a_cast_arrives_with_the_permissions_of_the_manual(worker, client):
+def test_cast_with_the_permissions_of_the_manual_gets_its_reply(worker, client):
+    """The permissions of the manual suffice for the reply to a cast."""
     received = []
     arrived = threading.Event()
 
@@ -149,6 +148,7 @@ def test_the_reply_to_a_cast_arrives_with_the_permissions_of_the_manual(worker, 
 
 
 def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, client):
+    """The permissions of the manual suffice for notifications."""
     client.policy_check(GOOD, {'request_id': 'request-2'})
     with pytest.raises(errors.InvalidSpec):
         client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
@@ -168,9 +168,8 @@ def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, clie
         )
 
 
-def test_a_reply_to_where_the_worker_may_not_write_is_logged_in_a_line_and_the_worker_goes_on(
-    worker, client
-):
+def test_reply_without_write_permission_is_logged_and_the_worker_continues(worker, client):
+    """A cast that names a forbidden exchange costs its reply alone; the log names the exchange."""
     client.cast_check(GOOD, ReplyTo('foreign', 'replies', 'm'), {'request_id': 'request-3'})
 
     wait_for(
@@ -184,13 +183,13 @@ def test_a_reply_to_where_the_worker_may_not_write_is_logged_in_a_line_and_the_w
 
 
 FORBIDDEN_TO_BOTH = {
-    'make another queue': lambda channel: channel.queue_declare(
+    'declare another queue': lambda channel: channel.queue_declare(
         'other', durable=True, auto_delete=False
     ),
-    'make another exchange': lambda channel: channel.exchange_declare(
+    'declare another exchange': lambda channel: channel.exchange_declare(
         'other', 'topic', auto_delete=False
     ),
-    'make a queue whose name goes on': lambda channel: channel.queue_declare(
+    'declare a queue with a longer name': lambda channel: channel.queue_declare(
         f'{TOPIC}x', auto_delete=False
     ),
     'read a foreign queue': lambda channel: channel.basic_get('foreign'),
@@ -203,7 +202,7 @@ FORBIDDEN_TO_BOTH = {
 }
 FORBIDDEN_TO_ENGINES = {
     **FORBIDDEN_TO_BOTH,
-    'make a queue of the workers': lambda channel: channel.queue_declare(
+    'declare a queue of the workers': lambda channel: channel.queue_declare(
         f'{TOPIC}.other', auto_delete=False
     ),
     'read requests': lambda channel: channel.basic_get(TOPIC),
@@ -225,34 +224,37 @@ FORBIDDEN_TO_ENGINES = {
 FORBIDDEN_TO_WORKERS = {
     **FORBIDDEN_TO_BOTH,
     'read replies': lambda channel: channel.basic_get(f'reply_{"1" * 32}'),
-    'make the exchange of an engine': lambda channel: channel.exchange_declare(
+    'declare the exchange of an engine': lambda channel: channel.exchange_declare(
         'engine', 'topic', auto_delete=False
     ),
-    'make a reply queue': lambda channel: channel.queue_declare(
+    'declare a reply queue': lambda channel: channel.queue_declare(
         f'reply_{"2" * 32}', auto_delete=False
     ),
     'read the replies to casts': lambda channel: channel.basic_get('replies'),
 }
 
 
-@pytest.mark.parametrize('deed', FORBIDDEN_TO_ENGINES)
-def test_an_engine_may_not(deed, secured, worker):
+@pytest.mark.parametrize('operation', FORBIDDEN_TO_ENGINES)
+def test_engine_without_permission_is_refused(operation, secured, worker):
+    """An engine cannot read requests, write past the exchange, or touch foreign resources."""
     with channel_of(secured, ENGINE) as channel, pytest.raises(amqp.exceptions.AccessRefused):
-        FORBIDDEN_TO_ENGINES[deed](channel)
+        FORBIDDEN_TO_ENGINES[operation](channel)
 
 
-@pytest.mark.parametrize('deed', FORBIDDEN_TO_WORKERS)
-def test_a_worker_may_not(deed, secured, worker):
+@pytest.mark.parametrize('operation', FORBIDDEN_TO_WORKERS)
+def test_worker_without_permission_is_refused(operation, secured, worker):
+    """A worker cannot read replies or touch resources of engines and other services."""
     with channel_of(secured, 'guest', 'guest') as channel:
         for queue in (f'reply_{"1" * 32}', 'replies'):
             arguments = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
             channel.queue_declare(queue, durable=True, auto_delete=False, arguments=arguments)
     with channel_of(secured, WORKER) as channel, pytest.raises(amqp.exceptions.AccessRefused):
-        FORBIDDEN_TO_WORKERS[deed](channel)
+        FORBIDDEN_TO_WORKERS[operation](channel)
 
 
 @pytest.mark.parametrize('user', [WORKER, ENGINE])
-def test_our_users_have_nothing_to_do_in_another_virtual_host(user, secured):
+def test_users_of_the_manual_are_refused_in_another_virtual_host(user, secured):
+    """The users of workers and engines have no access to another virtual host."""
     with (
         pytest.raises(amqp.exceptions.NotAllowed, match="access to vhost '/' refused for user"),
         conftest.amqp(f'rabbit://{user}:{PASSWORD}@127.0.0.1:{secured.port}/') as connection,
@@ -275,28 +277,30 @@ QUEUES = r'placement-worker(-slow|-suspects|-parked)?(\..+)?'
         ('.*', '.*', f'^{EXCHANGE}$', 'read', f"queue '{TOPIC}'"),
     ],
 )
-def test_a_worker_says_at_start_which_permission_it_lacks(
+def test_worker_without_a_permission_names_it_at_start(
     configure, write, read, permission, resource, secured, worker, tmp_path
 ):
+    """A worker that lacks a permission does not start, and names permission and resource."""
     secured.control('set_permissions', '-p', VHOST, lesser(secured), configure, write, read)
 
     line = refusal(tmp_path, url_of(secured, 'lesser'))
 
     assert line == (
-        f'The {permission} permission is missing on the broker: ACCESS_REFUSED - access to {resource} in vhost '
-        "'placement' refused for user 'lesser'. doc/source/bus-security.rst has the command that grants all "
-        'permissions'
+        f'The {permission} permission is missing on the broker: '
+        f"ACCESS_REFUSED - access to {resource} in vhost 'placement' refused for user 'lesser'. "
+        'doc/source/bus-security.rst has the command that grants all permissions'
     )
 
 
 def lesser(broker):
-    """A user to try permissions with."""
+    """Return a user whose permissions a test can change."""
     if 'lesser' not in broker.control('list_users'):
         broker.control('add_user', 'lesser', answer=f'{PASSWORD}\n')
     return 'lesser'
 
 
-def test_a_client_that_lacks_a_permission_is_told_and_does_not_wait(secured, worker):
+def test_client_without_a_permission_raises_an_error_at_once(secured, worker):
+    """A client that lacks a permission gets an error instead of waiting for its timeout."""
     secured.control('set_permissions', '-p', VHOST, lesser(secured), f'^{EXCHANGE}$', '.*', '.*')
 
     with (
@@ -307,9 +311,7 @@ def test_a_client_that_lacks_a_permission_is_told_and_does_not_wait(secured, wor
 
 
 class Certificates:
-    """An authority and a certificate of it for 127.0.0.1, and another authority that has nothing to
-    do with it.
-    """
+    """An authority with a certificate for 127.0.0.1, and an unrelated authority."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -340,7 +342,7 @@ class Certificates:
         }
 
     def _key(self, name: str) -> list[str]:
-        """The arguments that make a new key, for a certificate with that name."""
+        """Return the arguments that create a key for a certificate with that name."""
         kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
         return [*kind, '-keyout', f'{name}.key', '-subj', f'/CN={name}']
 
@@ -357,7 +359,7 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def tls_broker(certificates):
-    """A broker that understands nothing but TLS."""
+    """Start a broker that accepts TLS alone."""
     broker = Broker(tls=certificates.server)
     try:
         yield broker.start()
@@ -366,16 +368,17 @@ def tls_broker(certificates):
 
 
 def tls(**files):
-    """Options of the rabbit driver for TLS, as the worker's configuration takes them."""
+    """Return TLS options of the rabbit driver for the configuration of a worker."""
     return ''.join(
         f'{name} = {value}\n'
         for name, value in {'[oslo_messaging_rabbit]\nssl': 'true', **files}.items()
     )
 
 
-def test_worker_and_client_talk_over_tls_when_they_know_the_brokers_authority(
+def test_worker_and_client_with_the_authority_of_the_broker_use_tls(
     tls_broker, certificates, tmp_path
 ):
+    """A worker and a client that trust the authority of the broker communicate over TLS."""
     worker = Worker(
         tmp_path, tls_broker.url, CLOUD, tls(ssl_ca_file=certificates.authority), **TOPICS
     )
@@ -388,26 +391,24 @@ def test_worker_and_client_talk_over_tls_when_they_know_the_brokers_authority(
         assert worker.stop() == 0
 
 
-def test_a_worker_refuses_a_broker_whose_certificate_is_of_another_authority(
-    tls_broker, certificates, tmp_path
-):
+def test_worker_refuses_a_certificate_of_another_authority(tls_broker, certificates, tmp_path):
+    """A worker does not connect to a broker that it does not trust."""
     line = refusal(tmp_path, tls_broker.url, tls(ssl_ca_file=certificates.other))
 
     assert line.startswith(f'No TLS with the broker at 127.0.0.1:{tls_broker.port}: ')
     assert 'certificate verify failed' in line
 
 
-def test_a_worker_that_is_told_no_authority_trusts_those_of_the_system_alone(tls_broker, tmp_path):
+def test_worker_without_an_authority_trusts_those_of_the_system_alone(tls_broker, tmp_path):
+    """TLS without ssl_ca_file verifies the certificate with the authorities of the system."""
     assert 'certificate verify failed: self-signed certificate' in refusal(
         tmp_path, tls_broker.url, tls()
     )
 
 
 @pytest.mark.parametrize('more', [{}, {'ssl_enforce_hostname_verification': 'false'}])
-def test_a_worker_refuses_a_broker_whose_certificate_names_another_host(
-    more, tls_broker, certificates, tmp_path
-):
-    """As oslo.messaging does, which has an option for it that it does not look at."""
+def test_worker_refuses_a_certificate_of_another_host(more, tls_broker, certificates, tmp_path):
+    """The host name is verified even if ssl_enforce_hostname_verification is false."""
     url = tls_broker.url.replace('127.0.0.1', 'localhost')
 
     line = refusal(tmp_path, url, tls(ssl_ca_file=certificates.authority, **more))
@@ -415,12 +416,13 @@ def test_a_worker_refuses_a_broker_whose_certificate_names_another_host(
     assert "certificate is not valid for 'localhost'" in line
 
 
-def test_a_worker_says_that_the_broker_does_not_talk_tls(own_broker, certificates, tmp_path):
+def test_worker_at_a_broker_without_tls_reports_it(own_broker, certificates, tmp_path):
+    """A worker with TLS at a port without TLS does not start, and its error names the cause."""
     line = refusal(tmp_path, own_broker.url, tls(ssl_ca_file=certificates.authority))
 
     assert (
-        line
-        == f'No TLS with the broker at 127.0.0.1:{own_broker.port}: [SSL: WRONG_VERSION_NUMBER] wrong version number'
+        line == f'No TLS with the broker at 127.0.0.1:{own_broker.port}: '
+        '[SSL: WRONG_VERSION_NUMBER] wrong version number'
     )
 
 
@@ -443,14 +445,16 @@ def test_a_worker_says_that_the_broker_does_not_talk_tls(own_broker, certificate
         ),
     ],
 )
-def test_a_file_of_tls_that_cannot_be_used_is_told_with_its_option(
+def test_tls_file_that_cannot_be_used_is_reported_with_its_option(
     files, message, tls_broker, tmp_path
 ):
+    """The error about a TLS file names the option and the file."""
     assert refusal(tmp_path, tls_broker.url, tls(**files)).startswith(message)
 
 
 @pytest.mark.parametrize('kind', ['other', 'none'])
-def test_a_client_refuses_a_broker_that_it_does_not_trust(kind, tls_broker, certificates):
+def test_client_refuses_an_untrusted_certificate(kind, tls_broker, certificates):
+    """A client does not send requests to a broker that it does not trust."""
     query = {'ssl': 'true', **({'ssl_ca_file': certificates.other} if kind == 'other' else {})}
 
     with (
@@ -462,11 +466,9 @@ def test_a_client_refuses_a_broker_that_it_does_not_trust(kind, tls_broker, cert
         client.get_capabilities()
 
 
-def test_the_manual_says_the_options_of_tls_that_are_there():
-    """What stands in its examples is what oslo.messaging knows."""
-    connect(
-        cfg.CONF, transport_url(cfg.CONF, 'rabbit://')
-    ).cleanup()  # makes the options known
+def test_manual_names_existing_tls_options():
+    """The TLS options in the examples of the manual are options of oslo.messaging."""
+    connect(cfg.CONF, transport_url(cfg.CONF, 'rabbit://')).cleanup()  # registers the options
     named = set(re.findall(r'\bssl_[a-z_]+\b(?!\.)', MANUAL.read_text()))
 
     assert {'ssl_ca_file', 'ssl_cert_file', 'ssl_key_file'} <= named

@@ -1,6 +1,4 @@
-"""No request is lost, whatever dies: the promise of doc/source/delivery.rst, with real processes
-and a real broker.
-"""
+"""The delivery guarantees of doc/source/delivery.rst, with real processes and a real broker."""
 
 import json
 import os
@@ -34,9 +32,7 @@ PYTHONPATH = {**os.environ, 'PYTHONPATH': str(HERE / 'plugin')}
 
 @pytest.fixture
 def start(start_worker, own_broker):
-    """Start a worker that knows the slow policy, on the broker that may be killed; it ends with the
-    test.
-    """
+    """Start workers with the slow policy, on a broker that the test may kill."""
     workers = []
 
     def starting(**options):
@@ -53,22 +49,22 @@ def redelivered(worker):
     return worker.log.read_text().count('is delivered again')
 
 
-def kill_one_with_work(worker, timeout_s=60):
-    """Kill a process of the worker, and see that what it had in hand is delivered again.
+def kill_until_redelivery(worker, timeout_s=60):
+    """Kill processes until a request is delivered again, and return the number of redeliveries.
 
-    One that has just begun may have nothing in hand yet: then another one is killed.
+    A process that has just started may have no request in flight yet.
     """
     before, processes = redelivered(worker), len(worker.children())
     for _ in range(KILLS):
         os.kill(worker.children()[0], signal.SIGKILL)
-        hit = _comes_about(lambda: redelivered(worker) > before, timeout_s / 6)
+        hit = _becomes_true(lambda: redelivered(worker) > before, timeout_s / 6)
         _wait_for(lambda: len(worker.children()) == processes, timeout_s)
         if hit:
             break
     return redelivered(worker) - before
 
 
-def _comes_about(condition, timeout_s):
+def _becomes_true(condition, timeout_s):
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
@@ -78,35 +74,35 @@ def _comes_about(condition, timeout_s):
 
 
 def _wait_for(condition, timeout_s=60):
-    assert _comes_about(condition, timeout_s), 'it did not come about in time'
+    assert _becomes_true(condition, timeout_s), 'the condition did not become true in time'
 
 
 @pytest.mark.long
 def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
+    """A worker whose processes are killed under load loses no cast and no call."""
     worker = start(workers=2, threads=3)
     busy = engine(worker)
     busy.call(200)
     busy.cast(500)
-    enough = repeat(
-        lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1
-    )  # or a kill would find nothing
+    # Without enough requests a kill would hit an idle process.
+    stop = repeat(lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1)
 
-    again = [kill_one_with_work(worker) for _ in range(KILLS)]
-    enough()
+    again = [kill_until_redelivery(worker) for _ in range(KILLS)]
+    stop()
 
     assert all(count > 0 for count in again)
     assert busy.lost(timeout_s=120) == set()
     assert len(busy.confirmed) >= 500
     assert busy.answered() == {'OK': 200}
     print(
-        f'{KILLS} kills, {sum(again)} deliveries again, {busy.ran_twice()} of '
+        f'{KILLS} kills, {sum(again)} redeliveries, {busy.ran_twice()} of '
         f'{len(busy.confirmed) + 200} requests were begun twice'
     )
 
 
 @pytest.mark.long
 def test_the_stock_server_loses_casts_when_processes_are_killed(start, engine):
-    """The control: the test above can fail."""
+    """The stock server of oslo.messaging loses casts: the test above can fail."""
     worker = start(workers=2, threads=3, command=(sys.executable, str(HERE / 'stock_worker.py')))
     busy = engine(worker)
     busy.cast(200)
@@ -125,6 +121,7 @@ def test_the_stock_server_loses_casts_when_processes_are_killed(start, engine):
 def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(
     start, engine, own_broker
 ):
+    """A restart of the broker loses no request that it has confirmed."""
     worker = start(workers=2, threads=3)
     busy = engine(worker)
     casting = threading.Thread(target=busy.cast, args=(250,))
@@ -141,7 +138,8 @@ def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(
     ended = busy.answered()
     assert set(ended) <= {'OK', 'not confirmed'}
     print(
-        f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, {busy.ran_twice()} begun twice'
+        f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, '
+        f'{busy.ran_twice()} begun twice'
     )
 
 
@@ -149,6 +147,7 @@ def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(
 def test_nothing_confirmed_is_lost_when_all_connections_are_closed_every_second(
     start, engine, own_broker
 ):
+    """Connections that close every second lose no confirmed request."""
     worker = start(workers=2, threads=3)
     busy = engine(worker)
     casting = threading.Thread(target=busy.cast, args=(800,))
@@ -164,11 +163,13 @@ def test_nothing_confirmed_is_lost_when_all_connections_are_closed_every_second(
     ended = busy.answered()
     assert set(ended) <= {'OK', 'not confirmed'}
     print(
-        f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, {busy.ran_twice()} begun twice'
+        f'{len(busy.confirmed)} casts confirmed, calls: {dict(ended)}, '
+        f'{busy.ran_twice()} begun twice'
     )
 
 
-def test_a_worker_that_is_stopped_gives_back_what_waits_and_answers_the_rest(start):
+def test_stopped_worker_requeues_waiting_requests_and_replies_to_the_others(start):
+    """A worker that stops loses no request, and does not wait for those that have not begun."""
     first = start(workers=1, threads=16)
     second = start(workers=1, threads=16, topic=first.topic)
     with closing(first.client()) as client, ThreadPoolExecutor(20) as callers:
@@ -186,10 +187,8 @@ def test_a_worker_that_is_stopped_gives_back_what_waits_and_answers_the_rest(sta
     assert second.process.poll() is None
 
 
-def test_what_waits_for_a_thread_at_a_stop_is_answered_by_another_worker(start):
-    """Ten requests, all of them with the first worker, two begun: the second one comes too late to
-    take its share.
-    """
+def test_requests_that_wait_for_a_thread_at_a_stop_get_replies_of_another_worker(start):
+    """Requests that wait in a worker that stops are handled by another worker."""
     first = start(workers=1, threads=10)
     os.kill(first.children()[0], 0)
     with closing(first.client(timeout_s=30)) as client, ThreadPoolExecutor(10) as callers:
@@ -205,7 +204,8 @@ def test_what_waits_for_a_thread_at_a_stop_is_answered_by_another_worker(start):
 
 
 @pytest.mark.long
-def test_a_decision_does_not_wait_for_slow_requests(start):
+def test_check_without_a_load_balancer_does_not_wait_for_slow_requests(start):
+    """Slow requests occupy threads of their own, so other checks get their replies at once."""
     worker = start(workers=1, slow_threads=2)
     decided = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
     with (
@@ -230,9 +230,7 @@ def test_a_decision_does_not_wait_for_slow_requests(start):
 
 @pytest.mark.long
 def test_workers_are_replaced_one_after_the_other_under_load(start):
-    """A rolling restart: the new process joins the queue, then the old one leaves; no caller
-    notices.
-    """
+    """A rolling restart of the workers fails no call."""
     old = start(workers=1)
     failures, answered = [], []
     enough = threading.Event()
@@ -262,7 +260,8 @@ def test_workers_are_replaced_one_after_the_other_under_load(start):
     assert len(answered) > 10
 
 
-def test_a_handler_that_ends_its_process_is_answered_and_does_not_come_again(start, tmp_path):
+def test_handler_that_raises_system_exit_is_reported_and_not_redelivered(start, tmp_path):
+    """A policy that raises SystemExit fails its request alone, and only once."""
     worker = start(workers=1)
     runs = tmp_path / 'runs'
 
@@ -276,8 +275,8 @@ def test_a_handler_that_ends_its_process_is_answered_and_does_not_come_again(sta
 
 @pytest.mark.parametrize('how', ['fails', 'strange'])
 @pytest.mark.parametrize('form', [json.dumps, dict], ids=['text', 'object'])
-def test_what_cannot_be_serialised_is_told_as_a_fault_and_not_waited_for(start, how, form):
-    """A policy may raise or return what no message can hold."""
+def test_result_that_cannot_be_serialized_is_reported_at_once(start, how, form):
+    """A result or an error that no message can hold reaches the caller as WorkerFailed."""
     worker = start(workers=1)
     address = transport_url(cfg.CONF, worker.url)
     connection = connect(cfg.CONF, address)
@@ -291,7 +290,8 @@ def test_what_cannot_be_serialised_is_told_as_a_fault_and_not_waited_for(start, 
     connection.cleanup()
 
 
-def test_other_drivers_get_the_stock_server_and_a_loud_warning(caplog):
+def test_driver_without_late_acknowledgement_logs_a_warning(caplog):
+    """The log warns that drivers other than rabbit may lose requests."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[])
     transport = oslo_messaging.get_rpc_transport(conf, url='fake://')
@@ -302,16 +302,19 @@ def test_other_drivers_get_the_stock_server_and_a_loud_warning(caplog):
     server.wait()
 
     (warning,) = [
-        record for record in caplog.records if record.name == 'placement_worker.messaging.late_ack.server'
+        record
+        for record in caplog.records
+        if record.name == 'placement_worker.messaging.late_ack.server'
     ]
     assert warning.levelname == 'WARNING'
     assert 'FakeDriver acknowledges requests BEFORE they are handled' in warning.message
 
 
 @pytest.mark.parametrize('what', ['exchange', 'queue'])
-def test_a_queue_that_would_not_survive_is_told_at_start_with_the_command_that_mends_it(
+def test_worker_with_a_mismatched_queue_names_the_command_that_repairs_it(
     what, own_broker, tmp_path
 ):
+    """A worker does not start on a queue with other options; its error has a working command."""
     topic, exchange = f'test-mismatch-{what}', f'test-mismatch-{what}'
     with amqp(own_broker.url) as connection:
         if what == 'exchange':
@@ -328,7 +331,7 @@ def test_a_queue_that_would_not_survive_is_told_at_start_with_the_command_that_m
 
     assert status == 2
     assert error.startswith(
-        f'placement-worker: {what.capitalize()} {topic} exists on the broker with other options than'
+        f'placement-worker: {what.capitalize()} {topic} exists on the broker with other options '
     )
     assert 'inequivalent arg' in error
     program, *arguments = shlex.split(error.rpartition('again: ')[2])
@@ -336,11 +339,11 @@ def test_a_queue_that_would_not_survive_is_told_at_start_with_the_command_that_m
     own_broker.control(*arguments)
     worker.process = worker.start()
     with closing(worker.client(exchange=exchange, timeout_s=5)) as client:
-        _wait_for(lambda: _answers(client))
+        _wait_for(lambda: _replies(client))
     assert worker.stop() == 0
 
 
-def _answers(client):
+def _replies(client):
     try:
         return bool(client.get_capabilities().policy_types)
     except NoWorkerAnswered:
@@ -348,25 +351,27 @@ def _answers(client):
 
 
 @pytest.mark.long
-def test_a_worker_waits_for_a_broker_that_is_not_there_yet(own_broker, tmp_path):
+def test_worker_started_before_its_broker_waits_for_it(own_broker, tmp_path):
+    """A worker that starts before its broker serves once the broker has started."""
     own_broker.kill()
     worker = Worker(tmp_path, own_broker.url, CLOUD)
     _wait_for(lambda: worker.log.exists() and 'No broker answered' in worker.log.read_text())
     own_broker.start()
     with closing(worker.client(timeout_s=5)) as client:
-        _wait_for(lambda: _answers(client), timeout_s=40)
+        _wait_for(lambda: _replies(client), timeout_s=40)
     assert worker.stop() == 0
 
 
 @pytest.mark.long
-def test_a_process_that_has_not_found_its_broker_yet_ends_when_it_is_told_to(own_broker, start):
+def test_process_without_a_broker_stops_at_once(own_broker, start):
+    """A process that still looks for its broker does not delay a stop."""
     worker = start(workers=1)
     before = worker.children()
     own_broker.kill()
     try:
         os.kill(before[0], signal.SIGKILL)
         _wait_for(lambda: worker.children() not in ([], before))
-        time.sleep(3)  # it looks for the broker now
+        time.sleep(3)  # until the new process looks for the broker
 
         began = time.monotonic()
         assert worker.stop() == 0
@@ -376,6 +381,7 @@ def test_a_process_that_has_not_found_its_broker_yet_ends_when_it_is_told_to(own
 
 
 def test_options_are_read_again_on_sighup_without_a_restart(start):
+    """SIGHUP reloads options in the running processes."""
     worker = start(workers=1)
     pids = worker.children()
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 5})
@@ -390,7 +396,8 @@ def test_options_are_read_again_on_sighup_without_a_restart(start):
     assert worker.children() == pids
 
 
-def test_a_faulty_file_at_sighup_ends_no_process_and_is_told_of_by_each(start):
+def test_invalid_file_at_sighup_keeps_the_configuration_of_each_process(start):
+    """An invalid file at SIGHUP is reported by each process, and stops none."""
     worker = start(workers=1)
     pids = worker.children()
     with closing(worker.client()) as client:
@@ -403,7 +410,8 @@ def test_a_faulty_file_at_sighup_ends_no_process_and_is_told_of_by_each(start):
     assert 'Traceback' not in worker.log.read_text()
 
 
-def test_a_process_that_dies_is_replaced(start):
+def test_killed_process_is_replaced(start):
+    """A process that is killed is replaced, and the worker continues to serve."""
     worker = start(workers=2)
     before = worker.children()
 

@@ -1,4 +1,4 @@
-"""What is parked stays parked, however often somebody looks at it."""
+"""The parking lot on a real broker: listings, and its delivery limit."""
 
 from contextlib import closing
 
@@ -13,7 +13,7 @@ from placement_worker.errors import QueueMismatch
 from placement_worker.messaging import parking, topology
 from tests.functional.conftest import amqp
 
-LOOKS = 110  # more than the broker's limit on the other queues
+LISTINGS = 110  # more than the delivery limit of the other queues
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def conf():
 
 @pytest.fixture
 def declare(conf, broker_url):
-    """Have a worker make its queues."""
+    """Declare queues as a worker does."""
     target = transport_url(conf, broker_url)
     connect(conf, target).cleanup()
 
@@ -38,8 +38,8 @@ def declare(conf, broker_url):
     return declare
 
 
-def look(url, queue):
-    """As `placement-policy parked list` does."""
+def listing(url, queue):
+    """List the parked requests as `placement-policy parked list` does."""
     with amqp(url) as connection:
         return [one.body for one in parking.parked_requests(connection, queue, 10)]
 
@@ -52,20 +52,18 @@ def publish(url, queue):
         one.publish(b'request', exchange='', routing_key=queue, delivery_mode=2)
 
 
-def test_a_parked_request_is_still_there_after_more_looks_than_the_broker_lets_other_queues_have(
-    declare, broker_url
-):
-    declare('test-looked-at-parked')
-    publish(broker_url, 'test-looked-at-parked')
+def test_parked_request_stays_after_more_listings_than_the_delivery_limit(declare, broker_url):
+    """Any number of listings leaves a parked request in the parking lot."""
+    declare('test-listed-parked')
+    publish(broker_url, 'test-listed-parked')
 
-    seen = [look(broker_url, 'test-looked-at-parked') for _ in range(LOOKS)]
+    seen = [listing(broker_url, 'test-listed-parked') for _ in range(LISTINGS)]
 
     assert [bodies for bodies in seen if bodies != [b'request']] == []
 
 
-def test_a_parked_queue_with_the_limit_of_old_is_told_of_with_what_to_do_before_it_is_deleted(
-    declare, broker_url
-):
+def test_parking_lot_with_an_old_limit_is_reported_with_the_way_to_empty_it(declare, broker_url):
+    """The error about an old parking lot says to empty it before it is deleted."""
     queue = 'test-of-old-parked'
     with amqp(broker_url) as connection:
         limited = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
@@ -73,10 +71,10 @@ def test_a_parked_queue_with_the_limit_of_old_is_told_of_with_what_to_do_before_
             queue, durable=True, auto_delete=False, arguments=limited
         )
 
-    with pytest.raises(QueueMismatch, match='x-delivery-limit') as told:
+    with pytest.raises(QueueMismatch, match='x-delivery-limit') as raised:
         declare(queue)
 
     assert 'Retry or drop the parked requests in it first: placement-policy parked list' in str(
-        told.value
+        raised.value
     )
-    assert str(told.value).endswith(f'rabbitmqctl -p / delete_queue {queue}')
+    assert str(raised.value).endswith(f'rabbitmqctl -p / delete_queue {queue}')

@@ -1,4 +1,4 @@
-"""A request that kills whoever works on it is put aside, and takes no other one along."""
+"""Poison messages: requests that crash their processes are parked, and harm no others."""
 
 import json
 import subprocess
@@ -19,9 +19,7 @@ MAX_DELIVERIES = 2
 
 @pytest.fixture(scope='module')
 def poisoned(start_worker, tmp_path_factory):
-    """A worker that was given 50 requests and, among them, one that kills its process; and how all
-    of them ended.
-    """
+    """Call a worker with 50 requests and a poison message; return worker, results and runs."""
     worker = start_worker(
         CLOUD, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=MAX_DELIVERIES
     )
@@ -60,23 +58,27 @@ def parked(worker, *arguments):
     )
 
 
-def test_the_others_are_answered_and_the_callers_of_poison_are_told(poisoned):
+def test_poison_message_is_reported_to_its_caller_and_harms_no_other_request(poisoned):
+    """The caller of a poison message gets an error, and all other callers get their replies."""
     worker, answers, _ = poisoned
 
     assert answers.pop(10) == (
-        f'The workers that took the request died or gave it up; it is parked in {worker.topic}-parked.'
+        'The workers that took the request died or gave it up; '
+        f'it is parked in {worker.topic}-parked.'
     )
     assert answers == ['OK'] * 50
 
 
-def test_poison_is_tried_a_bounded_number_of_times(poisoned):
+def test_poison_message_runs_a_bounded_number_of_times(poisoned):
+    """A poison message crashes at most as many processes as its delivery limits allow."""
     _, _, runs = poisoned
 
-    # Each try of the topic, then those as a suspect: the first and the one that may come back.
+    # The deliveries of the topic, and two of the isolation queue: its limit is one redelivery.
     assert 2 <= runs.count('poison') <= (MAX_DELIVERIES + 1) + 2
 
 
-def test_poison_can_be_looked_at_without_its_secrets(poisoned):
+def test_parked_show_hides_the_secrets_of_a_request(poisoned):
+    """An operator can inspect a parked request without seeing its credentials."""
     worker, _, _ = poisoned
 
     (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
@@ -95,26 +97,25 @@ def test_poison_can_be_looked_at_without_its_secrets(poisoned):
     assert row['id'] in parked(worker, 'list').stdout
 
 
-def test_what_is_not_parked_cannot_be_touched(poisoned):
+def test_parked_commands_with_an_unknown_id_change_nothing(poisoned):
+    """A command for a request that is not parked fails and names the command that lists them."""
     worker, _, _ = poisoned
 
     for command in ('show', 'retry', 'drop'):
         done = parked(worker, command, 'nothing')
         assert (done.returncode, done.stdout) == (2, '')
         assert done.stderr == (
-            f'placement-policy parked {command}: No parked request nothing; run "placement-policy parked list" for '
-            'the parked requests\n'
+            f'placement-policy parked {command}: No parked request nothing; '
+            'run "placement-policy parked list" for the parked requests\n'
         )
 
 
-def test_poison_that_is_tried_again_is_parked_again_and_can_be_dropped(poisoned):
+def test_retried_poison_message_is_parked_again_and_can_be_dropped(poisoned):
+    """A poison message that is retried returns to the parking lot, and dropping deletes it."""
     worker, _, _ = poisoned
     (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
 
-    assert (
-        parked(worker, 'retry', row['id']).stdout
-        == f'Sent {row["id"]} to {worker.topic}.\n'
-    )
+    assert parked(worker, 'retry', row['id']).stdout == f'Sent {row["id"]} to {worker.topic}.\n'
 
     def others():
         return [
@@ -130,16 +131,18 @@ def test_poison_that_is_tried_again_is_parked_again_and_can_be_dropped(poisoned)
     assert parked(worker, 'list').stdout == 'No parked requests.\n'
 
 
-def test_a_cast_that_is_parked_has_the_error_for_its_reply(poisoned, tmp_path):
+def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
+    """The engine that casts a poison message gets RequestParked as the reply."""
     worker, _, _ = poisoned
     runs = tmp_path / 'runs'
     with closing(worker.client()) as client, closing(Engine(worker, runs)) as engine:
         client.cast_check(
             slow(0, runs, 'poison-cast', kills=True), TO, {'request_id': 'request-cast'}
         )
-        _wait_for(lambda: 'request-cast' in engine.told, timeout_s=60)
+        _wait_for(lambda: 'request-cast' in engine.received, timeout_s=60)
 
-    assert json.loads(engine.told['request-cast'])['error'] == {
+    assert json.loads(engine.received['request-cast'])['error'] == {
         'type': 'RequestParked',
-        'message': f'The workers that took the request died or gave it up; it is parked in {worker.topic}-parked.',
+        'message': 'The workers that took the request died or gave it up; '
+        f'it is parked in {worker.topic}-parked.',
     }

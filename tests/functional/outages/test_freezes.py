@@ -47,7 +47,7 @@ class Load:
         """Wait for all replies, check that no confirmed request lacks one, and return a summary."""
         self.stop()
         assert self._busy.lost(timeout_s=120) == set()
-        replies = [json.loads(str(self._busy.told[name])) for name in self._busy.confirmed]
+        replies = [json.loads(str(self._busy.received[name])) for name in self._busy.confirmed]
         assert {reply['action']['data']['status'] for reply in replies} == {'OK'}
         calls = self._busy.answered()
         assert set(calls) <= {'OK', 'not confirmed'}
