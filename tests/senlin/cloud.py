@@ -1,9 +1,9 @@
-"""Stands in for Keystone, Nova and load balancers where Senlin asks for them.
+"""A replacement of Keystone, Nova and Octavia for Senlin.
 
 Completes Senlin's own stand-in (`cloud_backend = openstack_test`), which has one server and no
 zones. Everything else of Senlin is real: its `os.nova.server-1.0` creates and deletes servers here.
-What stands in the folder that the environment variable names is seen by all processes. An entry
-point in `senlin.endpoints` has it imported.
+All processes share the state in the folder that the environment variable names. An entry point in
+`senlin.endpoints` imports this module.
 """
 
 import json
@@ -24,7 +24,7 @@ LOAD_BALANCERS = 'load-balancers.json'
 ZONES = {'az1': True, 'az2': True, 'az3': True, 'down': False}
 REGIONS = {'RegionOne': {}, 'RegionTwo': {}, 'Zoneless': {'zones': {}}}
 SERVERS = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(500)]
-"""The ids that servers get, in this order, so that the worker's embedded cloud can know them."""
+"""The ids of new servers in order, so that the worker's embedded cloud can list them."""
 
 
 def address(server_id):
@@ -33,7 +33,7 @@ def address(server_id):
 
 
 def inventory():
-    """The same cloud for the worker."""
+    """Return the same cloud for the worker."""
     return {
         'zones': ZONES,
         'regions': REGIONS,
@@ -52,22 +52,22 @@ def folder():
 
 
 def requests():
-    """What was asked of Nova for each server that is there, by its id."""
+    """Return the request to Nova that created each existing server, by server id."""
     return {file.name: json.loads(file.read_text()) for file in (folder() / 'servers').iterdir()}
 
 
 def load_balancers():
-    """The names of the load balancers that the worker's embedded cloud has, by their ids."""
+    """Return the names of the embedded cloud's load balancers by id."""
     return {lb_id: shown['name'] for lb_id, shown in _state().get('loadbalancer', {}).items()}
 
 
 def members(pool_id):
-    """The addresses in one of its pools."""
+    """Return the addresses in one of its pools."""
     return sorted(member['address'] for member in _state()['members'][pool_id].values())
 
 
 def tags(pool_id):
-    """The tags of the members in one of its pools, by address."""
+    """Return the tags of the members in one of its pools by address."""
     return {
         member['address']: member.get('tags', [])
         for member in _state()['members'][pool_id].values()

@@ -18,12 +18,11 @@ THREE = zones('az1', 'az2', 'az3')
 
 @dataclass(frozen=True)
 class Case:
-    """A cluster with policies and what is asked of it; `why` the answers differ, or that they do
-    not.
+    """A request to a cluster with policies; `why` explains the difference between the decisions.
 
-    :ivar nodes: where the nodes are, by zone or by the whole placement.
+    :ivar nodes: the places of the nodes, by zone or by the whole placement.
     :ivar lost: the zone whose nodes have failed.
-    :ivar show: says in a few words what the data of the action come to.
+    :ivar show: returns a short description of the data of the action.
     """
 
     request: str
@@ -37,10 +36,11 @@ class Case:
     show: Callable[[Any, Any, Mapping[str, Any]], str] | None = None
 
 
-def told(cluster, node, data):
-    """What the engine reads: it creates nodes from `placement` and from nothing else."""
+def engine_view(cluster, node, data):
+    """Return the data that the engine reads: it creates nodes from `placement` alone."""
     if node is not None:
-        return f'the node is created in {engine.node_of(node.id).data.get("placement", {}).get("zone", "any zone")}'
+        placement = engine.node_of(node.id).data.get('placement', {})
+        return f'the node is created in {placement.get("zone", "any zone")}'
     entries = data.get('placement', {}).get('placements')
     if entries is None:
         return 'the engine creates nodes anywhere: the plan is not where it looks'
@@ -54,7 +54,7 @@ def told(cluster, node, data):
 
 
 def by_region(cluster, node, data):
-    """Where the victims are."""
+    """Return the regions of the victims."""
     victims = [
         engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']
     ]
@@ -64,7 +64,7 @@ def by_region(cluster, node, data):
 
 
 def out_of_pool(cluster, node, data):
-    """How many nodes are no members any more."""
+    """Return the number of nodes that are no longer pool members."""
     kept = sum('lb_member' in engine.node_of(node.id).data for node in cluster.nodes)
     return f'{len(cluster.nodes) - kept} of {len(cluster.nodes)} nodes leave the pool'
 
@@ -81,34 +81,35 @@ CASES = [
         'Create 4 nodes in 3 equal zones',
         {'zones': THREE},
         consts.CLUSTER_SCALE_OUT,
-        'Senlin fills zone after zone up to the share rounded up, and stops when nothing is left. The worker takes '
-        'the plan that is closest to the shares.',
+        'Senlin fills zone after zone up to the rounded share, and stops when no node is left. '
+        'The worker takes the plan that is closest to the shares.',
         inputs={'count': 4},
     ),
     Case(
-        'The same, and what the engine is told',
+        'The same, and the data that the engine reads',
         {'zones': THREE},
         consts.CLUSTER_SCALE_OUT,
-        "The engine creates nodes from the action's ``placement`` alone; Senlin's policy writes its plan elsewhere.",
+        "The engine creates nodes from the action's ``placement`` alone; Senlin's policy writes "
+        'its plan elsewhere.',
         inputs={'count': 4},
-        show=told,
+        show=engine_view,
     ),
     Case(
         'Create a single node, with 2 nodes in az1 and none in az2',
         {'zones': zones('az1', 'az2')},
         consts.NODE_CREATE,
-        "Senlin's policy looks at a node that has no zone yet in a way that fails. Its plan would not reach the node "
-        'either.',
+        "Senlin's policy fails for a node that has no zone yet. Its plan would not reach the "
+        'node either.',
         nodes=['az1', 'az1'],
-        show=told,
+        show=engine_view,
     ),
     Case(
         'Create 2 nodes in a server group and in 2 zones',
         {'group': affinity(), 'zones': zones('az1', 'az2')},
         consts.CLUSTER_SCALE_OUT,
-        'With the plug-in a node has both.',
+        'With the plugin a node has both.',
         inputs={'count': 2},
-        show=told,
+        show=engine_view,
     ),
     Case(
         'Create 4 nodes in 2 equal regions, the first of which takes 1',
@@ -142,8 +143,8 @@ CASES = [
         'Delete 2 nodes; az1 has 4 healthy ones and az2 has 2 that have failed',
         {'zones': zones('az1', 'az2'), 'victims': deletion()},
         consts.CLUSTER_SCALE_IN,
-        'Senlin chooses zones by weight alone, and then unhealthy nodes of each zone. The worker removes unhealthy '
-        'nodes of all zones first.',
+        'Senlin chooses zones by weight alone, and then unhealthy nodes of each zone. The '
+        'worker removes unhealthy nodes of all zones first.',
         nodes=['az1', 'az1', 'az1', 'az1', 'az2', 'az2'],
         lost='az2',
         inputs={'count': 2},
@@ -152,8 +153,9 @@ CASES = [
         'Delete 1 node of a cluster that has one in a zone that is down',
         {'zones': zones('az1', 'down'), 'victims': deletion()},
         consts.CLUSTER_SCALE_IN,
-        'Senlin counts nodes of usable zones only, and stumbles over all others. For the worker a zone that is down '
-        'keeps its share: an outage of the control plane is no reason to delete healthy nodes.',
+        'Senlin counts nodes of usable zones only, and fails for all others. For the worker an '
+        'unusable zone keeps its share: an outage of the control plane is no reason to delete '
+        'healthy nodes.',
         nodes=['az1', 'az1', 'az1', 'down'],
         inputs={'count': 1},
     ),
@@ -161,7 +163,7 @@ CASES = [
         'Delete 1 node of a cluster that has one in a zone that the policy does not list',
         {'zones': zones('az1', 'az2'), 'victims': deletion()},
         consts.CLUSTER_SCALE_IN,
-        'For the worker it is the first to go.',
+        'The worker selects it first.',
         nodes=['az1', 'az2', 'az3'],
         inputs={'count': 1},
     ),
@@ -169,7 +171,8 @@ CASES = [
         'Delete 2 of 3 nodes, of which 2 are in no known region',
         {'regions': regions('RegionOne', 'RegionTwo'), 'victims': deletion()},
         consts.CLUSTER_SCALE_IN,
-        "Senlin's plan takes 2 nodes from a region that has 1. For the worker nodes of no region are the first to go.",
+        "Senlin's plan takes 2 nodes from a region that has 1. The worker selects nodes without "
+        'a region first.',
         nodes=[{'region_name': 'RegionOne'}, {}, {}],
         inputs={'count': 2},
         show=by_region,
@@ -213,7 +216,7 @@ CASES = [
 
 
 def decide(case: Case) -> str:
-    """What comes of a case, by whoever decides now."""
+    """Return the result of a case, decided by Senlin or by the worker."""
     placements = [{'zone': node} if isinstance(node, str) else node for node in case.nodes]
     sizes = dict(case.sizes)
     desired = sizes.pop('desired_capacity', None)
@@ -238,7 +241,7 @@ def decide(case: Case) -> str:
 
 
 def shown(cluster, node, data):
-    """How many nodes go where, or leave where."""
+    """Return the number of new nodes or victims per place."""
     for kind, verb in (('deletion', 'delete'), ('creation', 'create')):
         plan = data.get(kind)
         if plan and plan['count']:
@@ -267,7 +270,7 @@ def _listed(counts):
 
 
 def table(rows: Sequence[tuple[Case, str, str]]) -> str:
-    """The rows as a table for Sphinx."""
+    """Return the rows as a table for Sphinx."""
     head = ['.. list-table::', '   :header-rows: 1', '   :widths: 24 24 24 28', '']
     lines = [*head, *_row('Request', 'Senlin 16', 'placement-worker', 'Why')]
     for case, senlin, ours in rows:

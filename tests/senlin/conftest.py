@@ -51,7 +51,7 @@ slow_timeout_s = 60
 
 @pytest.fixture(scope='session')
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where Senlin's configuration, database and log are, and the cloud that it sees."""
+    """Return the folder of Senlin's configuration, database, log and cloud."""
     made = tmp_path_factory.mktemp('senlin')
     for name in ('servers', 'deleted'):
         (made / 'cloud' / name).mkdir(parents=True)
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope='session')
 def senlin_conf(folder: Path, broker_url: str) -> Path:
-    """Senlin's configuration, with its database made by its own program."""
+    """Write Senlin's configuration, and create its database with its own program."""
     file = folder / 'senlin.conf'
     file.write_text(
         SENLIN_CONF.format(url=broker_url, folder=folder, program='senlin', topic=TOPIC)
@@ -73,7 +73,7 @@ def senlin_conf(folder: Path, broker_url: str) -> Path:
 
 @pytest.fixture(scope='session')
 def senlin_here(senlin_conf: Path) -> None:
-    """Senlin set up in this process, in the order of `senlin.cmd.engine`."""
+    """Set up Senlin in this process, in the order of `senlin.cmd.engine`."""
     config.parse_args(['senlin', '--config-file', str(senlin_conf)], 'senlin-engine')
     objects.register_all()
     messaging.setup()
@@ -85,7 +85,7 @@ def senlin_here(senlin_conf: Path) -> None:
 def worker(
     senlin_here: None, broker_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Worker]:
-    """A worker over the cloud that Senlin sees."""
+    """Start a worker with the cloud of Senlin."""
     running = Worker(
         tmp_path_factory.mktemp('worker'),
         broker_url,
@@ -102,7 +102,7 @@ def worker(
 
 @pytest.fixture
 def by_itself(senlin_here: None) -> Callable[[], contextlib.AbstractContextManager[None]]:
-    """A time in which Senlin decides by itself, as without the section in its configuration."""
+    """Return a context in which Senlin decides without the worker."""
 
     @contextlib.contextmanager
     def without_workers() -> Iterator[None]:

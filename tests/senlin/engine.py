@@ -1,4 +1,4 @@
-"""What tests do with Senlin: fill its database as its conductor does, and have its actions check
+"""Helpers for Senlin: fill its database as its conductor does, and have its actions check
 policies.
 """
 
@@ -26,7 +26,7 @@ SERVER = {
 
 
 def context():
-    """What the request of a user carries, with an id of its own."""
+    """Return the context of a user's request, with an id of its own."""
     return RequestContext(user_id=USER, project_id=PROJECT, is_admin=False)
 
 
@@ -47,7 +47,7 @@ def add_stack_profile():
 
 
 def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **sizes):
-    """A cluster with a created node in each of the zones; `places` names them by region and zone
+    """Add a cluster with a created node in each zone; `places` names them by region and zone
     instead.
     """
     profile = profile or add_profile()
@@ -64,7 +64,7 @@ def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **size
 
 
 def add_node(cluster, profile, placement=None, status=consts.NS_ACTIVE):
-    """A node that the engine has created, or in status INIT one that it is to create."""
+    """Add a node that the engine has created, or will create if its status is INIT."""
     ours = context()
     index = clusters.Cluster.get_next_index(ours, cluster.id)
     more = {'index': index, 'user': USER, 'project': PROJECT, 'domain': '', 'data': {}}
@@ -79,7 +79,7 @@ def add_node(cluster, profile, placement=None, status=consts.NS_ACTIVE):
 
 
 def attach(cluster, name, spec, **binding):
-    """Attach a policy as the engine does, and say how that went."""
+    """Attach a policy as the engine does; return the policy and the result."""
     policy = Policy(name, spec, user=USER, project=PROJECT, domain='')
     policy.store(context())
     done, reason = cluster.attach_policy(context(), policy.id, binding)
@@ -89,7 +89,7 @@ def attach(cluster, name, spec, **binding):
 
 
 def bound(cluster, *policies):
-    """Attach policies, each of which has to work; by their names."""
+    """Attach policies successfully, and return them by name."""
     made = {}
     for name, spec in policies:
         made[name], done, reason = attach(cluster, name, spec)
@@ -98,7 +98,7 @@ def bound(cluster, *policies):
 
 
 def add_action(target, name, cause=consts.CAUSE_RPC, **inputs):
-    """An action that the engine has taken up."""
+    """Add an action that the engine has started."""
     cluster_id = target.id if isinstance(target, Cluster) else target.cluster_id
     action_id = Action.create(
         context(),
@@ -128,10 +128,10 @@ def check(target, name, phase='BEFORE', **inputs):
 
 
 def node_of(node_id):
-    """The node as the database has it."""
+    """Return the current node of the database."""
     return nodes.Node.get(context(), node_id)
 
 
 def data_of(cluster, policy):
-    """What a binding keeps, as the database has it."""
+    """Return the data of a binding in the database."""
     return bindings.ClusterPolicy.get(context(), cluster.id, policy.id).data

@@ -41,18 +41,22 @@ def load_balancing(**properties):
 
 
 def example_load_balancing():
-    """As examples/policies/lb_policy.yaml of Senlin, with a number as a string as in its tests."""
+    """Return examples/policies/lb_policy.yaml of Senlin, with string numbers as in its tests."""
     return spec(
         'loadbalance',
         '1.1',
         pool={
-            'protocol': 'HTTP', 'protocol_port': '80', 'subnet': 'private-subnet', 'lb_method': 'ROUND_ROBIN',
+            'protocol': 'HTTP', 'protocol_port': '80', 'subnet': 'private-subnet',
+            'lb_method': 'ROUND_ROBIN',
             'session_persistence': {'type': 'SOURCE_IP', 'cookie_name': 'whatever'},
         },
-        vip={'subnet': 'private-subnet', 'connection_limit': 500, 'protocol': 'HTTP', 'protocol_port': 80},
+        vip={
+            'subnet': 'private-subnet', 'connection_limit': 500, 'protocol': 'HTTP',
+            'protocol_port': 80,
+        },
         health_monitor={
-            'type': 'PING', 'delay': '10000', 'timeout': 5000, 'max_retries': 4, 'http_method': 'GET',
-            'url_path': '/index.html', 'expected_codes': '200, 202',
+            'type': 'PING', 'delay': '10000', 'timeout': 5000, 'max_retries': 4,
+            'http_method': 'GET', 'url_path': '/index.html', 'expected_codes': '200, 202',
         },
         lb_status_timeout=300,
     )  # fmt: skip

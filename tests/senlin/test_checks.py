@@ -1,6 +1,4 @@
-"""Senlin's own `Action.policy_check`, with the worker behind it; results are read back from
-Senlin's database.
-"""
+"""Senlin's `Action.policy_check` through the worker; the database of Senlin has the results."""
 
 import collections
 import logging
@@ -19,10 +17,8 @@ from tests.senlin.specs import affinity, deletion, regions, scaling, zones
 pytestmark = pytest.mark.usefixtures('worker')
 
 
-def asked(worker, action):
-    """How often the worker was asked about an action, by the id of the user's request in its
-    log.
-    """
+def checks_of(worker, action):
+    """Return the number of checks of an action, by its request id in the log of the worker."""
     lines = worker.log.read_text().splitlines()
     decided = re.compile(r' of cluster \S+: (OK|ERROR) in ')
     return sum(action.context.request_id in line and bool(decided.search(line)) for line in lines)
@@ -38,6 +34,7 @@ def placements(data):
 
 
 def test_new_nodes_are_spread_over_zones():
+    """The zone placement policy spreads new nodes over the usable zones."""
     cluster = engine.add_cluster('az1', 'az1', 'az2')
     engine.bound(cluster, ('zones', zones('az1', 'az2', 'down')))
 
@@ -49,6 +46,7 @@ def test_new_nodes_are_spread_over_zones():
 
 
 def test_new_nodes_are_spread_over_regions():
+    """The region placement policy spreads new nodes over the usable regions."""
     cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}] * 2)
     engine.bound(cluster, ('regions', regions('RegionOne', 'RegionTwo', 'Nowhere')))
 
@@ -59,6 +57,7 @@ def test_new_nodes_are_spread_over_regions():
 
 
 def test_regions_zones_and_victims_are_decided_in_one_call(worker):
+    """Adjacent policies of the worker share one call."""
     places = [
         {'region_name': region, 'zone': zone}
         for region in ('RegionOne', 'RegionTwo')
@@ -80,10 +79,11 @@ def test_regions_zones_and_victims_are_decided_in_one_call(worker):
         engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']
     ]
     assert victims == [places[0], places[0]]
-    assert asked(worker, action) == 1
+    assert checks_of(worker, action) == 1
 
 
-def test_a_cluster_that_is_resized_loses_the_nodes_of_the_zone_with_too_many():
+def test_resize_deletes_nodes_of_the_zone_with_too_many():
+    """A resize deletes the nodes that rebalance the zones."""
     cluster = engine.add_cluster('az1', 'az1', 'az1', 'az2')
     engine.bound(cluster, ('zones', zones('az1', 'az2')), ('victims', deletion(grace_period=7)))
 
@@ -98,7 +98,8 @@ def test_a_cluster_that_is_resized_loses_the_nodes_of_the_zone_with_too_many():
     assert victims == ['az1', 'az1']
 
 
-def test_nodes_of_the_oldest_profile_leave_first():
+def test_oldest_profile_first_selects_nodes_of_the_oldest_profile():
+    """The criterion OLDEST_PROFILE_FIRST reads the age of profiles from Senlin."""
     old, new = engine.add_profile(), engine.add_profile()
     cluster = engine.add_cluster('az1', profile=new)
     placement = {'zone': 'az1'}
@@ -111,7 +112,8 @@ def test_nodes_of_the_oldest_profile_leave_first():
     assert data['deletion']['candidates'] == [oldest.id]
 
 
-def test_nodes_in_error_leave_before_healthy_ones():
+def test_nodes_in_error_are_selected_before_healthy_ones():
+    """An unhealthy node is a victim before any healthy one."""
     cluster = engine.add_cluster('az1', 'az1')
     broken = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_ERROR)
     engine.bound(cluster, ('victims', deletion(criteria='OLDEST_FIRST')))
@@ -122,6 +124,7 @@ def test_nodes_in_error_leave_before_healthy_ones():
 
 
 def test_nodes_that_the_user_names_are_the_victims():
+    """The nodes that a user names are the victims, in the order of the request."""
     cluster = engine.add_cluster('az1', 'az1', 'az1')
     engine.bound(cluster, ('victims', deletion(destroy_after_deletion=False)))
     named = [cluster.nodes[2].id, cluster.nodes[0].id]
@@ -134,7 +137,8 @@ def test_nodes_that_the_user_names_are_the_victims():
     )
 
 
-def test_a_single_new_node_gets_its_zone_in_the_database_and_in_the_engine():
+def test_new_single_node_has_its_zone_in_the_database_and_in_the_engine():
+    """The placement of a single node reaches the database and the object of the engine."""
     cluster = engine.add_cluster('az1', 'az1')
     engine.bound(cluster, ('zones', zones('az1', 'az2')))
     node = engine.add_node(cluster, engine.add_profile(), status=consts.NS_INIT)
@@ -146,7 +150,8 @@ def test_a_single_new_node_gets_its_zone_in_the_database_and_in_the_engine():
     assert action.entity.data == {'placement': {'zone': 'az2'}}
 
 
-def test_a_single_new_node_whose_profile_names_a_zone_stays_there():
+def test_new_single_node_whose_profile_names_a_zone_gets_that_zone():
+    """A zone in the profile of a node takes precedence over the policy."""
     cluster = engine.add_cluster('az1', 'az1')
     engine.bound(cluster, ('zones', zones('az1', 'az2')))
     node = engine.add_node(
@@ -159,8 +164,8 @@ def test_a_single_new_node_whose_profile_names_a_zone_stays_there():
     assert engine.node_of(node.id).data == {'placement': {'zone': 'az1'}}
 
 
-def test_profile_of_a_node_travels_where_it_is_not_that_of_the_cluster():
-    """A node's own profile travels, with its zone and region alone; the cluster's travels once."""
+def test_request_has_the_profile_of_a_node_if_it_differs_from_the_cluster():
+    """A request has a profile of a node, with its zone and region alone, if it differs."""
     cluster = engine.add_cluster('az1')
     own = engine.add_profile(availability_zone='az2', context={'region_name': 'RegionTwo'})
     other = engine.add_node(cluster, own)
@@ -187,7 +192,8 @@ def test_nodes_count_in_the_region_that_their_own_profile_names():
     assert data['deletion']['regions'] == {'RegionOne': 1}
 
 
-def test_a_single_node_that_is_deleted_is_its_own_victim():
+def test_deletion_of_a_single_node_selects_that_node():
+    """The victim of NODE_DELETE is the node of the action."""
     cluster = engine.add_cluster('az1', 'az1')
     engine.bound(cluster, ('victims', deletion()))
 
@@ -200,10 +206,8 @@ def test_a_single_node_that_is_deleted_is_its_own_victim():
     ('cause', 'is_decided'),
     [(consts.CAUSE_RPC, True), (consts.CAUSE_DERIVED_LCH, True), (consts.CAUSE_DERIVED, False)],
 )
-def test_cause_of_a_node_action_says_whether_policies_decide(cause, is_decided):
-    """The worker leaves alone a node action that the engine derived from an action of the
-    cluster.
-    """
+def test_node_action_derived_from_a_cluster_action_is_not_checked(cause, is_decided):
+    """The policies decide for a cluster action once, and not for its derived node actions."""
     cluster = engine.add_cluster('az1', 'az1')
     engine.bound(cluster, ('victims', deletion()))
 
@@ -212,7 +216,8 @@ def test_cause_of_a_node_action_says_whether_policies_decide(cause, is_decided):
     assert (data['status'], 'deletion' in data) == ('OK', is_decided)
 
 
-def test_the_count_of_a_scaling_policy_is_what_is_placed():
+def test_count_of_a_scaling_policy_is_placed():
+    """The worker places as many nodes as a scaling policy of Senlin decides."""
     cluster = engine.add_cluster('az1', 'az2')
     engine.bound(
         cluster, ('scaling', scaling('CLUSTER_SCALE_OUT', 4)), ('zones', zones('az1', 'az2'))
@@ -224,7 +229,8 @@ def test_the_count_of_a_scaling_policy_is_what_is_placed():
 
 
 @pytest.mark.parametrize('affinity_priority', [250, 350])
-def test_nodes_get_their_server_group_and_their_zone_whoever_comes_first(affinity_priority):
+def test_nodes_get_their_server_group_and_zone_in_either_order(affinity_priority):
+    """Affinity and zone placement complement each other in either order of priority."""
     cluster = engine.add_cluster('az1', 'az1')
     policies = engine.bound(cluster, ('affinity', affinity()), ('zones', zones('az1', 'az2')))
     set_priority(cluster, policies['affinity'], affinity_priority)
@@ -235,9 +241,7 @@ def test_nodes_get_their_server_group_and_their_zone_whoever_comes_first(affinit
 
 
 @pytest.mark.parametrize('affinity_priority', [250, 300])
-def test_regions_and_zones_around_a_policy_of_somebody_else_are_planned_in_one_call(
-    worker, affinity_priority
-):
+def test_regions_and_zones_around_affinity_are_planned_in_one_call(worker, affinity_priority):
     """Affinity bound between region and zone placement runs before both, which make one call."""
     cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}])
     policies = (
@@ -255,7 +259,7 @@ def test_regions_and_zones_around_a_policy_of_somebody_else_are_planned_in_one_c
     assert placements(data) == [
         {'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}
     ]
-    assert (asked(worker, grown), asked(worker, shrunk)) == (1, 1)
+    assert (checks_of(worker, grown), checks_of(worker, shrunk)) == (1, 1)
 
 
 def test_new_nodes_of_a_region_without_usable_zone_go_elsewhere_though_affinity_is_bound():
@@ -277,9 +281,7 @@ def test_new_nodes_of_a_region_without_usable_zone_go_elsewhere_though_affinity_
 
 
 def test_count_of_a_scaling_policy_between_region_and_zone_placement_reaches_both():
-    """A scaling policy with the priority of zone placement decides the count before regions are
-    planned.
-    """
+    """A scaling policy with the priority of zone placement runs before regions are planned."""
     cluster = engine.add_cluster()
     policies = engine.bound(
         cluster,
@@ -295,7 +297,7 @@ def test_count_of_a_scaling_policy_between_region_and_zone_placement_reaches_bot
     assert data['creation']['zones'] == {'az1': 2, 'az2': 2}
 
 
-def test_order_of_our_policies_is_that_of_their_types_around_a_policy_of_somebody_else(worker):
+def test_order_of_worker_policies_follows_their_types_around_affinity(worker):
     """Zones are planned after regions although another policy's priority lies between theirs."""
     cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}])
     policies = (
@@ -311,7 +313,7 @@ def test_order_of_our_policies_is_that_of_their_types_around_a_policy_of_somebod
     data = engine.checked(action)
 
     assert data['creation']['places'] == [{'region_name': 'RegionOne', 'zone': 'az2', 'count': 1}]
-    assert asked(worker, action) == 1
+    assert checks_of(worker, action) == 1
 
 
 def test_two_policies_of_one_type_fail_the_check_which_names_both():
@@ -326,8 +328,8 @@ def test_two_policies_of_one_type_fail_the_check_which_names_both():
 
     assert data['status'] == 'ERROR'
     assert data['reason'] == (
-        "Failed policy 'old', 'new': Policies old and new are both of type senlin.policy.deletion: disable or "
-        'detach one.'
+        "Failed policy 'old', 'new': Policies old and new are both of type "
+        'senlin.policy.deletion: disable or detach one.'
     )
 
 
@@ -338,20 +340,21 @@ def test_warnings_of_the_worker_are_in_the_log_of_senlin(caplog):
     engine.bound(cluster, ('zones', zones('az1', 'nowhere')))
     engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
 
-    warned = [
+    warnings = [
         text
         for name, level, text in caplog.record_tuples
         if level == logging.WARNING and 'placement' in name
     ]
     unknown = 'The cloud does not know availability zone "nowhere"'
-    assert warned[0] == f'Policy zones of cluster {cluster.id}: {unknown}'
-    assert [text.rpartition(f'{cluster.id}: ')[2] for text in warned[1:]] == [
+    assert warnings[0] == f'Policy zones of cluster {cluster.id}: {unknown}'
+    assert [text.rpartition(f'{cluster.id}: ')[2] for text in warnings[1:]] == [
         'The action removes the only node of the cluster',
         unknown,
     ]
 
 
-def test_a_policy_of_somebody_else_that_fails_stops_the_check_before_ours(worker):
+def test_failed_scaling_policy_stops_the_check_before_the_worker(worker):
+    """The worker gets no request after a policy of Senlin has failed."""
     cluster = engine.add_cluster('az1', max_size=1)
     policies = ('scaling', scaling('CLUSTER_SCALE_OUT', 1)), ('zones', zones('az1'))
     engine.bound(cluster, *policies)
@@ -364,10 +367,11 @@ def test_a_policy_of_somebody_else_that_fails_stops_the_check_before_ours(worker
         data['reason']
         == "Failed policy 'scaling': Invalid count (-1) for action 'CLUSTER_SCALE_OUT'."
     )
-    assert asked(worker, action) == 0
+    assert checks_of(worker, action) == 0
 
 
 def test_a_policy_that_cannot_decide_fails_the_check_with_its_name_and_reason():
+    """A rejected check ends in ERROR with the name of the policy and its reason."""
     cluster = engine.add_cluster('az1')
     engine.bound(cluster, ('zones', zones('down')))
 
@@ -377,7 +381,8 @@ def test_a_policy_that_cannot_decide_fails_the_check_with_its_name_and_reason():
     assert data['reason'] == "Failed policy 'zones': No availability zone found available."
 
 
-def test_a_disabled_policy_is_left_out():
+def test_disabled_policy_is_not_checked():
+    """A disabled policy does not decide."""
     cluster = engine.add_cluster('az1')
     engine.attach(cluster, 'zones', zones('down'), enabled=False)
 
@@ -387,17 +392,19 @@ def test_a_disabled_policy_is_left_out():
 
 
 @pytest.mark.parametrize('phase', ['BEFORE', 'AFTER'])
-def test_nobody_is_asked_about_what_no_policy_handles(worker, phase):
+def test_action_that_no_policy_handles_is_not_sent(worker, phase):
+    """The worker gets no request for an action that none of its policies handles."""
     cluster = engine.add_cluster('az1')
     engine.bound(cluster, ('zones', zones('az1')), ('victims', deletion()))
     action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[])
 
     data = engine.checked(action, phase)
 
-    assert (data['status'], asked(worker, action)) == ('OK', 0)
+    assert (data['status'], checks_of(worker, action)) == ('OK', 0)
 
 
-def test_checks_of_several_greenthreads_get_their_own_answers():
+def test_checks_of_several_greenthreads_get_their_own_replies():
+    """Concurrent checks of an engine never get the reply of another check."""
     clusters = [engine.add_cluster('az1') for _ in range(5)]
     for cluster in clusters:
         engine.bound(cluster, ('zones', zones('az1', 'az2')))

@@ -1,4 +1,7 @@
-"""The comparison in the documentation is what comes of it."""
+"""The comparison in the documentation.
+
+PLACEMENT_WORKER_WRITE_COMPARISON=1 writes the page again.
+"""
 
 import os
 from pathlib import Path
@@ -14,7 +17,7 @@ WRITE = 'PLACEMENT_WORKER_WRITE_COMPARISON'
 
 @pytest.mark.usefixtures('worker')
 def test_the_comparison_in_the_documentation_is_what_senlin_and_the_worker_decide(by_itself):
-    """With PLACEMENT_WORKER_WRITE_COMPARISON=1 the page is written anew."""
+    """The page compares the actual decisions of Senlin and of the worker."""
     rows = []
     for case in CASES:
         with by_itself():

@@ -1,4 +1,4 @@
-"""The engine's own process, `senlin-engine`, with the plug-in: actions from its dispatcher to the
+"""The process `senlin-engine` with the plugin: actions from its dispatcher to the
 last node.
 """
 
@@ -30,7 +30,7 @@ ENDED = (consts.ACTION_SUCCEEDED, consts.ACTION_FAILED, consts.ACTION_CANCELLED)
 
 @pytest.fixture(scope='module')
 def engine_log(worker, senlin_conf, folder) -> Iterator[Path]:
-    """The engine, as an operator starts it, and its log."""
+    """Start the engine as an operator does; return its log."""
     log = folder / 'engine.log'
     environment = {
         **os.environ,
@@ -71,9 +71,7 @@ def wait_for(condition: Callable[[], object]) -> object:
 
 
 def ended(target, name, **inputs):
-    """Have the engine do something, as the conductor asks it to; the action at its end, as the
-    database has it.
-    """
+    """Have the engine run an action as its conductor does; return the ended action."""
     more = {
         'name': 'test',
         'cluster_id': target.id,
@@ -115,7 +113,8 @@ def pool(cluster, balancing):
     return cloud.members(stored['pool']), stored['loadbalancer']
 
 
-def test_a_cluster_grows_shrinks_and_goes_through_the_engines_own_dispatcher(engine_log):
+def test_cluster_is_scaled_and_deleted_by_the_engine(engine_log):
+    """A cluster with policies of the worker scales and is deleted through the real engine."""
     cluster = engine.add_cluster('az1')
     balancing = policy('lb', load_balancing())
     for one in (
@@ -129,10 +128,10 @@ def test_a_cluster_grows_shrinks_and_goes_through_the_engines_own_dispatcher(eng
 
     created = [engine.node_of(node_id) for node_id in grown.data['creation']['nodes']]
     planned = [entry['zone'] for entry in grown.data['placement']['placements']]
-    asked = cloud.requests()
+    requested = cloud.requests()
     assert Counter(planned) == {'az1': 1, 'az2': 4}
     assert [node.data['placement']['zone'] for node in created] == planned
-    assert [asked[node.physical_id]['availability_zone'] for node in created] == planned
+    assert [requested[node.physical_id]['availability_zone'] for node in created] == planned
     assert zones_of(cluster) == {'az1': 2, 'az2': 4}
     assert pool(cluster, balancing)[0] == sorted(
         cloud.address(node.physical_id) for node in members(cluster)
@@ -154,23 +153,19 @@ def test_a_cluster_grows_shrinks_and_goes_through_the_engines_own_dispatcher(eng
 
 
 def members_of(cluster):
-    """The addresses that the pool should have."""
+    """Return the addresses that the pool should have."""
     return sorted(cloud.address(node.physical_id) for node in members(cluster))
 
 
 def balanced_without_the_plugin(by_itself, spec):
-    """A cluster of two nodes to which Senlin by itself has attached a load-balancing policy, and
-    the policy.
-    """
+    """Attach a load balancing policy by Senlin itself; return the cluster and the policy."""
     with by_itself():
         cluster = engine.add_cluster('az1', 'az1')
         return cluster, engine.bound(cluster, ('lb', spec))['lb']
 
 
 def test_a_cluster_that_senlin_balanced_by_itself_scales_and_is_detached(engine_log, by_itself):
-    """A binding made before the plugin was switched on scales out and in, and is detached without a
-    trace.
-    """
+    """A binding that Senlin made by itself scales out and in, and is detached completely."""
     cluster, balancing = balanced_without_the_plugin(by_itself, example_load_balancing())
     old = {node.id for node in members(cluster)}
     pool_id = engine.data_of(cluster, balancing)['LoadBalancingPolicy']['data']['pool']
@@ -196,9 +191,7 @@ def test_a_cluster_that_senlin_balanced_by_itself_scales_and_is_detached(engine_
 def test_a_cluster_that_senlin_balanced_by_itself_is_deleted_with_its_load_balancer(
     engine_log, by_itself
 ):
-    """A cluster whose load balancer Senlin made by itself is deleted, and the load balancer with
-    it.
-    """
+    """A load balancer that Senlin made by itself is deleted with its cluster."""
     cluster, balancing = balanced_without_the_plugin(by_itself, example_load_balancing())
     _, lb_id = pool(cluster, balancing)
 
@@ -208,9 +201,7 @@ def test_a_cluster_that_senlin_balanced_by_itself_is_deleted_with_its_load_balan
 
 
 def test_a_cluster_that_senlin_put_into_a_pool_of_others_leaves_it(engine_log, by_itself):
-    """Nodes that Senlin by itself added to a pre-existing pool scale with it and leave it; all else
-    stays.
-    """
+    """Nodes in a pool of others are removed with the policy, and its other members stay."""
     theirs = '10.0.250.1'
     existing = cloud.pool_of_others(theirs)
     spec = load_balancing(loadbalancer='front')
@@ -230,14 +221,16 @@ def test_a_cluster_that_senlin_put_into_a_pool_of_others_leaves_it(engine_log, b
     assert 'front' in cloud.load_balancers().values()
 
 
-def test_the_engine_says_at_start_who_decides(engine_log):
+def test_engine_logs_the_policies_of_the_worker_at_start(engine_log):
+    """The log of the engine names the policy types that the worker decides for."""
     assert (
         'placement-worker decides for the policies of senlin.policy.deletion'
         in engine_log.read_text()
     )
 
 
-def test_a_resize_follows_the_plan(engine_log):
+def test_resize_follows_the_plan_of_the_worker(engine_log):
+    """The engine creates nodes in the zones of the plan."""
     cluster = engine.add_cluster('az1', 'az1', 'az1')
     for one in policy('zones', zones('az1', 'az2')), policy('victims', deletion()):
         succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=one.id, enabled=True)
@@ -250,9 +243,8 @@ def test_a_resize_follows_the_plan(engine_log):
     assert sorted(zones_of(cluster).values()) == [1, 2]
 
 
-def test_an_action_whose_policies_cannot_decide_fails_with_their_reason_and_changes_nothing(
-    engine_log,
-):
+def test_action_with_a_rejected_check_fails_and_changes_nothing(engine_log):
+    """An action whose check is rejected fails with its reason and creates no node."""
     cluster = engine.add_cluster('az1')
     succeeded(
         cluster,

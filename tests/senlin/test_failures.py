@@ -1,6 +1,4 @@
-"""What becomes of a check that no worker answers or that one refuses: an ERROR that says so, within
-the time set.
-"""
+"""Failures of the worker and of the broker end a check in ERROR, within its timeout."""
 
 import json
 import os
@@ -23,7 +21,7 @@ pytestmark = pytest.mark.usefixtures('worker')
 
 @contextmanager
 def settings(**values):
-    """[placement_worker] of senlin.conf with other values."""
+    """Override options of [placement_worker] in senlin.conf."""
     for name, value in values.items():
         cfg.CONF.set_override(name, value, 'placement_worker')
     try:
@@ -35,7 +33,7 @@ def settings(**values):
 
 @contextmanager
 def stopped(*processes):
-    """Processes that hold their connections, and do nothing."""
+    """Stop processes that keep their connections open."""
     for process in processes:
         os.kill(process, signal.SIGSTOP)
     try:
@@ -51,24 +49,27 @@ def scaled(cluster, phase='BEFORE'):
 
 @pytest.fixture
 def placed():
-    """A cluster with two policies of ours."""
+    """Create a cluster with two policies of the worker."""
     cluster = engine.add_cluster('az1')
     engine.bound(cluster, ('zones', zones('az1', 'az2')), ('victims', deletion()))
     return cluster
 
 
-def test_a_check_ends_in_error_where_no_worker_has_ever_run(placed):
-    with settings(topic='nobody'):
+def test_check_without_a_queue_ends_in_error(placed):
+    """A check ends in ERROR at once if no worker has ever run on the broker."""
+    with settings(topic='unused'):
         data = scaled(placed)
 
     assert data['status'] == 'ERROR'
     assert data['reason'] == (
-        "Failed policy 'zones': There is no queue for topic nobody: placement-worker has never run on this broker"
+        "Failed policy 'zones': There is no queue for topic unused: "
+        'placement-worker has never run on this broker'
     )
     assert 'creation' not in data
 
 
-def test_a_check_ends_in_error_where_there_is_no_broker(placed):
+def test_check_without_a_broker_ends_in_error(placed):
+    """A check ends in ERROR if no broker answers; its reason hides the password."""
     with settings(transport_url='rabbit://guest:secret@127.0.0.1:1/'):
         data = scaled(placed)
 
@@ -77,7 +78,8 @@ def test_a_check_ends_in_error_where_there_is_no_broker(placed):
     assert 'secret' not in data['reason']
 
 
-def test_a_check_ends_in_error_where_the_transport_url_is_none(placed):
+def test_check_with_an_invalid_transport_url_ends_in_error(placed):
+    """A check ends in ERROR if the transport URL of senlin.conf is invalid."""
     with settings(transport_url='nonsense://127.0.0.1/'):
         data = scaled(placed)
 
@@ -85,7 +87,8 @@ def test_a_check_ends_in_error_where_the_transport_url_is_none(placed):
     assert data['reason'].startswith("Failed policy 'zones': The transport URL cannot be used: ")
 
 
-def test_a_check_ends_in_error_where_workers_do_not_answer_in_time(placed, worker):
+def test_check_without_a_reply_in_time_ends_in_error(placed, worker):
+    """A check ends in ERROR after its timeout, and later checks succeed again."""
     with settings(timeout_s=2), stopped(worker.process.pid, *worker.children()):
         data = engine.check(placed, consts.CLUSTER_SCALE_IN, count=1)
 
@@ -97,11 +100,12 @@ def test_a_check_ends_in_error_where_workers_do_not_answer_in_time(placed, worke
     assert scaled(placed)['status'] == 'OK'
 
 
-def test_a_check_ends_in_error_where_the_broker_does_not_respond(placed, worker):
+def test_check_at_a_frozen_broker_ends_in_error(placed, worker):
+    """A check ends in ERROR within its timeout if the broker stops responding."""
     broker = Broker().start()
     try:
         with settings(transport_url=broker.url, timeout_s=2):
-            scaled(placed)  # the connection stands
+            scaled(placed)  # opens the connection
             with stopped(int((broker.folder / 'pid').read_text())):
                 data = scaled(placed)
     finally:
@@ -114,69 +118,78 @@ def test_a_check_ends_in_error_where_the_broker_does_not_respond(placed, worker)
     )
 
 
-def test_after_an_action_that_is_not_answered_the_check_ends_in_error_too():
+def test_check_after_an_action_without_a_reply_ends_in_error():
+    """A check of the phase AFTER that gets no reply ends in ERROR."""
     cluster = engine.add_cluster('az1')
     engine.bound(cluster, ('lb', load_balancing()))
     action = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, action_result='OK')
     action.data['creation'] = {'nodes': [cluster.nodes[0].id]}
 
-    with settings(slow_topic='nobody'):
+    with settings(slow_topic='unused'):
         data = engine.checked(action, 'AFTER')
 
     assert data['status'] == 'ERROR'
-    assert data['reason'].startswith("Failed policy 'lb': There is no queue for topic nobody")
+    assert data['reason'].startswith("Failed policy 'lb': There is no queue for topic unused")
 
 
-def test_a_policy_is_not_attached_where_no_worker_answers():
+def test_attach_without_a_worker_binds_no_policy():
+    """A policy is not bound if no worker answers, and the user gets the reason."""
     cluster = engine.add_cluster('az1')
 
-    with settings(slow_topic='nobody'):
+    with settings(slow_topic='unused'):
         _, done, reason = engine.attach(cluster, 'zones', zones('az1'))
 
     assert not done
     assert reason == (
-        "Failed policy 'zones': There is no queue for topic nobody: placement-worker has never run on this broker"
+        "Failed policy 'zones': There is no queue for topic unused: "
+        'placement-worker has never run on this broker'
     )
     assert clusters.Cluster.get(engine.context(), cluster.id).id
     assert [policy.name for policy in cluster.policies] == []
 
 
-def test_a_policy_is_not_detached_where_no_worker_answers(placed):
+def test_detach_without_a_worker_keeps_the_binding(placed):
+    """A policy stays bound if no worker answers, and the user gets the reason."""
     policy = placed.policies[0]
 
-    with settings(slow_topic='nobody'):
+    with settings(slow_topic='unused'):
         done, reason = placed.detach_policy(engine.context(), policy.id)
 
     assert not done
-    assert reason.startswith(f"Failed policy '{policy.name}': There is no queue for topic nobody")
+    assert reason.startswith(f"Failed policy '{policy.name}': There is no queue for topic unused")
     assert engine.data_of(placed, policy) == {}
 
 
-def test_a_spec_that_the_worker_refuses_is_not_attached_and_the_reason_says_where():
+def test_attach_of_an_invalid_spec_reports_the_path():
+    """A policy with an invalid spec is not bound; the reason has the path in the spec."""
     cluster = engine.add_cluster('az1')
 
     _, done, reason = engine.attach(cluster, 'zones', zones(az1=0))
 
     assert not done
     assert reason == (
-        "Failed policy 'zones': Expected `int` >= 1, got `0` - at `$.policy.spec.properties.zones[0].weight`"
+        "Failed policy 'zones': Expected `int` >= 1, got `0` - "
+        'at `$.policy.spec.properties.zones[0].weight`'
     )
 
 
-def test_a_spec_that_the_worker_refuses_fails_the_check_and_the_reason_says_where(by_itself):
+def test_check_with_an_invalid_spec_reports_the_path(by_itself):
+    """A check with an invalid spec ends in ERROR; the reason has the path in the spec."""
     cluster = engine.add_cluster('az1')
-    with by_itself():  # Senlin's own schema lets it pass
+    with by_itself():  # Senlin's own schema accepts it
         engine.bound(cluster, ('zones', zones(az1=0)))
 
     data = scaled(cluster)
 
     assert data['status'] == 'ERROR'
     assert data['reason'] == (
-        "Failed policy 'zones': Expected `int` >= 1, got `0` - at `$.policies[0].spec.properties.zones[0].weight`"
+        "Failed policy 'zones': Expected `int` >= 1, got `0` - "
+        'at `$.policies[0].spec.properties.zones[0].weight`'
     )
 
 
-def test_a_policy_is_not_attached_to_a_profile_type_that_it_does_not_support():
+def test_attach_to_an_unsupported_profile_type_binds_no_policy():
+    """A policy is not bound to a cluster whose profile type it does not support."""
     cluster = engine.add_cluster(profile=engine.add_stack_profile())
 
     _, done, reason = engine.attach(cluster, 'zones', zones('az1'))
@@ -187,17 +200,19 @@ def test_a_policy_is_not_attached_to_a_profile_type_that_it_does_not_support():
     )
 
 
-def test_senlin_decides_by_itself_as_long_as_its_configuration_names_no_broker(placed, by_itself):
+def test_senlin_without_a_broker_of_the_worker_decides_by_itself(placed, by_itself):
+    """The plugin changes nothing while senlin.conf names no broker of the worker."""
     action = engine.add_action(placed, consts.CLUSTER_SCALE_OUT, count=1)
 
     with by_itself():
         action.policy_check(placed.id, 'BEFORE')
 
     assert action.data['creation'] == {'count': 1, 'zones': {'az2': 1}}
-    assert 'placement' not in action.data  # without which the engine loses the plan
+    assert 'placement' not in action.data  # so the engine does not follow the plan
 
 
-def test_the_trust_travels_and_secrets_of_profiles_do_not(placed):
+def test_request_has_the_trust_and_no_secrets_of_profiles(placed):
+    """A request has the trust of the owner, and neither passwords nor user data of profiles."""
     action = engine.add_action(placed, consts.CLUSTER_SCALE_OUT, count=1)
     request = requests.check_request(action, placed.id, 'BEFORE', [])
 
@@ -209,7 +224,8 @@ def test_the_trust_travels_and_secrets_of_profiles_do_not(placed):
     assert engine.SERVER['user_data'] not in json.dumps(sent)
 
 
-def test_senlins_own_queues_are_not_made_as_ours(placed):
+def test_check_leaves_the_messaging_options_of_senlin_alone(placed):
+    """The options of the worker change neither queues nor exchange of Senlin itself."""
     scaled(placed)
 
     assert cfg.CONF.oslo_messaging_rabbit.rabbit_quorum_queue is False

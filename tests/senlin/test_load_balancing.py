@@ -1,6 +1,4 @@
-"""The load-balancing policy in the real Senlin: attached, followed and detached, with the worker's
-embedded cloud.
-"""
+"""The load balancing policy in Senlin, with the embedded cloud of the worker."""
 
 import pytest
 from senlin.common import consts
@@ -14,14 +12,14 @@ STORED = 'LoadBalancingPolicy'
 
 
 def balanced(*zones, **sizes):
-    """A cluster with a load balancer of its own, and the policy."""
+    """Create a cluster with a load balancer of its own; return it with the policy."""
     cluster = engine.add_cluster(*zones, **sizes)
     policy = engine.bound(cluster, ('lb', load_balancing()))['lb']
     return loaded(cluster), policy
 
 
 def loaded(cluster):
-    """The cluster as the database has it now."""
+    """Return the current cluster of the database."""
     return Cluster.load(engine.context(), cluster.id)
 
 
@@ -30,7 +28,7 @@ def member_of(node):
 
 
 def in_pool(cluster, policy):
-    """The addresses in the pool that the binding names."""
+    """Return the addresses in the pool of the binding."""
     return cloud.members(engine.data_of(cluster, policy)[STORED]['data']['pool'])
 
 
@@ -39,11 +37,12 @@ def addresses(*nodes):
 
 
 def added(cluster):
-    """A new node that the engine has created."""
+    """Add a node that the engine has created."""
     return engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'})
 
 
-def test_attaching_makes_a_load_balancer_with_all_nodes_and_says_so_in_the_database():
+def test_attach_creates_a_load_balancer_with_all_nodes():
+    """Attaching creates a load balancer with all nodes, and stores its ids in the database."""
     cluster, policy = balanced('az1', 'az2')
 
     stored = engine.data_of(cluster, policy)[STORED]
@@ -54,7 +53,8 @@ def test_attaching_makes_a_load_balancer_with_all_nodes_and_says_so_in_the_datab
     assert in_pool(cluster, policy) == addresses(*cluster.nodes)
 
 
-def test_detaching_leaves_nothing():
+def test_detach_deletes_the_load_balancer_and_its_data():
+    """Detaching deletes the load balancer and all data of it."""
     cluster, policy = balanced('az1', 'az2')
     lb_id = engine.data_of(cluster, policy)[STORED]['data']['loadbalancer']
 
@@ -67,7 +67,8 @@ def test_detaching_leaves_nothing():
     assert [member_of(node) for node in cluster.nodes] == [None, None]
 
 
-def test_a_policy_that_cannot_be_attached_is_not_bound_and_leaves_nothing():
+def test_failed_attach_binds_no_policy_and_leaves_no_load_balancer():
+    """A policy that cannot be attached is not bound and leaves no load balancer behind."""
     cluster = engine.add_cluster('az1')
     before = cloud.load_balancers()
     spec = load_balancing()
@@ -81,7 +82,8 @@ def test_a_policy_that_cannot_be_attached_is_not_bound_and_leaves_nothing():
     assert loaded(cluster).policies == []
 
 
-def test_new_nodes_join_the_pool_after_a_scale_out():
+def test_scale_out_adds_new_nodes_to_the_pool():
+    """New nodes become pool members after a scale out."""
     cluster, policy = balanced('az1')
     action = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=2, action_result='OK')
     new = [added(cluster), added(cluster)]
@@ -94,7 +96,8 @@ def test_new_nodes_join_the_pool_after_a_scale_out():
     assert in_pool(cluster, policy) == addresses(*cluster.nodes, *new)
 
 
-def test_no_node_joins_the_pool_after_an_action_that_failed():
+def test_failed_action_adds_no_node_to_the_pool():
+    """A failed action adds no pool member."""
     cluster, policy = balanced('az1')
     action = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, count=1, action_result='ERROR')
     action.data['creation'] = {'count': 1, 'nodes': [added(cluster).id]}
@@ -104,7 +107,8 @@ def test_no_node_joins_the_pool_after_an_action_that_failed():
     assert in_pool(cluster, policy) == addresses(*cluster.nodes)
 
 
-def test_nodes_leave_the_pool_before_they_die():
+def test_scale_in_removes_members_before_their_nodes_are_deleted():
+    """The members of the victims are removed before the nodes are deleted."""
     cluster, policy = balanced('az1', 'az1', 'az1')
     engine.bound(loaded(cluster), ('victims', deletion(criteria='OLDEST_FIRST')))
     oldest, *others = cluster.nodes
@@ -116,7 +120,8 @@ def test_nodes_leave_the_pool_before_they_die():
     assert in_pool(cluster, policy) == addresses(*others)
 
 
-def test_where_nobody_chose_the_policy_chooses_as_many_as_the_user_asked_for():
+def test_scale_in_without_a_deletion_policy_selects_the_requested_number():
+    """Without a deletion policy, the load balancing policy selects the victims."""
     cluster, policy = balanced('az1', 'az1', 'az1')
 
     data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=2)
@@ -127,7 +132,8 @@ def test_where_nobody_chose_the_policy_chooses_as_many_as_the_user_asked_for():
     assert in_pool(cluster, policy) == addresses(*left)
 
 
-def test_a_single_node_leaves_the_pool_before_it_is_deleted():
+def test_node_delete_removes_its_member():
+    """The member of a single node is removed before the node is deleted."""
     cluster, policy = balanced('az1', 'az1')
     leaving, staying = cluster.nodes
 
@@ -136,7 +142,8 @@ def test_a_single_node_leaves_the_pool_before_it_is_deleted():
     assert in_pool(cluster, policy) == addresses(staying)
 
 
-def test_a_single_node_joins_the_pool_after_it_is_created():
+def test_node_create_adds_its_member():
+    """A single new node becomes a pool member."""
     cluster, policy = balanced('az1')
     node = added(cluster)
 
@@ -145,7 +152,8 @@ def test_a_single_node_joins_the_pool_after_it_is_created():
     assert in_pool(cluster, policy) == addresses(*cluster.nodes, node)
 
 
-def test_one_node_takes_the_place_of_another():
+def test_replace_nodes_exchanges_their_members():
+    """The successor of a replaced node takes its place in the pool."""
     cluster, policy = balanced('az1', 'az1')
     old, staying = cluster.nodes
     new = added(cluster)
@@ -159,7 +167,8 @@ def test_one_node_takes_the_place_of_another():
     assert in_pool(cluster, policy) == addresses(staying, new)
 
 
-def test_a_node_that_was_created_anew_has_its_new_address_in_the_pool():
+def test_recovered_node_has_its_new_address_in_the_pool():
+    """A node that is recreated becomes a pool member at its new address."""
     cluster, policy = balanced('az1')
     action = engine.add_action(cluster.nodes[0], consts.NODE_RECOVER, operation='RECREATE')
     before = in_pool(cluster, policy)
@@ -172,19 +181,23 @@ def test_a_node_that_was_created_anew_has_its_new_address_in_the_pool():
     assert in_pool(cluster, policy) == addresses(recovered) != before
 
 
-def test_nodes_that_cannot_join_the_pool_are_marked_in_the_database():
+def test_nodes_that_cannot_be_added_have_the_status_in_the_database():
+    """A node that cannot become a pool member has the failure in its status."""
     cluster, policy = balanced('az1')
     profile = engine.add_profile()
-    homeless = engine.add_node(cluster, profile, {'zone': 'az1'}, status=consts.NS_INIT)
-    action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[homeless.id])
-    action.data['creation'] = {'nodes': [homeless.id]}
+    addressless = engine.add_node(cluster, profile, {'zone': 'az1'}, status=consts.NS_INIT)
+    action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[addressless.id])
+    action.data['creation'] = {'nodes': [addressless.id]}
 
     data = engine.checked(action, 'AFTER')
 
     assert data['status'] == 'ERROR'
-    failed = f"Failed policy 'lb': Failed in adding nodes into lb pool: ['{homeless.id}'] ({homeless.id}: The node has no"
+    failed = (
+        "Failed policy 'lb': Failed in adding nodes into lb pool: "
+        f"['{addressless.id}'] ({addressless.id}: The node has no"
+    )
     assert data['reason'].startswith(failed)
-    marked = engine.node_of(homeless.id)
+    marked = engine.node_of(addressless.id)
     assert (marked.status, marked.status_reason) == (
         'WARNING',
         'Failed in adding node into lb pool.',
@@ -192,28 +205,27 @@ def test_nodes_that_cannot_join_the_pool_are_marked_in_the_database():
     assert in_pool(cluster, policy) == addresses(*cluster.nodes)
 
 
-def test_a_node_in_error_that_cannot_join_the_pool_keeps_status_and_reason_in_the_database():
-    """A node in ERROR stays in ERROR, with the reason that the engine gave and that of the
-    worker.
-    """
+def test_node_in_error_that_cannot_be_added_keeps_its_status_and_reason():
+    """A node in ERROR keeps the reason of the engine next to that of the worker."""
     cluster, _ = balanced('az1')
-    homeless = engine.add_node(
+    addressless = engine.add_node(
         cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_INIT
     )
-    homeless.set_status(engine.context(), consts.NS_ERROR, 'No valid host was found.')
-    action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[homeless.id])
-    action.data['creation'] = {'nodes': [homeless.id]}
+    addressless.set_status(engine.context(), consts.NS_ERROR, 'No valid host was found.')
+    action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[addressless.id])
+    action.data['creation'] = {'nodes': [addressless.id]}
 
     engine.checked(action, 'AFTER')
 
-    marked = engine.node_of(homeless.id)
+    marked = engine.node_of(addressless.id)
     assert (marked.status, marked.status_reason) == (
         'ERROR',
         'No valid host was found. Failed in adding node into lb pool.',
     )
 
 
-def test_what_the_worker_stored_is_understood_by_senlin_itself(by_itself):
+def test_binding_data_of_the_worker_work_without_the_plugin(by_itself):
+    """Senlin by itself can detach a policy that the worker has attached."""
     cluster, policy = balanced('az1', 'az1')
     lb_id = engine.data_of(cluster, policy)[STORED]['data']['loadbalancer']
 
@@ -225,7 +237,8 @@ def test_what_the_worker_stored_is_understood_by_senlin_itself(by_itself):
     assert [member_of(node) for node in cluster.nodes] == [None, None]
 
 
-def test_what_senlin_stored_by_itself_is_understood_by_the_worker(by_itself):
+def test_binding_data_of_senlin_work_with_the_plugin(by_itself):
+    """The worker can detach a policy that Senlin by itself has attached."""
     with by_itself():
         cluster, policy = balanced('az1', 'az1')
 

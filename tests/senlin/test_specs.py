@@ -1,4 +1,4 @@
-"""The table of specs is what Senlin makes of them now."""
+"""The table of specs and of Senlin's responses to them."""
 
 import json
 
