@@ -1,4 +1,4 @@
-"""An embedded cloud with load balancers, on a clock that moves only while somebody sleeps."""
+"""An embedded cloud with load balancers, on a clock that only sleeping advances."""
 
 import copy
 import datetime
@@ -45,13 +45,13 @@ class Clock:
         self.now += seconds
 
     def after(self, seconds: float) -> str:
-        """The time of day then, as requests say it."""
+        """Return the time of day after a delay, in the format of requests."""
         return datetime.datetime.fromtimestamp(self.now + seconds, datetime.UTC).isoformat()
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of Octavia's API that is about to be made."""
+    """A call of Octavia's API before it is made."""
 
     name: str
     arguments: Sequence[Any]
@@ -73,7 +73,7 @@ Around = Callable[[Call], Any]
 
 
 class Watched:
-    """An Octavia whose calls go through a function, which may do something else instead."""
+    """An Octavia whose calls pass through a function that may replace them."""
 
     def __init__(self, octavia: OctaviaSimulator, around: Around) -> None:
         self._octavia, self._around = octavia, around
@@ -87,12 +87,11 @@ class Watched:
 
 @dataclass
 class Lab:
-    """The worker over a cloud whose load balancers can be looked into; also that cloud, as `Clouds`
-    and `Cloud`.
+    """A worker over a cloud with visible load balancers; also the `Clouds` and the `Cloud`.
 
-    :ivar pending_s: how long changes of load balancers stay pending.
-    :ivar around: has every call of Octavia's API made.
-    :ivar calls: the calls that were made.
+    :ivar pending_s: the time for which a change stays pending.
+    :ivar around: makes each call of Octavia's API.
+    :ivar calls: all calls so far.
     """
 
     pending_s: float = 1
@@ -120,7 +119,9 @@ class Lab:
             pending_s=self.pending_s, flavors=['small'], availability_zones=['lb-az']
         )
         subnets = {entry.id: entry.cidr for entry in self.inventory.subnets.values()}
-        simulator = OctaviaSimulator(settings, self.store, subnets, region or REGION, now=self.clock)
+        simulator = OctaviaSimulator(
+            settings, self.store, subnets, region or REGION, now=self.clock
+        )
         return Watched(simulator, self._watched)
 
     def _watched(self, call: Call) -> Any:
@@ -131,7 +132,9 @@ class Lab:
         return Endpoints(
             self,
             registry(),
-            octavia_settings=lambda: OctaviaSettings(self.batch_members, sleep=self.clock.sleep, clock=self.clock),
+            octavia_settings=lambda: OctaviaSettings(
+                self.batch_members, sleep=self.clock.sleep, clock=self.clock
+            ),
             now=lambda: datetime.datetime.fromtimestamp(self.clock(), datetime.UTC),
             clock=self.clock,
         )
@@ -146,14 +149,14 @@ class Lab:
         return self.endpoints().policy_detach(request)
 
     def attached(self, members: Sequence[Json], **properties: Any) -> tuple[Json, list[Json]]:
-        """Policy and nodes as they are after attaching."""
+        """Attach a policy; return it and the nodes with the new data."""
         policy = balancing_policy(**properties)
         reply = self.attach(bind(policy, members))
         assert reply['status'] == 'OK', reply['reason']
         return {**policy, 'data': reply['policy']['data']}, patched(members, reply)
 
     def foreign(self, *addresses: str, port: int = 80) -> tuple[str, str]:
-        """Somebody else's load balancer `front`, with a pool and its members; the ids of both."""
+        """Create the foreign load balancer `front` and a pool with members; return both ids."""
         octavia = OctaviaSimulator(Settings(), self.store, None, REGION, now=self.clock)
         lb = octavia.create('loadbalancer', {'name': 'front', 'vip_address': '10.0.0.200'})['id']
         listener = octavia.create(
@@ -168,7 +171,7 @@ class Lab:
         return lb, pool
 
     def settled(self) -> Json:
-        """Everything that there will be when nothing is pending any more: kind -> objects."""
+        """Return all objects after the pending changes: kind -> objects."""
         with self.store.changing() as state:
             machine = StateMachine(copy.deepcopy(state.get(REGION, {})), self.clock() + 10**6, 0)
         objects = {kind: machine.all(kind) for kind in KINDS}
@@ -178,7 +181,7 @@ class Lab:
         }
 
     def addresses(self) -> list[str]:
-        """The addresses of all members of all pools, sorted."""
+        """Return the addresses of the members of all pools, sorted."""
         return sorted(member['address'] for member in self.settled()['member'])
 
     def is_empty(self) -> bool:
@@ -186,10 +189,10 @@ class Lab:
 
 
 def patched(members: Sequence[Json], reply: Json) -> list[Json]:
-    """The nodes as a reply leaves them."""
+    """Return the nodes with the patches of a reply."""
     return [{**one, **reply['nodes'].get(one['id'], {})} for one in members]
 
 
 def data_of(members: Sequence[Json]) -> Json:
-    """Node id -> its data."""
+    """Return the data of nodes by id."""
     return {one['id']: one['data'] for one in members}

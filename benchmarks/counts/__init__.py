@@ -1,3 +1,1 @@
-"""What a check costs, counted instead of timed: the same on every run, however busy the machine
-is.
-"""
+"""Counted costs of checks: the same on every run, however busy the machine is."""

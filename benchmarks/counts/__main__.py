@@ -1,7 +1,7 @@
-"""Count what checks cost, and hold it to bounds.json.
+"""Count the costs of checks and compare them with bounds.json.
 
-python -m benchmarks.counts            # 1 if something is more than its bound
-python -m benchmarks.counts --write    # the counts become the bounds, after a change that is meant
+python -m benchmarks.counts            # status 1 if a count exceeds its bound
+python -m benchmarks.counts --write    # make the counts the bounds, after an intended change
 """
 
 import argparse
@@ -25,17 +25,15 @@ KINDS = (imports, allocations, cloud_requests, module_switches, frames, instruct
 
 
 def main() -> int:
-    """Count, then compare or write."""
+    """Count, then compare or write the bounds."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks.counts', description=__doc__)
-    parser.add_argument(
-        '--write', action='store_true', help='write the counts down as the new bounds'
-    )
+    parser.add_argument('--write', action='store_true', help='write the counts as the new bounds')
     write = parser.parse_args().write
     python = '.'.join(platform.python_version_tuple()[:2])
     written = json.loads(BOUNDS.read_text())
     if not write and written['python'] != python:
         print(
-            f'{BOUNDS.name} was counted on Python {written["python"]}, this is {python}: counts differ',
+            f'{BOUNDS.name} is for Python {written["python"]}, this is {python}: counts differ',
             file=sys.stderr,
         )
         return 2
@@ -52,7 +50,7 @@ def main() -> int:
 
 
 def _compare(counts: list[Count], written: dict[str, float]) -> int:
-    """Print a line a count; 1 if one is more than its bound, or was not counted."""
+    """Print each count; return 1 if one exceeds its bound or is missing."""
     wrong = 0
     for count in counts:
         told = verdict(count, written)

@@ -1,4 +1,4 @@
-"""Memory that a check in process takes, as Python's own allocator counts it."""
+"""Memory of a check in process, counted by Python's allocator."""
 
 import gc
 import sys
@@ -14,7 +14,7 @@ TOLERANCE = 0.05  # releases of Python lay out objects in other ways
 
 
 def counted() -> list[Count]:
-    """Bytes a node at the peak of a check, and blocks that stay allocated after a check."""
+    """Return the bytes per node at the peak of a check, and the blocks left after it."""
     made, asked = endpoints(), encoded(shrinking(NODES))
     for _ in range(CHECKS):
         made.policy_check(asked)  # what is made once is made now

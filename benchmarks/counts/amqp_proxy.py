@@ -1,6 +1,4 @@
-"""A TCP proxy before a broker that counts AMQP 0-9-1 frames by what they are, in both
-directions.
-"""
+"""A TCP proxy that counts AMQP 0-9-1 frames by type in both directions."""
 
 import collections
 import contextlib
@@ -24,7 +22,7 @@ QUIET_S = 0.5
 
 
 class Proxy:
-    """Listens on a free port of loopback and passes everything on.
+    """A proxy on a free port of the loopback interface.
 
     It counts frames by name, but not those that depend on time: heartbeats, and the bindings that
     workers repeat.
@@ -41,11 +39,11 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where clients of the private broker find it."""
+        """The transport URL of the proxy."""
         return f'rabbit://guest:guest@127.0.0.1:{self._listening.getsockname()[1]}/'
 
     def taken(self) -> collections.Counter[str]:
-        """What was counted since the last time, after nothing has come for a while."""
+        """Wait until no frame arrives, and return the counts since the last call."""
         while time.monotonic() - self._last < QUIET_S:
             time.sleep(QUIET_S / 10)
         with self._lock:
@@ -53,7 +51,7 @@ class Proxy:
         return counted
 
     def close(self) -> None:
-        """Take no more, and end what is there."""
+        """Close the listening socket and all connections."""
         for one in [self._listening, *self._sockets]:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
@@ -88,7 +86,7 @@ class Proxy:
 
 
 def _frames(stream: BinaryIO) -> Iterator[bytes]:
-    """Whole frames: type, channel, size, payload, end."""
+    """Return complete frames: type, channel, size, payload, end."""
     while len(start := stream.read(7)) == 7:
         _, _, size = struct.unpack('>BHI', start)
         yield start + stream.read(size + 1)

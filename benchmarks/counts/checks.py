@@ -1,6 +1,4 @@
-"""A program that decides one request so many times: python -m benchmarks.counts.checks FILE
-TIMES.
-"""
+"""Decide one request several times: python -m benchmarks.counts.checks FILE TIMES."""
 
 import sys
 from pathlib import Path
@@ -13,14 +11,12 @@ from placement_worker.worker import garbage_collection
 
 
 def endpoints() -> Endpoints:
-    """Those of a worker over the embedded cloud, with a clock that stands: so all replies are the
-    same.
-    """
+    """Return endpoints over the embedded cloud; the clock stands still, so all replies agree."""
     return Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=lambda: 0.0)
 
 
 def main(file: str, times: str) -> None:
-    """Decide."""
+    """Decide the request in a file."""
     asked, made = Path(file).read_text(), endpoints()
     garbage_collection.settle()
     for _ in range(int(times)):

@@ -1,6 +1,4 @@
-"""HTTP requests to the cloud that checks take, counted by services of loopback, and calls of
-Octavia's API.
-"""
+"""HTTP requests of checks to fake cloud services, and calls of Octavia's API."""
 
 import contextlib
 from collections.abc import Iterator
@@ -26,9 +24,7 @@ CLOUD = {
 
 
 def counted() -> list[Count]:
-    """Requests that are sent for the first check of a trust and for later ones, and to look servers
-    up in bulk.
-    """
+    """Count the requests of a first and a later check of a trust, and of a bulk lookup."""
     counts = []
     with _services() as services, _clouds(services) as clouds:
         asks = Endpoints(clouds, Registry.installed())
@@ -73,9 +69,7 @@ def _clouds(services: FakeServices) -> Iterator[OpenStackClouds]:
 
 
 def _shrinking(servers: bool) -> dict[str, Any]:
-    """A check under region placement, zone placement and deletion; with nodes of which only their
-    server is known.
-    """
+    """Return a check under three policies, optionally with nodes that name only a server."""
     members = [node(1, 'az1', REGIONS[0]), node(2, 'az3', REGIONS[1])]
     if servers:
         members += [
@@ -92,7 +86,7 @@ def _shrinking(servers: bool) -> dict[str, Any]:
 
 
 def _of_octavia() -> list[Count]:
-    """What it takes to add members to a pool of the embedded cloud."""
+    """Count the calls and updates that add members to a pool of the embedded cloud."""
     asks = Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed())
     place = {'subnet': 'private-subnet'}
     spec = {
@@ -125,7 +119,7 @@ def _of_octavia() -> list[Count]:
 
 
 def _addressed(number: int) -> dict[str, Any]:
-    """A node whose address the request says."""
+    """Return a node with an address in the request."""
     details = {'addresses': {'private': [{'addr': f'10.0.1.{number}', 'version': 4}]}}
     return {
         'id': f'n{number}',

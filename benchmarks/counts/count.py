@@ -1,4 +1,4 @@
-"""A count, and how it is held to what was counted before."""
+"""A count and its comparison with a bound."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Count:
-    """So much of something; `tolerance` is the part by which it may exceed what is written down.
+    """A counted value; `tolerance` is the fraction by which it may exceed its bound.
 
-    It is 0 for what is counted one by one, and more than 0 only for what differs between runs or
+    The tolerance is 0 for exact counts. It is positive for counts that differ between runs or
     builds of Python.
     """
 
@@ -18,7 +18,7 @@ class Count:
 
 
 def verdict(count: Count, written: Mapping[str, float]) -> str:
-    """'' if the count is within its bound, else what is wrong with it."""
+    """Return an empty string if the count is within its bound, else the problem."""
     if count.what not in written:
         return 'is not written down'
     bound = written[count.what] * (1 + count.tolerance)

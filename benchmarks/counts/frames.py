@@ -1,4 +1,4 @@
-"""AMQP frames that a call takes, at the client's side of the broker and at the worker's."""
+"""AMQP frames of a call, on the client's and on the worker's connection."""
 
 import contextlib
 
@@ -16,7 +16,7 @@ BYTES_TOLERANCE = 0.02  # numbers in the reply have more or fewer digits
 
 
 def counted() -> list[Count]:
-    """Frames a call, by name and side, and bytes on the wire."""
+    """Count the frames per call by name and side, and the bytes on the wire."""
     with contextlib.ExitStack() as stack:
         broker = stack.enter_context(contextlib.closing(Broker())).start()
         sides = {

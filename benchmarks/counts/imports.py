@@ -1,4 +1,4 @@
-"""Modules that programs import before they do anything."""
+"""Modules that programs import at start."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ TOLERANCE = 0.10  # releases of Python and of libraries
 
 
 def counted() -> list[Count]:
-    """Modules that the command line's help imports: all, and those of this project."""
+    """Count the modules that --help imports: all, and those of this project."""
     told = subprocess.run(
         [sys.executable, '-X', 'importtime', '-m', 'placement_worker', '--help'],
         capture_output=True,

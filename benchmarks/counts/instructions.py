@@ -1,8 +1,7 @@
-"""Instructions of the processor that a check in process takes, in Python and in C, counted by
-callgrind.
+"""Instructions of a check in process, in Python and in C, counted by callgrind.
 
-A program that checks some times is compared with one that checks once: what they have in common is
-the start.
+The count is the difference between a program that decides several requests and one that decides
+one, so it does not include the start.
 """
 
 import os
@@ -19,15 +18,14 @@ from benchmarks.counts.count import Count
 
 ROOT = Path(__file__).parents[2]
 TIMES = {1000: 10, 4000: 3}
-"""Number of nodes -> how many checks more the second program makes."""
+"""Number of nodes -> number of additional checks of the second program."""
 TOLERANCE = 0.10  # starts differ by some million instructions, builds of Python by some per cent
 GROWTH_TOLERANCE = 0.15
 TIMEOUT_S = 600
 
 
 def counted() -> list[Count]:
-    """Instructions a node, and how much they grow with the cluster: a quadratic loop anywhere
-    shows.
+    """Count the instructions per node, and their growth with the cluster.
 
     :raises RuntimeError: valgrind is not installed.
     """
@@ -60,7 +58,7 @@ def counted() -> list[Count]:
 
 
 def _instructions(request: Path, checks: int) -> int:
-    """Of a program that makes so many checks, its start included."""
+    """Count the instructions of a program that decides a number of checks."""
     done = subprocess.run(
         [
             *('valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null'),

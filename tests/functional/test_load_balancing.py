@@ -1,6 +1,4 @@
-"""Load balancers over RabbitMQ: shared by two processes, and made by processes that are killed over
-it.
-"""
+"""Tests for load balancing over a broker, with several worker processes."""
 
 import collections
 import json
@@ -74,7 +72,8 @@ def notified(url, topic):
             yield json.loads(json.loads(message.body)['oslo.message'])
 
 
-def test_what_may_wait_for_a_load_balancer_goes_to_the_slow_topic_and_nothing_else(worker, client):
+def test_requests_that_may_wait_use_the_slow_topic(worker, client):
+    """Only requests that may wait for a load balancer use the slow topic."""
     policy = named('pol-routes')
     with amqp(worker.url) as connection:
         exchange = kombu.Exchange(EXCHANGE, 'topic')
@@ -104,8 +103,8 @@ def test_what_may_wait_for_a_load_balancer_goes_to_the_slow_topic_and_nothing_el
             queue.delete()
 
 
-def test_two_processes_share_the_load_balancers(worker, client):
-    """Each of many copies may be handled by either process: all tell of the same load balancers."""
+def test_two_processes_with_copies_of_a_request_use_one_load_balancer(worker, client):
+    """Copies of a request that two processes handle lead to the same load balancer."""
     asked = {name: bind(named(name), MEMBERS) for name in ('pol-a', 'pol-b', 'pol-c', 'pol-d')}
     log_so_far = len(worker.log.read_text())
 
@@ -130,7 +129,8 @@ def test_two_processes_share_the_load_balancers(worker, client):
         assert client.policy_detach(request_).status == 'OK'
 
 
-def test_notifications_tell_of_attaching(worker, client):
+def test_attach_and_detach_emit_notifications(worker, client):
+    """Attaching and detaching a policy emit notifications."""
     list(notified(worker.url, 'test-load-balancing.info'))
 
     reply = client.policy_attach(bind(named('pol-told'), MEMBERS), {'request_id': 'request-41'})
@@ -155,7 +155,8 @@ def test_notifications_tell_of_attaching(worker, client):
     assert client.policy_detach(bind(named('pol-told'), MEMBERS)).status == 'OK'
 
 
-def test_a_request_that_nobody_waits_for_any_more_makes_nothing(client):
+def test_expired_attach_creates_nothing(client):
+    """A request that expired in the queue creates no load balancer."""
     late = client.policy_attach(bind(named('pol-late'), MEMBERS, expires_at='2020-01-01T00:00:00Z'))
 
     assert (late.status, late.reason) == ('ERROR', 'Request expired')
@@ -179,10 +180,8 @@ class Kept:
 
 
 @pytest.mark.long
-def test_a_worker_that_is_killed_while_it_attaches_leaves_one_load_balancer(start_worker, tmp_path):
-    """Each process that works on it is killed, eight times, ever later; the last one ends what all
-    have begun.
-    """
+def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, tmp_path):
+    """An attachment whose worker is killed eight times leaves one complete load balancer."""
     path = tmp_path / 'load-balancers.json'
     worker = start_worker(cloud(1.0, state=str(path)), workers=1, max_deliveries=3 * KILLS)
     kept, replies = Kept(path), []

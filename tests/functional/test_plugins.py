@@ -1,4 +1,4 @@
-"""Policy types of other packages: the example of the documentation, and broken ones."""
+"""Tests for policy types of other packages: the example and broken ones."""
 
 import json
 import os
@@ -98,7 +98,8 @@ BROKEN = (
 )
 
 
-def test_the_example_works_and_broken_ones_are_named_on_the_command_line(plugins, tmp_path):
+def test_example_plugin_works_and_broken_ones_are_named_on_the_command_line(plugins, tmp_path):
+    """The command line uses the example plugin and names broken plugins on standard error."""
     (tmp_path / 'f').write_text(json.dumps(LIMITED))
     (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
     environment = {**os.environ, 'PYTHONPATH': str(plugins)}
@@ -127,9 +128,10 @@ def test_the_example_works_and_broken_ones_are_named_on_the_command_line(plugins
     assert reply['action']['data']['creation'] == {'count': 2, 'zones': {'a': 1, 'b': 1}}
 
 
-def test_a_worker_names_broken_ones_at_its_start_and_serves_the_others(
+def test_worker_logs_broken_plugins_at_start_and_serves_the_others(
     plugins, start_worker, monkeypatch
 ):
+    """A worker logs broken plugins at start and serves the other types."""
     monkeypatch.setenv('PYTHONPATH', str(plugins))
     worker = start_worker(CLOUD)
 
@@ -140,7 +142,8 @@ def test_a_worker_names_broken_ones_at_its_start_and_serves_the_others(
         assert client.policy_check(LIMITED).action.data['creation']['count'] == 2
 
 
-def test_a_policy_that_fails_is_told_as_a_fault_and_the_next_line_is_answered(plugins, tmp_path):
+def test_failing_policy_is_reported_and_the_next_line_is_decided(plugins, tmp_path):
+    """An unexpected error of a policy is reported for its line, and the next line is decided."""
     (tmp_path / 'f').write_text(json.dumps(FAULTY) + '\n' + json.dumps(LIMITED))
     (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
     environment = {**os.environ, 'PYTHONPATH': str(plugins)}
@@ -168,9 +171,12 @@ def test_a_policy_that_fails_is_told_as_a_fault_and_the_next_line_is_answered(pl
     assert second['action']['data']['status'] == 'OK'
 
 
-def test_a_policy_that_fails_in_a_worker_is_told_without_the_workers_traceback(
+def test_failing_policy_in_a_worker_is_reported_without_a_traceback(
     plugins, start_worker, monkeypatch
 ):
+    """The caller gets the error of a policy with its package, and the worker's log has the
+    traceback.
+    """
     monkeypatch.setenv('PYTHONPATH', str(plugins))
     worker = start_worker(CLOUD)
 

@@ -1,6 +1,4 @@
-"""What the load-balancing policy does to a small cluster, and what is right after it: for tests
-that disturb it.
-"""
+"""Operations of the load-balancing policy on a small cluster, for tests that disturb them."""
 
 import functools
 
@@ -9,11 +7,11 @@ from tests.factories import balancing_policy, bind, connected, request
 from tests.simulated_octavia import Lab, data_of, patched
 
 TIMEOUT_S = 60
-"""The lb_status_timeout of all of them."""
+"""The lb_status_timeout of all operations."""
 
 
 class Operation:
-    """An operation on a small cluster, and what is right after it."""
+    """An operation on a small cluster, and checks of its result."""
 
     batch = True
     expires_at = None
@@ -29,20 +27,20 @@ class Operation:
         self.policy = balancing_policy(lb_status_timeout=TIMEOUT_S, health_monitor={})
 
     def run(self):
-        """Returns status, reason and reply."""
+        """Run the operation; return status, reason and reply."""
 
     def detach(self):
-        """Detach the policy as if nothing had been stored of attaching it."""
+        """Detach the policy without the stored data."""
         return self.lab.detach(bind(self.policy, self.members))
 
     def is_right(self, reply):
-        """Whether everything is as an OK says."""
+        """Check the state after a success."""
 
     def is_clean(self, reply):
-        """Whether nothing is left of a failure, or what is left is told."""
+        """Check that a failure left nothing, or that the reply names what is left."""
 
     def is_right_though_it_vanished(self, status, reason, reply):
-        """Whether it has made the best of it that somebody deleted everything meanwhile."""
+        """Check the result after another client deleted all objects."""
         assert status == 'ERROR'
         assert any(
             words in f'{reason} {reply}'
@@ -52,7 +50,7 @@ class Operation:
 
 
 class Attach(Operation):
-    """Make a load balancer and fill it."""
+    """Attach the policy with a load balancer of its own."""
 
     def run(self):
         reply = self.lab.attach(bind(self.policy, self.members, expires_at=self.expires_at))
@@ -78,7 +76,7 @@ class Attach(Operation):
         assert self.lab.addresses() == ['10.0.0.1', '10.0.0.2', '10.0.0.3']
 
     def is_right_though_it_vanished(self, status, reason, reply):
-        """It may vanish after the last look, too."""
+        """The objects may also vanish after the last lookup."""
         assert status == 'OK'
         if not self.lab.is_empty():
             self.is_right(reply)
@@ -91,7 +89,7 @@ class Attach(Operation):
 
 
 class AttachPartByPart(Attach):
-    """Make a load balancer where nothing can be nested, and members one at a time."""
+    """Attach the policy without nested creation and without batches."""
 
     batch = False
 
@@ -115,7 +113,7 @@ class AttachPartByPart(Attach):
 
 
 class AttachToExisting(Operation):
-    """Add all nodes to a pool with a member of somebody else's."""
+    """Attach the policy to an existing pool with a foreign member."""
 
     def prepare(self):
         _, pool = self.lab.foreign('10.0.0.100')
@@ -142,7 +140,7 @@ class AttachToExisting(Operation):
 
 
 class Attached(Operation):
-    """What all operations have in common that begin with a load balancer of three members."""
+    """The base of operations that begin with a load balancer of three members."""
 
     def prepare(self):
         self.policy, self.members = self.lab.attached(
@@ -170,7 +168,7 @@ class Detach(Attached):
 
 
 class DetachFromExisting(Detach):
-    """Take the nodes out of somebody else's pool."""
+    """Remove the nodes from an existing pool."""
 
     def prepare(self):
         _, pool = self.lab.foreign('10.0.0.100')
@@ -199,7 +197,7 @@ class Remove(Attached):
         return reply['action']['data']['status'], reply['action']['data']['reason'], reply
 
     def is_right_though_it_vanished(self, status, reason, reply):
-        """Nobody is in a pool that is gone."""
+        """A deleted pool has no members."""
         assert status == 'OK'
         assert data_of(patched(self.members, reply)) == {
             'n1': {},
@@ -216,7 +214,7 @@ class Remove(Attached):
         }
 
     def is_clean(self, reply):
-        """Who is still there is marked, who is not has no member any more."""
+        """Nodes with a member have a warning; the others have no stored member."""
         details = reply['decisions'][0]['details']
         there = {f'n{address[-1]}' for address in self.lab.addresses()}
         for node_id in ('n1', 'n2'):
@@ -231,13 +229,13 @@ class Remove(Attached):
 
 
 class RemoveOneByOne(Remove):
-    """Two of three nodes leave, one after the other."""
+    """Remove two of three nodes, one after the other."""
 
     batch = False
 
 
 class Add(Attached):
-    """Two nodes join."""
+    """Add two nodes."""
 
     def prepare(self):
         super().prepare()
@@ -257,7 +255,7 @@ class Add(Attached):
         assert data_of(patched(self.members, reply)) == made
 
     def is_clean(self, reply):
-        """Who knows of a member has it, who has failed is marked."""
+        """Nodes with a stored member are in the pool; failed nodes have a warning."""
         details = reply['decisions'][0]['details']
         made = {m['name']: m['id'] for m in self.lab.settled()['member']}
         for node in patched(self.members, reply)[3:]:
@@ -272,13 +270,13 @@ class Add(Attached):
 
 
 class AddOneByOne(Add):
-    """Two nodes join, one after the other."""
+    """Add two nodes, one after the other."""
 
     batch = False
 
 
 class Replace(Attached):
-    """A node was created anew: its old member leaves, a new one joins."""
+    """Replace the member of a recreated node."""
 
     def prepare(self):
         super().prepare()
@@ -320,7 +318,7 @@ OPERATIONS = [
 
 @functools.cache
 def calls_of(operation):
-    """How many calls a good run makes; and that it is good."""
+    """Return the number of calls of a successful run, and check its result."""
     one = operation()
     status, reason, reply = one.run()
     assert status == 'OK', reason

@@ -1,4 +1,4 @@
-"""Which address of a node becomes its member's, and what is said of nodes that have none."""
+"""Tests for the addresses of members."""
 
 import pytest
 
@@ -47,7 +47,10 @@ def addresses(*of_private, **others):
         ),
     ],
 )
-def test_it_is_the_first_one_on_the_pools_network_of_the_subnets_ip_version(found, subnet, address):
+def test_member_address_is_the_first_on_the_pool_network_of_the_ip_version(found, subnet, address):
+    """The address of a member is the node's first one of the subnet's IP version on the pool's
+    network.
+    """
     lab = Lab()
 
     reply = lab.attach(
@@ -67,7 +70,8 @@ def test_it_is_the_first_one_on_the_pools_network_of_the_subnets_ip_version(foun
         (addresses(other=['10.9.0.5']), 'private-subnet', 4),
     ],
 )
-def test_a_node_without_one_fails_with_that_reason(found, subnet, version):
+def test_node_without_address_fails_with_the_cause(found, subnet, version):
+    """A node without a matching address fails, and the cause names network and subnet."""
     lab = Lab()
     policy, _ = lab.attached([], pool={'subnet': subnet})
     one = node(1, details={'addresses': found})
@@ -83,7 +87,8 @@ def test_a_node_without_one_fails_with_that_reason(found, subnet, version):
     assert reply['nodes']['n1']['status'] == 'WARNING'
 
 
-def test_those_that_the_request_does_not_say_come_from_nova_in_one_question():
+def test_addresses_missing_in_the_request_come_from_nova_in_one_call():
+    """Nova is asked once for all addresses that the request omits."""
     servers = {f's{number}': addresses(f'10.0.0.{number}') for number in range(1, 51)}
     watching = Watching(**servers)
     policy, _ = watching.lab.attached([])
@@ -99,7 +104,8 @@ def test_those_that_the_request_does_not_say_come_from_nova_in_one_question():
     assert watching.asked == [(None, sorted(servers))]
 
 
-def test_nova_is_not_asked_of_nodes_that_need_no_address():
+def test_nodes_that_need_no_address_cause_no_call_to_nova():
+    """Nova is not asked for nodes that are members already."""
     watching = Watching(s2=addresses('10.0.0.2'))
     policy, members = watching.lab.attached([connected(1)])
     members.append(node(2, physical_id='s2'))
@@ -113,8 +119,8 @@ def test_nova_is_not_asked_of_nodes_that_need_no_address():
     assert watching.lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
-def test_nova_is_asked_where_the_request_shows_a_server_without_addresses():
-    """The engine may have looked at it before it had any."""
+def test_server_without_addresses_in_the_request_is_looked_up():
+    """Nova is asked for a server that the request shows without addresses."""
     watching = Watching(s1=addresses('10.0.0.1'))
     one = node(1, physical_id='s1', details={'OS-EXT-AZ:availability_zone': 'a', 'addresses': {}})
 
@@ -122,13 +128,15 @@ def test_nova_is_asked_where_the_request_shows_a_server_without_addresses():
     assert watching.lab.addresses() == ['10.0.0.1']
 
 
-def test_a_server_that_nova_does_not_know_has_none():
+def test_server_unknown_to_nova_has_no_address():
+    """A node whose server Nova does not know fails for lack of an address."""
     reply = Watching().lab.attach(bind(balancing_policy(), [node(1, physical_id='gone')]))
 
     assert NO_ADDRESS.format(4, 'private-subnet') in reply['reason']
 
 
-def test_a_node_of_another_region_fails_with_that_reason_and_nova_is_not_asked_of_it():
+def test_node_in_another_region_fails_without_a_call_to_nova():
+    """A node in another region than the load balancer fails, and Nova is not asked for it."""
     watching = Watching(s1=addresses('10.0.0.1'))
     policy, _ = watching.lab.attached([])
     far = node(1, region='R2', physical_id='s1')
@@ -147,7 +155,8 @@ def test_a_node_of_another_region_fails_with_that_reason_and_nova_is_not_asked_o
     assert watching.asked == []
 
 
-def test_two_ways_to_write_an_ip_6_address_are_one():
+def test_ipv6_address_in_another_notation_is_the_same_member():
+    """Two notations of an IPv6 address identify the same member."""
     lab = Lab()
     _, pool = lab.foreign('fd00:0:0:0:0:0:0:5')
     six = node(1, details={'addresses': addresses('fd00::5')})

@@ -1,4 +1,4 @@
-"""The load-balancing policy after nodes were born: who joins the pool, and what is said of them."""
+"""Tests for adding the members of new nodes."""
 
 import pytest
 
@@ -61,9 +61,8 @@ def member_ids(lab):
         (SCALE_OUT, {'data': created('n3'), 'inputs': {'action_result': None}}, ['n3']),
     ],
 )
-def test_new_nodes_join_the_pool_in_one_update_and_know_their_member(
-    lab, web, action, more, joined
-):
+def test_new_nodes_become_members_in_one_update(lab, web, action, more, joined):
+    """All new nodes become members in one update, and their data holds the ids."""
     policy, members = web
     lab.calls.clear()
 
@@ -80,7 +79,8 @@ def test_new_nodes_join_the_pool_in_one_update_and_know_their_member(
     assert [call.name for call in lab.calls if call.writes] == ['update_members']
 
 
-def test_what_is_told_of_a_check(lab, web):
+def test_check_details_count_nodes_calls_and_updates(lab, web):
+    """The details of the decision list nodes, calls, updates and the time spent waiting."""
     policy, members = web
     lab.calls.clear()
 
@@ -102,7 +102,8 @@ def test_what_is_told_of_a_check(lab, web):
 
 
 @pytest.mark.parametrize('count', [1, 50])
-def test_adding_takes_one_update_and_as_many_calls_however_many_there_are(count):
+def test_adding_more_nodes_takes_the_same_number_of_calls(count):
+    """The number of calls and updates does not depend on the number of new nodes."""
     lab = Lab()
     policy, members = lab.attached([])
     lab.calls.clear()
@@ -117,7 +118,8 @@ def test_adding_takes_one_update_and_as_many_calls_however_many_there_are(count)
     assert len(lab.addresses()) == count
 
 
-def test_members_are_added_one_at_a_time_where_that_is_wanted():
+def test_adding_without_batch_members_takes_one_update_per_member():
+    """With `batch_members` off, each member is added in an update of its own."""
     lab = Lab(batch_members=False)
     policy, members = lab.attached([])
     new = [connected(number) for number in range(1, 4)]
@@ -154,9 +156,8 @@ def test_members_are_added_one_at_a_time_where_that_is_wanted():
         ),
     ],
 )
-def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(
-    lab, web, action, more, reason
-):
+def test_check_without_new_nodes_is_skipped_without_a_call(lab, web, action, more, reason):
+    """An action that adds no node is skipped without a call to Octavia."""
     policy, members = web
     if action == RECOVER:
         members[2] = more['node']
@@ -193,7 +194,8 @@ def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(
         ),
     ],
 )
-def test_what_makes_no_sense_is_named(lab, web, action, more, reason):
+def test_invalid_data_of_the_action_is_refused_with_its_path(lab, web, action, more, reason):
+    """Data of the wrong type are refused, and the text names the path."""
     policy, members = web
 
     assert lab.check(after(action, [policy], members, **more))['action']['data']['reason'] == reason
@@ -212,8 +214,8 @@ def test_what_makes_no_sense_is_named(lab, web, action, more, reason):
         ('x. Failed in adding node into lb pool.', 'x. Failed in adding node into lb pool.'),
     ],
 )
-def test_a_node_in_error_that_cannot_join_stays_in_error_with_its_reason(lab, web, before, kept):
-    """A node in ERROR does not turn WARNING, and the failure is appended to its reason, once."""
+def test_failed_node_in_error_keeps_its_status_and_reason(lab, web, before, kept):
+    """A node in ERROR keeps this status, and its reason gains the failure once."""
     policy, members = web
     members[2] = node(3, status='ERROR', status_reason=before)
 
@@ -222,7 +224,8 @@ def test_a_node_in_error_that_cannot_join_stays_in_error_with_its_reason(lab, we
     assert reply['nodes'] == {'n3': {'data': {}, 'status': 'ERROR', 'status_reason': kept}}
 
 
-def test_a_stranger_fails_and_the_others_join(lab, web):
+def test_unknown_node_fails_and_the_others_become_members(lab, web):
+    """An id that no node of the cluster has fails, and the other nodes become members."""
     policy, members = web
 
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n9', 'n3')))
@@ -234,7 +237,8 @@ def test_a_stranger_fails_and_the_others_join(lab, web):
     assert reply['nodes'] == {'n3': {'data': {'lb_member': member_ids(lab)['n3']}}}
 
 
-def test_a_node_whose_member_is_gone_gets_a_new_one(lab, web):
+def test_node_whose_member_is_gone_gets_a_new_member(lab, web):
+    """A node whose stored member no longer exists gets a new one."""
     policy, members = web
     members[0]['data']['lb_member'] = 'long-gone'
     with lab.store.changing() as state:
@@ -246,7 +250,8 @@ def test_a_node_whose_member_is_gone_gets_a_new_one(lab, web):
     assert reply['nodes'] == {'n1': {'data': {'lb_member': member_ids(lab)['n1']}}}
 
 
-def test_a_node_that_does_not_know_of_its_member_learns_of_it(lab, web):
+def test_node_without_stored_member_adopts_the_tagged_one(lab, web):
+    """A node whose data names no member adopts the one with its tag."""
     policy, members = web
     forgetful = [{**one, 'data': {'x': 1}} for one in members]
     before = member_ids(lab)
@@ -260,7 +265,10 @@ def test_a_node_that_does_not_know_of_its_member_learns_of_it(lab, web):
     assert not any(call.writes for call in lab.calls)
 
 
-def test_a_member_of_somebody_elses_at_the_address_serves_and_is_left_alone(lab):
+def test_foreign_member_at_the_address_is_neither_added_nor_adopted(lab):
+    """If the pool already has a foreign member at that address, the policy neither adds nor
+    adopts it.
+    """
     lb, pool = lab.foreign('10.0.0.1')
     policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
     before = lab.settled()
@@ -272,10 +280,8 @@ def test_a_member_of_somebody_elses_at_the_address_serves_and_is_left_alone(lab)
     assert lab.settled() == before
 
 
-def test_a_member_that_is_on_its_way_out_does_not_count_as_there(lab, web):
-    """Who took it out may have died before it was gone; a new node may have got the address of an
-    old one.
-    """
+def test_member_that_is_being_deleted_does_not_count_as_present(lab, web):
+    """A member that is being deleted does not count as present: a new node gets its own."""
     policy, members = web
     ids = member_ids(lab)
     lab.octavia(None).delete_member(
@@ -289,7 +295,8 @@ def test_a_member_that_is_on_its_way_out_does_not_count_as_there(lab, web):
     assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
-def test_a_member_of_ours_that_octavia_could_not_set_up_is_set_up_again(lab, web):
+def test_member_in_error_is_updated_again(lab, web):
+    """A member of the policy that is not ACTIVE is sent to Octavia again."""
     policy, members = web
     with lab.store.changing() as state:
         pool = next(iter(state['R1']['members'].values()))
@@ -303,7 +310,8 @@ def test_a_member_of_ours_that_octavia_could_not_set_up_is_set_up_again(lab, web
 
 
 @pytest.mark.parametrize('batch_members', [True, False])
-def test_two_nodes_with_one_address_cannot_both_join(batch_members):
+def test_second_node_with_the_same_address_fails(batch_members):
+    """Of two nodes with the same address the second one fails."""
     lab = Lab(batch_members=batch_members)
     policy, _ = lab.attached([])
     twin = {**connected(1), 'id': 'n2'}
@@ -317,7 +325,8 @@ def test_two_nodes_with_one_address_cannot_both_join(batch_members):
     assert lab.addresses() == ['10.0.0.1']
 
 
-def test_a_pool_that_is_gone_is_told(lab, web):
+def test_deleted_pool_fails_all_nodes(lab, web):
+    """All nodes fail if the pool no longer exists, and the cause names the pool."""
     policy, members = web
     lab.store.__init__()
 
@@ -331,7 +340,8 @@ def test_a_pool_that_is_gone_is_told(lab, web):
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
-def test_a_binding_that_does_not_say_which_pool_is_told_before_the_cloud_is_asked(lab):
+def test_binding_without_a_pool_is_refused_without_a_call(lab):
+    """A binding that stores no pool is refused without a call to the cloud."""
     asked = after(
         SCALE_OUT, [balancing_policy(pool={'subnet': 'none'})], [connected(1)], data=created('n1')
     )
@@ -341,7 +351,8 @@ def test_a_binding_that_does_not_say_which_pool_is_told_before_the_cloud_is_aske
     )
 
 
-def test_a_subnet_that_is_gone_is_told(lab, web):
+def test_deleted_subnet_fails_all_nodes(lab, web):
+    """All nodes fail if the subnet of the pool no longer exists."""
     policy, members = web
     policy['spec']['properties']['pool']['subnet'] = 'none'
 
@@ -356,8 +367,8 @@ def test_a_subnet_that_is_gone_is_told(lab, web):
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
-def test_the_node_of_the_action_is_newer_than_its_copy_among_the_clusters(lab, web):
-    """The engine listed the nodes before this one had its server."""
+def test_node_of_the_action_replaces_its_copy_in_the_cluster(lab, web):
+    """The address of the action's node is used, even if the cluster lists the node without one."""
     policy, members = web
 
     reply = lab.check(
@@ -373,9 +384,10 @@ def test_the_node_of_the_action_is_newer_than_its_copy_among_the_clusters(lab, w
 
 
 class TestRecovered:
-    """A node that was recovered: never added, created anew, or only healed."""
+    """Recovered nodes: without a member, recreated, or with the same server."""
 
-    def test_a_server_that_was_created_anew_takes_the_place_of_the_old_one(self, lab, web):
+    def test_recreated_server_replaces_the_member(self, lab, web):
+        """The member of a recreated server replaces the one of the old server."""
         policy, members = web
         old = member_ids(lab)['n1']
         again = {
@@ -392,7 +404,8 @@ class TestRecovered:
         assert reply['nodes'] == {'n1': {'data': {'x': 1, 'lb_member': member_ids(lab)['n1']}}}
         assert decision(reply)['reason'] == '1 removed, 1 added'
 
-    def test_a_server_that_was_created_anew_at_the_same_address_gets_a_new_member(self, lab, web):
+    def test_recreated_server_with_the_same_address_gets_a_new_member(self, lab, web):
+        """A recreated server gets a new member even if it has the address of the old server."""
         policy, members = web
         again = {**members[0], 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
 
@@ -403,9 +416,8 @@ class TestRecovered:
         assert new != members[0]['data']['lb_member']
         assert reply['nodes'] == {'n1': {'data': {'lb_member': new}}}
 
-    def test_the_node_of_the_action_tells_of_it_though_its_copy_among_the_clusters_does_not(
-        self, lab, web
-    ):
+    def test_node_of_the_action_takes_precedence_over_the_node_of_the_cluster(self, lab, web):
+        """The data of the action's node decide, not those of the same node in the cluster."""
         policy, members = web
         again = {
             **connected(9),
@@ -420,9 +432,8 @@ class TestRecovered:
         assert reply['nodes'] == {'n1': {'data': {'lb_member': member_ids(lab)['n1']}}}
 
     @pytest.mark.parametrize('data', [{}, {'recovery': 'RECREATE'}, {'recovery': 'REBOOT'}])
-    def test_a_member_that_the_node_does_not_know_of_does_not_outlive_its_server(
-        self, lab, web, data
-    ):
+    def test_recreated_server_without_stored_member_loses_the_tagged_one(self, lab, web, data):
+        """The tagged member of an old server is removed even if the node's data names none."""
         policy, members = web
         again = {**connected(9), 'id': 'n1', 'name': 'n1', 'data': data}
 
@@ -432,9 +443,10 @@ class TestRecovered:
         assert reply['nodes'] == {'n1': {'data': {'lb_member': member_ids(lab)['n1']}}}
 
     @pytest.mark.parametrize('recovery', ['REBOOT', 'REBUILD', None])
-    def test_a_server_that_was_healed_stays_where_it_is_and_recovery_is_dropped(
-        self, lab, web, recovery
-    ):
+    def test_recovered_server_keeps_its_member_and_drops_recovery(self, lab, web, recovery):
+        """A server that was recovered without recreation keeps its member, and `recovery` is
+        dropped.
+        """
         policy, members = web
         healed = {**members[0], 'data': {**members[0]['data'], 'recovery': recovery}}
         lab.calls.clear()
@@ -445,7 +457,8 @@ class TestRecovered:
         assert reply['nodes'] == {'n1': {'data': members[0]['data']}}
         assert not lab.calls
 
-    def test_a_recovered_node_without_an_address_loses_its_old_member_and_fails(self, lab, web):
+    def test_recreated_node_without_address_loses_its_member_and_fails(self, lab, web):
+        """A recreated node without an address fails, and the member of its old server is removed."""
         policy, members = web
         again = node(1, data={**members[0]['data'], 'recovery': 'RECREATE'})
 
@@ -463,7 +476,8 @@ class TestRecovered:
         }
         assert lab.addresses() == ['10.0.0.2']
 
-    def test_a_dry_run_says_what_it_would_take(self, lab, web):
+    def test_dry_run_reports_the_planned_updates(self, lab, web):
+        """A dry run reports the changes and the number of updates, and changes nothing."""
         policy, members = web
         again = {**connected(9), 'id': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
         before = lab.settled()

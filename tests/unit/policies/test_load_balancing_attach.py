@@ -1,4 +1,4 @@
-"""Attaching the load-balancing policy: what is made, what is found, what is left of a failure."""
+"""Tests for attaching the load-balancing policy."""
 
 import pytest
 
@@ -18,7 +18,8 @@ def shown(found, *keys):
     return {key: found[key] for key in keys}
 
 
-def test_a_load_balancer_with_all_its_parts_is_made_in_two_updates(lab):
+def test_attach_creates_all_parts_and_members_in_two_updates(lab):
+    """A load balancer with all its parts and members takes two updates."""
     policy = balancing_policy(
         version='1.3',
         pool={
@@ -95,7 +96,8 @@ def test_a_load_balancer_with_all_its_parts_is_made_in_two_updates(lab):
     }
 
 
-def test_what_is_not_said_is_left_to_octavia(lab):
+def test_omitted_properties_are_not_sent_to_octavia(lab):
+    """Properties without a value are not sent, so that Octavia's defaults apply."""
     lab.attach(bind(balancing_policy(pool={'session_persistence': {'type': 'NONE'}})))
 
     made = lab.settled()
@@ -106,10 +108,8 @@ def test_what_is_not_said_is_left_to_octavia(lab):
 
 @pytest.mark.parametrize('persistence', ['SOURCE_IP', 'HTTP_COOKIE', 'NONE'])
 @pytest.mark.parametrize('monitor', ['PING', 'TCP'])
-def test_options_that_octavia_refuses_beside_a_type_are_not_sent(lab, persistence, monitor):
-    """A cookie's name and the options of HTTP are accepted with any type, and sent only where
-    Octavia takes them.
-    """
+def test_options_that_octavia_refuses_for_a_type_are_not_sent(lab, persistence, monitor):
+    """A cookie name and options of HTTP are valid with any type, and sent only where they apply."""
     policy = balancing_policy(
         pool={'session_persistence': {'type': persistence, 'cookie_name': 'whatever'}},
         health_monitor={
@@ -127,10 +127,8 @@ def test_options_that_octavia_refuses_beside_a_type_are_not_sent(lab, persistenc
     assert not {'http_method', 'url_path', 'expected_codes'} & made['healthmonitor'][0].keys()
 
 
-def test_a_delay_that_looks_like_milliseconds_is_passed_on_with_a_warning(lab):
-    """The health monitor of Senlin's example is made as it is written, and the reply warns of
-    it.
-    """
+def test_delay_in_milliseconds_is_sent_with_a_warning(lab):
+    """The health monitor of Senlin's example is created unchanged, and the reply has a warning."""
     reply = lab.attach(bind(balancing_policy(health_monitor={'delay': 10000, 'timeout': 5000})))
 
     assert shown(lab.settled()['healthmonitor'][0], 'delay', 'timeout') == {
@@ -161,7 +159,8 @@ def test_options_of_http_are_sent_for_https(lab):
     }  # fmt: skip
 
 
-def test_data_of_others_in_binding_cluster_and_nodes_stay(lab):
+def test_attach_keeps_other_keys_of_binding_cluster_and_nodes(lab):
+    """Other keys in the data of binding, cluster and nodes stay."""
     policy = balancing_policy(data={'Other': 1})
     members = [connected(1, data={'x': 1})]
     data = {'loadbalancers': {'pol-other': {'vip_address': '10.0.0.9'}}, 'y': 2}
@@ -174,14 +173,17 @@ def test_data_of_others_in_binding_cluster_and_nodes_stay(lab):
     assert reply['nodes']['n1']['data']['x'] == 1
 
 
-def test_an_empty_cluster_gets_an_empty_pool_in_one_update(lab):
+def test_attach_to_an_empty_cluster_takes_one_update(lab):
+    """A cluster without nodes gets a load balancer with an empty pool in one update."""
     reply = lab.attach(bind(balancing_policy()))
 
     assert (reply['status'], reply['nodes']) == ('OK', {})
     assert [str(call) for call in lab.calls if call.writes] == ['create loadbalancer']
 
 
-def test_a_provider_that_makes_nothing_nested_is_asked_for_one_part_after_the_other(lab):
+def test_provider_without_nested_creation_gets_one_part_at_a_time(lab):
+    """If the provider refuses nested creation, the parts are created one after the other."""
+
     def refuse(call):
         if call.name == 'create' and call.arguments[1].get('listeners'):
             raise ApiError('not supported', 501)
@@ -213,7 +215,8 @@ def test_a_provider_that_makes_nothing_nested_is_asked_for_one_part_after_the_ot
         }
 
 
-def test_attaching_again_finds_what_is_there_and_writes_nothing(lab):
+def test_attach_again_adopts_all_parts_without_a_change(lab):
+    """A repeated request adopts all parts and changes nothing."""
     members = [connected(1), connected(2)]
     first = lab.attach(bind(balancing_policy(health_monitor={}), members))
     before = lab.settled()
@@ -226,7 +229,8 @@ def test_attaching_again_finds_what_is_there_and_writes_nothing(lab):
     assert not any(call.writes for call in lab.calls)
 
 
-def test_what_an_earlier_attempt_left_in_error_is_removed_first(lab):
+def test_load_balancer_in_error_of_an_earlier_attempt_is_deleted(lab):
+    """A load balancer that an earlier attempt left in ERROR is deleted first."""
     lab.attach(bind(balancing_policy(), [connected(1)]))
     with lab.store.changing() as state:
         (broken,) = state['R1']['loadbalancer'].values()
@@ -239,7 +243,8 @@ def test_what_an_earlier_attempt_left_in_error_is_removed_first(lab):
     assert made['id'] != broken['id']
 
 
-def test_of_two_load_balancers_the_older_one_stays_then_that_with_the_lower_id(lab):
+def test_of_two_tagged_load_balancers_the_older_stays(lab):
+    """Of two load balancers with the tags the older one stays, then the one with the lower id."""
     octavia = lab.octavia(None)
     late = [octavia.create('loadbalancer', {'name': 'x', 'tags': OURS})['id'] for _ in range(3)]
     with lab.store.changing() as state:
@@ -251,7 +256,8 @@ def test_of_two_load_balancers_the_older_one_stays_then_that_with_the_lower_id(l
     assert reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer'] == min(late[1:])
 
 
-def test_the_load_balancer_of_another_cluster_or_policy_is_none_of_its_business(lab):
+def test_load_balancer_of_another_policy_or_cluster_is_not_adopted(lab):
+    """A load balancer with the tags of another cluster or policy is neither adopted nor deleted."""
     other = balancing_policy()
     other['id'] = 'pol-other'
     for asked in (
@@ -268,7 +274,8 @@ class TestExisting:
     """A load balancer that is there already."""
 
     @pytest.mark.parametrize('by', ['id', 'name'])
-    def test_it_is_used_and_marked_and_its_members_stay(self, lab, by):
+    def test_existing_load_balancer_gets_the_nodes_and_keeps_its_members(self, lab, by):
+        """The nodes are added to the existing pool, and its other members stay."""
         lb, pool = lab.foreign('10.0.0.100')
         monitor = lab.settled()['healthmonitor'][0]['id']
         named = lb if by == 'id' else 'front'
@@ -290,7 +297,8 @@ class TestExisting:
         assert lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2']
         assert all(one['data']['lb_member'] for one in members)
 
-    def test_a_node_that_somebody_else_has_added_is_left_to_him(self, lab):
+    def test_foreign_member_of_a_node_is_not_adopted(self, lab):
+        """A node that another client added to the pool gets no member of the policy."""
         lb, pool = lab.foreign('10.0.0.1')
 
         _, members = lab.attached([connected(1), connected(2)], loadbalancer=lb, pool={'id': pool})
@@ -309,7 +317,8 @@ class TestExisting:
             ({'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
         ],
     )
-    def test_what_is_not_there_is_named_and_nothing_is_written(self, lab, properties, reason):
+    def test_missing_existing_objects_are_named_without_a_change(self, lab, properties, reason):
+        """A load balancer, pool or monitor that does not exist is named, and nothing changes."""
         _, pool = lab.foreign()
         for name in ('twin', 'twin', 'other'):
             lab.octavia(None).create('loadbalancer', {'name': name})
@@ -325,7 +334,8 @@ class TestExisting:
         assert (reply['status'], reply['reason']) == ('ERROR', reason.format(pool=pool))
         assert not any(call.writes for call in lab.calls)
 
-    def test_a_failure_takes_out_what_was_added(self, lab):
+    def test_failed_attach_to_existing_pool_removes_added_members(self, lab):
+        """Members that were added to an existing pool are removed after a failure."""
         lb, pool = lab.foreign('10.0.0.100')
         lab.batch_members = False
 
@@ -388,14 +398,16 @@ class TestExisting:
         ),
     ],
 )
-def test_what_cannot_work_is_told_before_anything_is_made(lab, members, properties, reason):
+def test_attach_with_unusable_properties_or_nodes_creates_nothing(lab, members, properties, reason):
+    """An attachment that cannot succeed fails before anything is created."""
     reply = lab.attach(bind(balancing_policy(**properties), members))
 
     assert (reply['status'], reply['reason']) == ('ERROR', reason)
     assert not any(call.writes for call in lab.calls)
 
 
-def test_a_profile_of_another_type_cannot_have_a_load_balancer(lab):
+def test_attach_to_another_profile_type_is_refused(lab):
+    """A cluster whose profile has another type is refused."""
     reply = lab.attach(bind(balancing_policy(), profile={'type': 'os.heat.stack-1.0'}))
 
     assert (reply['status'], reply['reason']) == (
@@ -403,7 +415,8 @@ def test_a_profile_of_another_type_cannot_have_a_load_balancer(lab):
     )  # fmt: skip
 
 
-def test_a_load_balancer_is_made_in_the_region_of_the_profile(lab):
+def test_load_balancer_is_created_in_the_region_of_the_profile(lab):
+    """The load balancer is created in the region that the profile names."""
     profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R2'}}}
     asked_in = []
     lab.octavia = lambda region, octavia=lab.octavia: asked_in.append(region) or octavia(region)
@@ -413,7 +426,8 @@ def test_a_load_balancer_is_made_in_the_region_of_the_profile(lab):
     assert asked_in == ['R2']
 
 
-def test_an_attachment_whose_caller_stops_waiting_leaves_nothing(lab):
+def test_attach_that_expires_leaves_nothing(lab):
+    """An attachment during which the request expires is undone."""
     asked = bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(2))
     lab.pending_s = 5
 
@@ -423,14 +437,17 @@ def test_an_attachment_whose_caller_stops_waiting_leaves_nothing(lab):
     assert lab.is_empty()
 
 
-def test_an_attachment_that_is_too_late_writes_nothing(lab):
+def test_attach_after_expiry_changes_nothing(lab):
+    """A request that has expired changes nothing."""
     reply = lab.attach(bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(0)))
 
     assert (reply['status'], reply['reason']) == ('ERROR', 'Request expired')
     assert lab.calls == []
 
 
-def test_a_load_balancer_that_gets_ready_too_slowly_is_removed_again(lab):
+def test_load_balancer_pending_beyond_the_timeout_is_deleted(lab):
+    """A load balancer that stays pending beyond the timeout is deleted."""
+
     def create_slowly(call):
         answer = call.act()
         if call.name == 'create':
@@ -446,7 +463,8 @@ def test_a_load_balancer_that_gets_ready_too_slowly_is_removed_again(lab):
     assert lab.is_empty()
 
 
-def test_what_cannot_be_removed_again_is_told(lab):
+def test_failed_cleanup_is_part_of_the_reason(lab):
+    """The reason names the cause if an object could not be removed after a failure."""
     lab.pending_s = 10**6
 
     reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))

@@ -1,4 +1,4 @@
-"""The load-balancing policy before nodes die: who leaves the pool, and what is said of them."""
+"""Tests for removing the members of nodes to be deleted."""
 
 import pytest
 
@@ -59,8 +59,8 @@ def left(lab):
         ),
     ],
 )  # fmt: skip
-def test_the_nodes_that_are_named_leave_the_pool(lab, web, action, more, remaining):
-    """Named nodes leave the pool: the node of NODE_DELETE whatever an earlier policy chose."""
+def test_members_of_named_nodes_are_removed(lab, web, action, more, remaining):
+    """Nodes that the action names leave the pool, regardless of a choice of earlier policies."""
     policy, members = web
     if 'node' in more:
         more = {**more, 'node': next(one for one in members if one['id'] == more['node']['id'])}
@@ -88,7 +88,8 @@ def test_the_nodes_that_are_named_leave_the_pool(lab, web, action, more, remaini
         (RESIZE, {'data': {'deletion': {'count': 3}}, 'inputs': SHRINK}, 3),
     ],
 )
-def test_where_nobody_has_chosen_so_many_are_chosen_and_written_down(lab, web, action, more, count):
+def test_victims_are_chosen_and_stored_if_no_policy_chose_any(lab, web, action, more, count):
+    """If no policy chose victims, this one chooses them and stores them in the action's data."""
     policy, members = web
 
     reply = lab.check(request(action, [policy], members, **more))
@@ -101,7 +102,8 @@ def test_where_nobody_has_chosen_so_many_are_chosen_and_written_down(lab, web, a
     assert left(lab) == [one['id'] for one in members if one['id'] not in deletion['candidates']]
 
 
-def test_the_choice_is_that_of_the_deletion_policy_with_random_victims(lab, web):
+def test_chosen_victims_equal_those_of_random_deletion(lab, web):
+    """The chosen victims are those that the deletion policy chooses with RANDOM."""
     policy, members = web
     members[2]['status'] = 'ERROR'
     asked = {'inputs': {'count': 2}, 'dry_run': True}
@@ -116,7 +118,8 @@ def test_the_choice_is_that_of_the_deletion_policy_with_random_victims(lab, web)
     assert ours['action']['data']['deletion']['candidates'][0] == 'n3'
 
 
-def test_a_plan_by_zones_is_honoured(lab):
+def test_chosen_victims_follow_a_plan_by_zones(lab):
+    """Victims are chosen in the zones that an earlier policy planned."""
     lab = Lab(description={'zones': {'a': True, 'b': True}})
     placed = [
         connected(n, data={'placement': {'zone': zone}}) for n, zone in enumerate('aaab', start=1)
@@ -133,7 +136,8 @@ def test_a_plan_by_zones_is_honoured(lab):
     assert left(lab) == sorted({'n1', 'n2', 'n3', 'n4'} - set(deletion['candidates']))
 
 
-def test_a_plan_by_regions_is_honoured_for_nodes_that_are_in_no_pool(lab, web):
+def test_chosen_victims_follow_a_plan_by_regions(lab, web):
+    """Victims are chosen in the regions that an earlier policy planned, even without members."""
     policy, members = web
     members = [*members, node(5, region='R2'), node(6, region='R2')]
     data = {'deletion': {'count': 2, 'regions': {'R2': 2}}}
@@ -148,7 +152,8 @@ def test_a_plan_by_regions_is_honoured_for_nodes_that_are_in_no_pool(lab, web):
     assert left(lab) == ['n1', 'n2', 'n3', 'n4']
 
 
-def test_what_the_deletion_policy_chose_leaves_the_pool(lab, web):
+def test_members_of_the_victims_of_deletion_are_removed(lab, web):
+    """The members of the victims that the deletion policy chose are removed."""
     policy, members = web
 
     reply = lab.check(request(SCALE_IN, [policy, deletion_policy()], members, inputs={'count': 2}))
@@ -197,9 +202,8 @@ def test_what_the_deletion_policy_chose_leaves_the_pool(lab, web):
         ),
     ],
 )
-def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(
-    lab, web, action, more, reason
-):
+def test_check_without_victims_is_skipped_without_a_call(lab, web, action, more, reason):
+    """An action that removes no node is skipped without a call to Octavia."""
     policy, members = web
     lab.calls.clear()
 
@@ -218,9 +222,8 @@ def test_it_keeps_out_of_what_is_not_its_business_and_asks_octavia_nothing(
         ('CLUSTER_REPLACE_NODES', {'min_size': 4, 'inputs': {'candidates': {'n1': 'n9'}}}),
     ],
 )
-def test_the_min_size_may_be_reached_and_does_not_bind_what_replaces_or_resizes(
-    lab, web, action, more
-):
+def test_removal_down_to_min_size_is_applied(lab, web, action, more):
+    """A removal may reach min_size; replacing and resizing may go below it."""
     policy, members = web
 
     assert decision(lab.check(request(action, [policy], members, **more)))['outcome'] == 'APPLIED'
@@ -247,7 +250,8 @@ def test_the_min_size_may_be_reached_and_does_not_bind_what_replaces_or_resizes(
         ),
     ],
 )
-def test_what_makes_no_sense_is_named_and_nobody_leaves(lab, web, more, reason):
+def test_invalid_inputs_are_refused_without_a_removal(lab, web, more, reason):
+    """Invalid inputs are refused with their path, and no member is removed."""
     policy, members = web
 
     reply = lab.check(request(SCALE_IN, [policy], members, **more))
@@ -273,10 +277,8 @@ def test_what_makes_no_sense_is_named_and_nobody_leaves(lab, web, more, reason):
         ('NODE_DELETE', {'node': connected(9), 'min_size': 4}, 'Not a member of cluster c1: n9'),
     ],
 )
-def test_nodes_that_cannot_be_meant_are_an_error_and_nobody_leaves(lab, web, action, more, reason):
-    """A replacement without a map, or a NODE_DELETE of a node outside the cluster, fails and
-    removes no member.
-    """
+def test_unknown_nodes_are_refused_without_a_removal(lab, web, action, more, reason):
+    """A replacement without a map and a NODE_DELETE of an unknown node remove no member."""
     policy, members = web
 
     reply = lab.check(request(action, [policy], members, **more))
@@ -288,8 +290,8 @@ def test_nodes_that_cannot_be_meant_are_an_error_and_nobody_leaves(lab, web, act
     assert left(lab) == ['n1', 'n2', 'n3', 'n4']
 
 
-def test_a_node_in_error_that_cannot_leave_stays_in_error_with_its_reason(lab, web):
-    """A node in ERROR does not turn WARNING, and the failure and its cause are said."""
+def test_node_in_error_that_stays_in_the_pool_keeps_its_status_and_reason(lab, web):
+    """A node in ERROR keeps this status, and its reason gains the failure."""
     policy, members = web
     members[0] |= {'status': 'ERROR', 'status_reason': 'The server is gone.'}
 
@@ -314,7 +316,8 @@ def test_a_node_in_error_that_cannot_leave_stays_in_error_with_its_reason(lab, w
     }
 
 
-def test_all_leave_an_own_pool_in_one_update(lab, web):
+def test_all_victims_leave_an_own_pool_in_one_update(lab, web):
+    """All members leave the policy's own pool in one update."""
     policy, members = web
 
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 4}))
@@ -331,7 +334,8 @@ def test_all_leave_an_own_pool_in_one_update(lab, web):
         (Lab(batch_members=False), SCALE_IN, {'inputs': {'count': 3}}, 3),
     ],
 )
-def test_members_leave_together_only_where_nobody_else_changes_the_pool(lab, action, more, updates):
+def test_batch_removal_requires_a_pool_without_other_clients(lab, action, more, updates):
+    """Members are removed together only if no other client changes the pool."""
     policy, members = lab.attached([connected(number) for number in range(1, 5)])
     lab.calls.clear()
 
@@ -345,7 +349,8 @@ def test_members_leave_together_only_where_nobody_else_changes_the_pool(lab, act
     )
 
 
-def test_the_members_that_stay_keep_all_that_can_be_said_of_them(lab, web):
+def test_remaining_members_keep_all_attributes(lab, web):
+    """A batch removal keeps all attributes of the remaining members."""
     policy, members = web
     with lab.store.changing() as state:
         pool = next(iter(state['R1']['members'].values()))
@@ -364,7 +369,8 @@ def test_the_members_that_stay_keep_all_that_can_be_said_of_them(lab, web):
     assert lab.settled()['member'] == before[2:]
 
 
-def test_a_pool_of_somebody_elses_keeps_its_members(lab):
+def test_existing_pool_keeps_its_other_members(lab):
+    """A preexisting pool keeps the members that the policy did not add."""
     lb, pool = lab.foreign('10.0.0.100', '10.0.0.101')
     policy, members = lab.attached([connected(1), connected(2)], loadbalancer=lb, pool={'id': pool})
 
@@ -374,7 +380,8 @@ def test_a_pool_of_somebody_elses_keeps_its_members(lab):
     assert lab.addresses() == ['10.0.0.100', '10.0.0.101']
 
 
-def test_a_node_whose_member_is_gone_already_is_done(lab, web):
+def test_victim_without_a_member_counts_as_removed(lab, web):
+    """A victim whose member is already gone counts as removed."""
     policy, members = web
     lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
 
@@ -384,7 +391,8 @@ def test_a_node_whose_member_is_gone_already_is_done(lab, web):
     assert reply['nodes'] == {'n1': {'data': {}}}
 
 
-def test_a_node_that_does_not_know_of_its_member_is_found_by_its_tag(lab, web):
+def test_victim_without_stored_member_is_found_by_its_tag(lab, web):
+    """The member of a victim whose data names none is found by its tag."""
     policy, members = web
     forgetful = [{**one, 'data': {}} for one in members]
 
@@ -395,7 +403,8 @@ def test_a_node_that_does_not_know_of_its_member_is_found_by_its_tag(lab, web):
 
 
 @pytest.mark.parametrize('said', [[], {}, ['m'], {'id': 'm'}, 7, None])
-def test_what_is_no_members_id_in_a_nodes_data_is_as_none(lab, web, said):
+def test_stored_member_that_is_no_string_is_ignored(lab, web, said):
+    """A value in the node's data that is no id of a member is ignored."""
     policy, members = web
     members = [{**members[0], 'data': {'lb_member': said}}, *members[1:]]
 
@@ -406,7 +415,8 @@ def test_what_is_no_members_id_in_a_nodes_data_is_as_none(lab, web, said):
     assert (reply['action']['data']['status'], left(lab)) == ('OK', ['n2', 'n3', 'n4'])
 
 
-def test_a_member_of_somebody_elses_at_the_address_of_a_node_stays(lab):
+def test_foreign_member_at_the_address_of_a_victim_stays(lab):
+    """A foreign member at the address of a victim stays."""
     lb, pool = lab.foreign('10.0.0.1')
     policy, members = lab.attached([connected(1)], loadbalancer=lb, pool={'id': pool})
 
@@ -416,7 +426,8 @@ def test_a_member_of_somebody_elses_at_the_address_of_a_node_stays(lab):
     assert lab.addresses() == ['10.0.0.1']
 
 
-def test_a_member_of_another_cluster_stays_though_its_node_has_the_same_id(lab, web):
+def test_member_of_another_cluster_with_the_same_node_id_stays(lab, web):
+    """A member of another cluster stays even if its node has the same id."""
     policy, members = web
     asked = request(SCALE_IN, [policy], [{**members[0], 'data': {}}])
     asked['cluster']['id'] = 'c2'
@@ -425,7 +436,8 @@ def test_a_member_of_another_cluster_stays_though_its_node_has_the_same_id(lab, 
     assert len(left(lab)) == 4
 
 
-def test_a_pool_that_is_gone_has_no_members(lab, web):
+def test_deleted_pool_counts_as_empty(lab, web):
+    """A pool that no longer exists has no members to remove."""
     policy, members = web
     lab.store.__init__()
 
@@ -439,7 +451,8 @@ def test_a_pool_that_is_gone_has_no_members(lab, web):
     'data',
     [{}, {'x': 1}, {'LoadBalancingPolicy': {}}, {'LoadBalancingPolicy': {'data': {'pool': 'p'}}}],
 )
-def test_a_binding_that_does_not_say_which_pool_is_told(lab, data):
+def test_binding_without_a_pool_is_refused(lab, data):
+    """A binding that stores no pool is refused."""
     reply = lab.check(request(SCALE_IN, [balancing_policy(data=data)], [connected(1)]))
 
     assert reply['action']['data'] == {
@@ -448,7 +461,8 @@ def test_a_binding_that_does_not_say_which_pool_is_told(lab, data):
     }
 
 
-def test_the_data_of_earlier_policies_patches_are_kept(lab, web):
+def test_patches_of_earlier_policies_are_kept(lab, web):
+    """Changes of node data by earlier policies are kept."""
     policy, members = web
     members[0]['data']['mark'] = 'x'
 
@@ -457,8 +471,8 @@ def test_the_data_of_earlier_policies_patches_are_kept(lab, web):
     assert data_of(patched(members, reply))['n1'] == {'mark': 'x'}
 
 
-def test_the_member_that_the_node_of_the_action_knows_of_leaves_though_its_copy_does_not(lab):
-    """As one that Senlin added, which carries no tags."""
+def test_member_stored_in_the_node_of_the_action_is_removed(lab):
+    """The member in the data of the action's node is removed, even if it has no tags."""
     lb, pool = lab.foreign('10.0.0.1')
     policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
     known = lab.settled()['member'][0]['id']

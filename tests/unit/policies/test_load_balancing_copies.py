@@ -1,4 +1,4 @@
-"""Several workers on one load balancer at once, in every order that hypothesis thinks of."""
+"""Tests for several workers that handle copies of a request at once."""
 
 import itertools
 
@@ -12,14 +12,14 @@ from tests.factories import balancing_policy, bind, connected, request
 from tests.simulated_octavia import Lab, data_of, patched
 
 ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
-"""Who goes on, for how many calls."""
+"""The threads that proceed, each with its number of calls."""
 PENDING_S = st.sampled_from([0, 0.2, 1, 3])
 CALL_S = st.sampled_from([0, 0.01, 0.3])
 SLOW = settings(max_examples=100, deadline=None)
 
 
 def lab_of(order, pending_s, call_s=0, **more):
-    """A lab in which whoever calls the API lets others go on before."""
+    """Return a lab in which threads take turns at calls of the API."""
     following = itertools.cycle([who for who, calls in order for _ in range(calls)])
     turns = Turns(lambda count: next(following) % count)
     lab = Lab(pending_s=pending_s, clock=turns, **more)
@@ -36,9 +36,10 @@ def lab_of(order, pending_s, call_s=0, **more):
 @given(ORDERS, PENDING_S, CALL_S, st.booleans(), st.integers(2, 3))
 @example([(0, 3), (1, 30)], 0, 0, True, 2)
 @example([(0, 3), (1, 30), (2, 3)], 0, 0, False, 3)
-def test_copies_of_one_attachment_make_one_load_balancer_and_all_say_which(
+def test_concurrent_copies_of_an_attachment_create_one_load_balancer(
     order, pending_s, call_s, batch, copies
 ):
+    """Concurrent copies of a request leave one load balancer, and all name it."""
     lab = lab_of(order, pending_s, call_s, batch_members=batch)
     asked = bind(balancing_policy(health_monitor={}), [connected(1), connected(2)])
 
@@ -61,7 +62,10 @@ def test_copies_of_one_attachment_make_one_load_balancer_and_all_say_which(
 
 @SLOW
 @given(ORDERS, PENDING_S, CALL_S, st.lists(st.integers(0, 40), max_size=4), st.booleans())
-def test_passing_faults_do_not_change_that(order, pending_s, call_s, faulty, done):
+def test_concurrent_copies_with_transient_errors_create_one_load_balancer(
+    order, pending_s, call_s, faulty, done
+):
+    """Transient errors of Octavia do not lead to a second load balancer."""
     lab = lab_of(order, pending_s, call_s)
     asked = bind(balancing_policy(), [connected(1)])
     in_turn, numbers = lab.around, itertools.count()
@@ -86,7 +90,8 @@ def test_passing_faults_do_not_change_that(order, pending_s, call_s, faulty, don
 
 @SLOW
 @given(ORDERS, PENDING_S, CALL_S)
-def test_attaching_and_detaching_at_once_leaves_one_load_balancer_or_none(order, pending_s, call_s):
+def test_concurrent_attach_and_detach_leave_at_most_one_load_balancer(order, pending_s, call_s):
+    """Concurrent attachment and detachment leave one complete load balancer or none."""
     lab = lab_of(order, pending_s, call_s)
     asked = bind(balancing_policy(), [connected(1)])
 
@@ -105,10 +110,10 @@ def test_attaching_and_detaching_at_once_leaves_one_load_balancer_or_none(order,
     st.booleans(),
     st.booleans(),
 )
-def test_workers_that_add_and_remove_in_one_pool_end_with_the_expected_members(
+def test_concurrent_additions_and_removals_end_with_the_expected_members(
     first, second, order, pending_s, batch, own
 ):
-    """Node actions run at once: each worker has nodes of its own, which come and go."""
+    """Concurrent actions on different nodes leave the members of the remaining nodes."""
     lab = lab_of(order, pending_s, batch_members=batch)
     if own:
         policy, _ = lab.attached([connected(100, created_at=None)])
@@ -139,10 +144,8 @@ def test_workers_that_add_and_remove_in_one_pool_end_with_the_expected_members(
 
 @pytest.mark.parametrize('batch_members', [True, False])
 @pytest.mark.parametrize('held_at', range(5))
-def test_an_addition_that_outlives_its_caller_and_its_node_leaves_no_member(held_at, batch_members):
-    """It is held up at a look at the pool or load balancer, its caller gives up, the engine deletes
-    the node.
-    """
+def test_addition_that_outlives_its_request_leaves_no_member(held_at, batch_members):
+    """An addition that is held up until its request expires leaves no member of a deleted node."""
     lab = Lab(batch_members=batch_members)
     policy, _ = lab.attached([connected(2)])
     new = connected(1)

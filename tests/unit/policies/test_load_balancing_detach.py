@@ -1,4 +1,4 @@
-"""Detaching the load-balancing policy: what was made is deleted, what was there stays."""
+"""Tests for detaching the load-balancing policy."""
 
 import pytest
 
@@ -20,7 +20,8 @@ def stored(version, **data):
     return {'LoadBalancingPolicy': {'version': version, 'data': data}}
 
 
-def test_nothing_is_left_after_one_update(lab):
+def test_detach_deletes_the_load_balancer_in_one_update(lab):
+    """The load balancer and all its parts are deleted in one update."""
     policy, members = lab.attached([connected(1), connected(2)], health_monitor={})
     lab.calls.clear()
 
@@ -40,7 +41,8 @@ def test_nothing_is_left_after_one_update(lab):
     assert [str(call) for call in lab.calls if call.writes] == ['delete loadbalancer']
 
 
-def test_entries_of_other_policies_stay_in_the_clusters_data(lab):
+def test_detach_keeps_entries_of_other_policies(lab):
+    """The entries of other policies in the cluster's data stay."""
     policy, members = lab.attached([])
     data = {'loadbalancers': {**VIP['loadbalancers'], 'pol-other': {'vip_address': '10.0.0.8'}}}
 
@@ -49,7 +51,8 @@ def test_entries_of_other_policies_stay_in_the_clusters_data(lab):
     assert reply['cluster']['data'] == {'loadbalancers': {'pol-other': {'vip_address': '10.0.0.8'}}}
 
 
-def test_what_is_gone_already_counts_as_done(lab):
+def test_detach_of_a_deleted_load_balancer_succeeds(lab):
+    """A load balancer that is already gone counts as deleted."""
     policy, members = lab.attached([connected(1)])
     assert lab.detach(bind(policy, members))['status'] == 'OK'
 
@@ -59,7 +62,8 @@ def test_what_is_gone_already_counts_as_done(lab):
 
 
 @pytest.mark.parametrize('status', ['ERROR', 'ACTIVE', 'PENDING_UPDATE', 'PENDING_DELETE'])
-def test_a_load_balancer_is_deleted_whatever_its_state(lab, status):
+def test_detach_deletes_a_load_balancer_in_any_state(lab, status):
+    """A load balancer is deleted in every provisioning status."""
     policy, members = lab.attached([connected(1)])
     with lab.store.changing() as state:
         (lb,) = state['R1']['loadbalancer'].values()
@@ -72,8 +76,8 @@ def test_a_load_balancer_is_deleted_whatever_its_state(lab, status):
     assert lab.is_empty()
 
 
-def test_without_data_of_the_binding_what_carries_the_tags_is_deleted(lab):
-    """The reply to attaching may have been lost."""
+def test_detach_without_stored_data_deletes_tagged_load_balancers(lab):
+    """Load balancers with the tags are deleted even if the reply to the attachment was lost."""
     _, members = lab.attached([connected(1)])
     lab.octavia(None).create('loadbalancer', {'name': 'loser', 'tags': OURS})
 
@@ -81,7 +85,8 @@ def test_without_data_of_the_binding_what_carries_the_tags_is_deleted(lab):
     assert lab.is_empty()
 
 
-def test_one_load_balancer_that_stays_does_not_keep_the_others(lab):
+def test_detach_deletes_the_others_if_one_cannot_be_deleted(lab):
+    """If one load balancer cannot be deleted, the others are deleted nevertheless."""
     policy, members = lab.attached([connected(1)])
     lab.octavia(None).create('loadbalancer', {'name': 'loser', 'tags': OURS})
     known = policy['data']['LoadBalancingPolicy']['data']['loadbalancer']
@@ -103,7 +108,8 @@ def test_one_load_balancer_that_stays_does_not_keep_the_others(lab):
     assert [one['id'] for one in lab.settled()['loadbalancer']] == [known]
 
 
-def test_a_load_balancer_that_was_made_by_senlin_is_deleted_by_its_id(lab):
+def test_detach_deletes_a_load_balancer_of_senlin_by_its_id(lab):
+    """A load balancer that Senlin created, which has no tags, is deleted by its id."""
     lb, pool = lab.foreign('10.0.0.1')
     data = stored(
         1.0, loadbalancer=lb, pool=pool, listener='x', healthmonitor='y', vip_address='10.0.0.200'
@@ -122,7 +128,8 @@ class TestExisting:
     """A load balancer that was there before."""
 
     @pytest.mark.parametrize('by', ['id', 'name'])
-    def test_only_the_nodes_leave_its_pool(self, lab, by):
+    def test_detach_removes_only_the_nodes_from_an_existing_pool(self, lab, by):
+        """Only the cluster's nodes are removed from a preexisting pool."""
         lb, pool = lab.foreign('10.0.0.100')
         before = lab.settled()
         named = lb if by == 'id' else 'front'
@@ -137,7 +144,8 @@ class TestExisting:
         assert lab.settled() == before
 
     @pytest.mark.parametrize('by', ['id', 'name'])
-    def test_members_that_senlin_added_carry_no_tags_and_leave_too(self, lab, by):
+    def test_detach_removes_members_that_senlin_added(self, lab, by):
+        """Members that Senlin added, which have no tags, are removed too."""
         lb, pool = lab.foreign('10.0.0.100', '10.0.0.1')
         data = stored(
             '1.1', loadbalancer=lb if by == 'id' else 'front', pool=pool, preexisting=True
@@ -150,7 +158,8 @@ class TestExisting:
         assert (reply['status'], reply['nodes']) == ('OK', {'n1': {'data': {}}})
         assert lab.addresses() == ['10.0.0.100']
 
-    def test_without_data_of_the_binding_the_nodes_leave_the_pool_of_the_properties(self, lab):
+    def test_detach_without_stored_data_uses_the_pool_of_the_properties(self, lab):
+        """Without stored data the nodes leave the pool that the properties name."""
         _, pool = lab.foreign('10.0.0.100')
         lab.attached([connected(1)], loadbalancer='front', pool={'id': pool})
 
@@ -161,7 +170,8 @@ class TestExisting:
         assert reply['status'] == 'OK'
         assert lab.addresses() == ['10.0.0.100']
 
-    def test_members_of_nodes_that_are_no_more_leave_too(self, lab):
+    def test_detach_removes_members_of_deleted_nodes(self, lab):
+        """Members left behind by deleted nodes are removed too."""
         _, pool = lab.foreign('10.0.0.100')
         policy, members = lab.attached(
             [connected(1), connected(2)], loadbalancer='front', pool={'id': pool}
@@ -171,7 +181,8 @@ class TestExisting:
         assert lab.addresses() == ['10.0.0.100']
 
     @pytest.mark.parametrize('what', ['pool', 'load balancer'])
-    def test_what_is_gone_already_counts_as_done(self, lab, what):
+    def test_detach_from_a_deleted_pool_succeeds(self, lab, what):
+        """A preexisting pool or load balancer that is already gone counts as done."""
         lb, pool = lab.foreign()
         policy, members = lab.attached([connected(1)], loadbalancer='front', pool={'id': pool})
         with lab.store.changing() as state:
@@ -181,7 +192,7 @@ class TestExisting:
 
         assert lab.detach(bind(policy, members))['status'] == 'OK'
 
-    def test_detaching_from_a_cluster_without_nodes_whose_pool_is_not_shown_is_an_error(self, lab):
+    def test_detach_without_nodes_fails_if_the_pool_cannot_be_listed(self, lab):
         """A failure of Octavia that concerns no node is the reason, and the binding stays."""
         _, pool = lab.foreign()
         policy, _ = lab.attached([], loadbalancer='front', pool={'id': pool})
@@ -200,7 +211,8 @@ class TestExisting:
             == 'Octavia answers 403: Policy does not allow this request to be performed.'
         )
 
-    def test_a_member_that_stays_is_told_with_its_reason_and_the_binding_stays(self, lab):
+    def test_detach_with_a_member_that_stays_fails_with_the_cause(self, lab):
+        """A member that cannot be removed fails the detachment, and the binding keeps its data."""
         _, pool = lab.foreign('10.0.0.100')
         policy, members = lab.attached(
             [connected(1), connected(2)], loadbalancer='front', pool={'id': pool}
@@ -232,7 +244,8 @@ class TestExisting:
         assert lab.addresses() == ['10.0.0.1', '10.0.0.100']
 
 
-def test_a_detachment_that_is_too_late_deletes_nothing(lab):
+def test_detach_after_expiry_deletes_nothing(lab):
+    """A request that has expired deletes nothing."""
     policy, members = lab.attached([connected(1)])
     lab.calls.clear()
 
@@ -242,7 +255,8 @@ def test_a_detachment_that_is_too_late_deletes_nothing(lab):
     assert lab.calls == []
 
 
-def test_a_load_balancer_that_stays_is_told(lab):
+def test_detach_names_a_load_balancer_that_cannot_be_deleted(lab):
+    """The reason names a load balancer that cannot be deleted."""
     policy, members = lab.attached([connected(1)], lb_status_timeout=60)
     lab.pending_s = 300
 
@@ -253,7 +267,8 @@ def test_a_load_balancer_that_stays_is_told(lab):
     assert reply['policy']['data'] == policy['data']
 
 
-def test_a_load_balancer_whose_deletion_breaks_is_tried_again_and_then_told(lab):
+def test_detach_retries_a_deletion_that_ends_in_error(lab):
+    """A deletion that ends in ERROR is retried; the reason names the last status."""
     policy, members = lab.attached([connected(1)])
 
     def break_it(call):
@@ -296,10 +311,8 @@ SPECS = [
 
 
 @pytest.mark.parametrize('spec', SPECS)
-def test_a_spec_never_prevents_deleting_what_the_data_of_the_binding_name(lab, spec):
-    """A load balancer of the policy's own is deleted by the binding's data, whatever the spec has
-    become.
-    """
+def test_detach_with_an_invalid_spec_deletes_the_stored_load_balancer(lab, spec):
+    """The policy's own load balancer is deleted with the stored data if the spec is invalid."""
     policy, members = lab.attached([connected(1), connected(2)], health_monitor={})
 
     reply = lab.detach(bind({**policy, 'spec': spec}, members, data=VIP))
@@ -311,10 +324,8 @@ def test_a_spec_never_prevents_deleting_what_the_data_of_the_binding_name(lab, s
 
 
 @pytest.mark.parametrize('spec', SPECS)
-def test_a_spec_never_prevents_leaving_a_pool_that_was_there_before(lab, spec):
-    """Members leave a pre-existing pool by the binding's data and the nodes', whatever the spec has
-    become.
-    """
+def test_detach_with_an_invalid_spec_removes_nodes_from_an_existing_pool(lab, spec):
+    """Members leave a preexisting pool with the stored data if the spec is invalid."""
     _, pool = lab.foreign('10.0.0.100', '10.0.0.1')
     by_senlin = next(one['id'] for one in lab.settled()['member'] if one['address'] == '10.0.0.1')
     policy = balancing_policy(data=stored('1.3', preexisting=True, loadbalancer='front', pool=pool))
@@ -326,10 +337,8 @@ def test_a_spec_never_prevents_leaving_a_pool_that_was_there_before(lab, spec):
     assert lab.addresses() == ['10.0.0.100']
 
 
-def test_a_load_balancer_that_was_there_before_stays_though_senlin_stored_no_pool(lab):
-    """Senlin accepts `loadbalancer` without `pool.id`; detaching does not delete that load
-    balancer.
-    """
+def test_detach_keeps_an_existing_load_balancer_without_a_stored_pool(lab):
+    """A load balancer that a spec of Senlin names without `pool.id` is not deleted."""
     lab.foreign('10.0.0.100')
     policy = balancing_policy(
         loadbalancer='front', data=stored('1.3', preexisting=True, loadbalancer='front', pool=None)
@@ -341,8 +350,8 @@ def test_a_load_balancer_that_was_there_before_stays_though_senlin_stored_no_poo
     assert lab.addresses() == ['10.0.0.100']
 
 
-def test_a_spec_that_fits_nothing_leaves_as_much_time_as_one_that_says_nothing(lab):
-    """Without a spec that fits, a detachment may take 300 s."""
+def test_detach_with_an_invalid_spec_has_the_default_timeout(lab):
+    """A detachment with an invalid spec may take 300 s."""
     policy, members = lab.attached([connected(1)])
     lab.pending_s = 400
 

@@ -1,4 +1,4 @@
-"""A dry run says what would be done and how many updates that takes, and writes nothing."""
+"""Tests for dry runs of the load-balancing policy."""
 
 import pytest
 
@@ -49,7 +49,8 @@ GONE = {'deletion': {'candidates': ['n1', 'n2']}}
         ),
     ],
 )  # fmt: skip
-def test_what_is_said_is_what_it_would_take(batch, action, target, more, reason, details):
+def test_dry_run_reports_the_updates_of_the_real_run(batch, action, target, more, reason, details):
+    """A dry run reports the updates that the real run takes."""
     lab = Lab(batch_members=batch)
     policy, members = lab.attached([connected(1), connected(2)])
     asked = request(
@@ -80,7 +81,8 @@ def test_what_is_said_is_what_it_would_take(batch, action, target, more, reason,
     assert {key: really[key] for key in details} == details
 
 
-def test_whom_nobody_has_chosen_is_chosen_as_it_will_be(registry):
+def test_dry_run_chooses_the_victims_of_the_real_run(registry):
+    """A dry run chooses the same victims as the real run."""
     lab = Lab()
     policy, members = lab.attached([connected(number) for number in range(1, 9)])
     asked = request('CLUSTER_SCALE_IN', [policy], members, inputs={'count': 3})

@@ -1,4 +1,4 @@
-"""`expires_at` is looked at before every write: past it nothing is written."""
+"""Tests for requests that expire during an operation."""
 
 import pytest
 
@@ -11,8 +11,8 @@ from tests.unit.policies.load_balancer_operations import (
 
 
 @pytest.mark.parametrize('operation', OPERATIONS)
-def test_nothing_is_written_after_it_but_to_undo(operation):
-    """The request expires just before each of its calls."""
+def test_operation_after_expiry_only_undoes_changes(operation):
+    """An operation whose request expires before any of its calls makes no change except to undo."""
     for step in range(calls_of(operation)):
         one = operation()
         one.expires_at = one.lab.clock.after(1000)
@@ -41,7 +41,8 @@ def test_nothing_is_written_after_it_but_to_undo(operation):
 
 
 @pytest.mark.parametrize('operation', OPERATIONS)
-def test_what_has_expired_already_is_refused_without_a_call(operation):
+def test_expired_request_is_refused_without_a_call(operation):
+    """A request that has expired is refused without a call to Octavia."""
     one = operation()
     one.expires_at = one.lab.clock.after(0)
 

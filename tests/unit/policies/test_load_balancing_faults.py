@@ -1,6 +1,4 @@
-"""Every answer of Octavia that octavia.md lists, at every call of every operation of the
-load-balancing policy.
-"""
+"""Tests that inject every error of Octavia into every call of every operation."""
 
 from dataclasses import dataclass
 
@@ -15,7 +13,7 @@ IMMUTABLE = 'Load Balancer x is immutable and cannot be updated.'
 
 @dataclass(frozen=True)
 class Answer:
-    """What Octavia answers instead.
+    """An injected response of Octavia.
 
     `done`: after the call had its effect; `times`: in a row, to calls of the same kind; `to_all`:
     to any calls; `breaks`: its load balancers are in ERROR then.
@@ -62,7 +60,7 @@ ANSWERS = [
     Answer('internal error for ever', 500, times=ALWAYS),
     Answer('bad gateway', 502, done=True),
     Answer('gateway time-out', 504),
-    Answer('gateway time-out, but done', 504, done=True),
+    Answer('gateway timeout, but done', 504, done=True),
     Answer('a status of a proxy of its own', 520),
     Answer('a status of a proxy of its own, but done', 520, done=True),
     Answer('reset', None, 'The connection broke'),
@@ -121,7 +119,8 @@ class Faulty:
 
 @pytest.mark.parametrize('operation', OPERATIONS)
 @pytest.mark.parametrize('answer', ANSWERS, ids=str)
-def test_all_is_right_or_nothing_is_left_and_the_reason_names_the_cause(operation, answer):
+def test_operation_with_a_fault_is_complete_or_undone_with_the_cause(operation, answer):
+    """An operation that meets a fault completes, or leaves nothing and names the cause."""
     for step in range(calls_of(operation)):
         one = operation()
         one.lab.around = fault = Faulty(one.lab, step, answer)
@@ -151,7 +150,10 @@ def judge(one, answer, status, reason, reply):
 
 
 @pytest.mark.parametrize('operation', OPERATIONS)
-def test_a_load_balancer_that_somebody_deletes_at_any_moment_is_made_anew_or_told(operation):
+def test_operation_on_a_deleted_load_balancer_recreates_it_or_names_it(operation):
+    """A load balancer that another client deletes at any step is recreated or named in the
+    reason.
+    """
     for step in range(calls_of(operation)):
         one = operation()
         one.lab.around = Faulty(one.lab, step, Answer('vanishes', None, times=0))

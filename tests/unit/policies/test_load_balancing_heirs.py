@@ -1,4 +1,4 @@
-"""A node that has the address of one that is no more, whose member is still in the pool."""
+"""Tests for nodes that reuse the addresses of deleted nodes."""
 
 import pytest
 
@@ -37,7 +37,8 @@ def created(policy, members, one, **more):
     return request('NODE_CREATE', [policy], members, node=one, target='AFTER', **more)
 
 
-def test_it_gets_that_member_without_an_update(lab, web):
+def test_node_with_a_reused_address_adopts_the_member_without_an_update(lab, web):
+    """A node that reuses the address of a deleted node adopts its member without an update."""
     policy, members = web
     lab.calls.clear()
 
@@ -48,7 +49,8 @@ def test_it_gets_that_member_without_an_update(lab, web):
     assert not any(call.writes for call in lab.calls)
 
 
-def test_before_it_dies_it_leaves_the_pool_whether_it_knows_of_the_member_or_not(lab, web):
+def test_deleted_node_with_a_reused_address_leaves_the_pool(lab, web):
+    """The inherited member of a node is removed before the node, stored or not."""
     policy, members = web
     one = members[1]
 
@@ -58,7 +60,8 @@ def test_before_it_dies_it_leaves_the_pool_whether_it_knows_of_the_member_or_not
     assert lab.addresses() == ['10.0.0.2']
 
 
-def test_a_cluster_that_shrinks_takes_it_out_with_the_others(lab, web):
+def test_scale_in_removes_an_inherited_member(lab, web):
+    """A scale-in removes an inherited member with the others."""
     policy, members = web
 
     reply = lab.check(
@@ -69,7 +72,8 @@ def test_a_cluster_that_shrinks_takes_it_out_with_the_others(lab, web):
     assert lab.addresses() == []
 
 
-def test_a_policy_that_is_attached_again_gives_it_that_member(lab, web):
+def test_attach_again_adopts_an_inherited_member(lab, web):
+    """A repeated attachment gives a node the member at its address."""
     policy, members = web
 
     reply = lab.attach(bind({**policy, 'data': {}}, members))
@@ -78,7 +82,8 @@ def test_a_policy_that_is_attached_again_gives_it_that_member(lab, web):
     assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
-def test_a_member_that_octavia_could_not_set_up_is_set_up_for_the_heir(lab, web):
+def test_inherited_member_in_error_is_updated(lab, web):
+    """An inherited member that is not ACTIVE is sent to Octavia again."""
     policy, members = web
     left = member_of(lab, 'n1')
     with lab.store.changing() as state:
@@ -91,9 +96,10 @@ def test_a_member_that_octavia_could_not_set_up_is_set_up_for_the_heir(lab, web)
     assert {one['provisioning_status'] for one in lab.settled()['member']} == {'ACTIVE'}
 
 
-def test_of_two_living_nodes_with_one_address_the_second_neither_gets_nor_removes_the_firsts_member(
-    lab, web
-):
+def test_second_node_with_the_same_address_does_not_inherit(lab, web):
+    """Of two nodes with the same address the second neither gets nor removes the member of the
+    first.
+    """
     policy, members = web
     twin = heir(8, of=2)
     both = [members[0], twin]
@@ -106,7 +112,8 @@ def test_of_two_living_nodes_with_one_address_the_second_neither_gets_nor_remove
     assert '10.0.0.2' in lab.addresses()
 
 
-def test_what_another_cluster_or_policy_has_left_stays(lab, web):
+def test_member_left_by_another_cluster_or_policy_stays(lab, web):
+    """A member that another cluster or policy left behind stays."""
     policy, members = web
     asked = request('NODE_DELETE', [policy], members, node=members[1])
     asked['cluster']['id'] = 'c2'
@@ -115,7 +122,8 @@ def test_what_another_cluster_or_policy_has_left_stays(lab, web):
     assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
-def test_at_another_port_it_is_no_member_of_the_node(lab):
+def test_member_left_at_another_port_is_not_inherited(lab):
+    """A member at another port is not inherited."""
     policy, _ = lab.attached([connected(1)])
     policy['spec']['properties']['pool']['protocol_port'] = 81
 
@@ -125,7 +133,8 @@ def test_at_another_port_it_is_no_member_of_the_node(lab):
     assert lab.addresses() == ['10.0.0.1']
 
 
-def test_nobody_is_asked_for_addresses_where_no_member_was_left_behind(lab):
+def test_addresses_are_not_looked_up_without_members_left_behind(lab):
+    """Addresses are looked up only if the pool has members left behind."""
     policy, members = lab.attached([connected(1)])
     members = [*members, node(2, physical_id='s2')]
     asked = []
@@ -138,8 +147,8 @@ def test_nobody_is_asked_for_addresses_where_no_member_was_left_behind(lab):
     assert (reply['action']['data']['status'], asked) == ('OK', [])
 
 
-def test_a_node_whose_address_cannot_be_had_fails_and_the_others_leave(lab, web):
-    """Whether the member that was left behind is its own cannot be told."""
+def test_node_whose_address_cannot_be_looked_up_fails_and_others_leave(lab, web):
+    """A node whose address cannot be looked up fails if members were left behind; others leave."""
     policy, members = web
 
     def away(*_):
@@ -163,7 +172,8 @@ def test_a_node_whose_address_cannot_be_had_fails_and_the_others_leave(lab, web)
 
 
 @pytest.mark.parametrize('dry_run', [True, False])
-def test_a_dry_run_counts_it(lab, dry_run):
+def test_dry_run_counts_an_inherited_member(lab, dry_run):
+    """A dry run counts an inherited member among the members to remove."""
     policy, _ = lab.attached([connected(1)])
 
     reply = lab.check(request('NODE_DELETE', [policy], [heir(9)], node=heir(9), dry_run=dry_run))
@@ -172,7 +182,8 @@ def test_a_dry_run_counts_it(lab, dry_run):
     assert lab.addresses() == (['10.0.0.1'] if dry_run else [])
 
 
-def test_a_member_of_somebody_elses_at_the_address_stays_his(lab):
+def test_foreign_member_at_the_address_is_not_inherited(lab):
+    """A foreign member at the address of a node is not inherited."""
     _, pool = lab.foreign('10.0.0.3')
     policy, _ = lab.attached([connected(1)], loadbalancer='front', pool={'id': pool})
 

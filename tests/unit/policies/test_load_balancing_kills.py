@@ -1,6 +1,4 @@
-"""A worker that dies at any step of an operation on load balancers, and the same message handled
-again.
-"""
+"""Tests that kill the worker at every call of every operation."""
 
 import contextlib
 
@@ -16,7 +14,7 @@ from tests.unit.policies.load_balancer_operations import (
 
 
 class Killed(BaseException):
-    """The worker is no more: nothing of it may run on."""
+    """The death of the worker: no handler may catch it."""
 
 
 class Killer:
@@ -38,7 +36,8 @@ class Killer:
 @pytest.mark.parametrize('operation', OPERATIONS)
 @pytest.mark.parametrize('after', [False, True], ids=['before its effect', 'after its effect'])
 @pytest.mark.parametrize('passed_s', [0, 20], ids=['at once', 'when nothing is pending'])
-def test_handled_again_all_is_right(operation, after, passed_s):
+def test_operation_of_a_killed_worker_completes_when_redelivered(operation, after, passed_s):
+    """An operation whose worker is killed at any call completes when it is handled again."""
     for step in range(calls_of(operation)):
         one = operation()
         one.lab.around = Killer(step, after=after)
@@ -59,8 +58,8 @@ def test_handled_again_all_is_right(operation, after, passed_s):
 
 
 @pytest.mark.parametrize('operation', [one for one in OPERATIONS if not issubclass(one, Detach)])
-def test_killed_again_and_again_it_ends_well_all_the_same(operation):
-    """Each time one call later, as a poisoned machine would."""
+def test_operation_killed_repeatedly_completes(operation):
+    """An operation completes after workers were killed at ever later calls."""
     one = operation()
     for step in range(calls_of(operation)):
         one.lab.around = Killer(step, after=True)
@@ -78,8 +77,8 @@ def test_killed_again_and_again_it_ends_well_all_the_same(operation):
 
 
 @pytest.mark.parametrize('operation', [one for one in OPERATIONS if 'Attach' in one.__name__])
-def test_an_attachment_that_was_killed_can_be_detached_without_knowing_of_it(operation):
-    """The engine gave up on the attachment, so the binding holds nothing."""
+def test_detach_after_a_killed_attach_leaves_nothing(operation):
+    """A detachment without stored data removes all objects of a killed attachment."""
     for step in range(calls_of(operation)):
         one = operation()
         one.lab.around = Killer(step, after=True)

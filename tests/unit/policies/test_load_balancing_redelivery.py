@@ -1,6 +1,4 @@
-"""An attachment whose worker died half way, handled again by another one, which fails: nothing of
-either is left.
-"""
+"""Tests for requests that are handled again after a worker was killed."""
 
 import pytest
 
@@ -12,7 +10,7 @@ BUSY = 'Octavia answers 503: busy'
 
 
 class Killed(BaseException):
-    """The worker is no more: nothing of it may run on."""
+    """The death of the worker: no handler may catch it."""
 
 
 def killed(lab, asked, name):
@@ -59,7 +57,8 @@ def own(*members, **properties):
     return bind(balancing_policy(**properties), members or [connected(1), connected(2)])
 
 
-def test_a_load_balancer_that_went_into_error_meanwhile_is_removed(lab):
+def test_load_balancer_in_error_after_a_kill_is_deleted(lab):
+    """A load balancer that is in ERROR after a worker was killed is deleted."""
     lab.pending_s = 5
     killed(lab, own(), 'create')
     with lab.store.changing() as state:
@@ -88,7 +87,10 @@ def test_a_load_balancer_that_went_into_error_meanwhile_is_removed(lab):
         ),
     ],
 )
-def test_what_cannot_work_any_more_leaves_no_load_balancer(lab, members, properties, reason):
+def test_redelivered_attach_that_cannot_succeed_leaves_no_load_balancer(
+    lab, members, properties, reason
+):
+    """A redelivered attachment that cannot succeed any more removes the earlier objects."""
     killed(lab, own(), 'update_members')
 
     reply = lab.attach(own(*members, **properties))
@@ -99,7 +101,8 @@ def test_what_cannot_work_any_more_leaves_no_load_balancer(lab, members, propert
 
 
 @pytest.mark.parametrize('name', ['show', 'members'])
-def test_nobody_elses_pool_keeps_members_where_octavia_does_not_tell_what_is_there(lab, name):
+def test_existing_pool_is_cleared_if_octavia_fails_to_show_it(lab, name):
+    """Members of an earlier attempt leave a preexisting pool even if its lookup fails."""
     _, pool = lab.foreign('10.0.0.100')
     asked = own(loadbalancer='front', pool={'id': pool})
     killed(lab, asked, 'update_members')
@@ -113,9 +116,8 @@ def test_nobody_elses_pool_keeps_members_where_octavia_does_not_tell_what_is_the
 
 
 @pytest.mark.parametrize('change', [{'loadbalancer': 'twin'}, {'health_monitor': {'id': 'none'}}])
-def test_nobody_elses_pool_keeps_members_where_what_the_properties_name_is_not_to_be_had_any_more(
-    lab, change
-):
+def test_existing_pool_is_cleared_if_named_objects_are_missing(lab, change):
+    """Members of an earlier attempt leave a preexisting pool if a named object is missing."""
     _, pool = lab.foreign('10.0.0.100')
     killed(lab, own(loadbalancer='front', pool={'id': pool}), 'update_members')
     for _ in range(2):
@@ -127,7 +129,8 @@ def test_nobody_elses_pool_keeps_members_where_what_the_properties_name_is_not_t
     assert lab.addresses() == ['10.0.0.100']
 
 
-def test_no_load_balancer_stays_where_octavia_does_not_tell_of_its_members(lab):
+def test_load_balancer_is_deleted_if_its_members_cannot_be_listed(lab):
+    """The load balancer of an earlier attempt is deleted if its members cannot be listed."""
     killed(lab, own(), 'update_members')
     lab.clock.now += 10
     busy(lab, 'members')
@@ -138,7 +141,8 @@ def test_no_load_balancer_stays_where_octavia_does_not_tell_of_its_members(lab):
     assert lab.is_empty()
 
 
-def test_where_not_even_tags_can_be_looked_for_that_is_told(lab):
+def test_reason_names_objects_that_cannot_be_looked_up(lab):
+    """The reason says that objects of an earlier attempt may be left if they cannot be looked up."""
     killed(lab, own(), 'update_members')
     busy(lab, 'find', times=10**6)
 
@@ -149,8 +153,8 @@ def test_where_not_even_tags_can_be_looked_for_that_is_told(lab):
     )
 
 
-def test_one_that_comes_after_its_caller_stopped_waiting_removes_nothing(lab):
-    """By then the policy may have been attached anew."""
+def test_expired_copy_removes_nothing(lab):
+    """An expired copy removes nothing: the policy may have been attached again."""
     killed(lab, own(), 'update_members')
     late = {**own(), 'expires_at': lab.clock.after(5)}
 
@@ -167,7 +171,8 @@ def test_one_that_comes_after_its_caller_stopped_waiting_removes_nothing(lab):
 
 @pytest.mark.parametrize('properties', [{}, {'loadbalancer': 'front'}])
 @pytest.mark.parametrize('fault', ['no address', 'no subnet', 'busy', 'member refused'])
-def test_a_policy_that_is_attached_already_keeps_all_it_has_whatever_fails(lab, properties, fault):
+def test_failed_attach_of_an_attached_policy_keeps_its_objects(lab, properties, fault):
+    """A failed repeated attachment of an attached policy removes nothing."""
     if properties:
         properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign('10.0.0.100')[1]}}
     policy, members = lab.attached([connected(1), connected(2)], **properties)

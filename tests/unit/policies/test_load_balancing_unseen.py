@@ -1,6 +1,4 @@
-"""A check that cannot see what there is: every node it is about has failed, and is told so with the
-cause.
-"""
+"""Tests for failing lookups before a change: all nodes fail with the cause."""
 
 import pytest
 
@@ -66,7 +64,8 @@ def details(reply):
     return reply['decisions'][-1]['details']
 
 
-def test_nodes_to_be_removed_are_marked_and_keep_their_member(lab, web):
+def test_failed_listing_marks_leaving_nodes_and_keeps_their_members(lab, web):
+    """If the members cannot be listed, the nodes to remove get a warning and keep their members."""
     policy, members = web
     lab.around = refuse('members')
 
@@ -86,7 +85,8 @@ def test_nodes_to_be_removed_are_marked_and_keep_their_member(lab, web):
     }
 
 
-def test_nodes_to_be_added_are_marked_and_strangers_are_told_too(lab, web):
+def test_failed_listing_marks_joining_nodes_and_names_unknown_ones(lab, web):
+    """If the members cannot be listed, the new nodes get a warning, and unknown ids are named."""
     policy, members = web
     lab.around = refuse('members')
 
@@ -110,7 +110,8 @@ def test_nodes_to_be_added_are_marked_and_strangers_are_told_too(lab, web):
     ('asked', 'failed'),
     [(removal, NOT_REMOVED), (lambda *web: addition(*web, 'n1', 'n2'), NOT_ADDED)],
 )
-def test_so_are_they_where_octavia_does_not_tell_which_load_balancer_it_is(lab, web, asked, failed):
+def test_failed_lookup_of_the_load_balancer_marks_all_nodes(lab, web, asked, failed):
+    """If the load balancer cannot be looked up, all nodes get a warning."""
     lab.around = refuse('show')
 
     reply = lab.check(asked(*web))
@@ -121,7 +122,8 @@ def test_so_are_they_where_octavia_does_not_tell_which_load_balancer_it_is(lab, 
 
 
 @pytest.mark.parametrize('away_for', ['subnet', 'servers'])
-def test_so_are_they_where_the_cloud_does_not_tell_their_addresses(lab, web, away_for):
+def test_failed_lookup_of_addresses_marks_all_nodes(lab, web, away_for):
+    """If addresses cannot be looked up, all nodes get a warning."""
     policy, members = web
     setattr(lab, away_for, away)
 
@@ -132,7 +134,8 @@ def test_so_are_they_where_the_cloud_does_not_tell_their_addresses(lab, web, awa
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
-def test_a_node_that_was_recovered_keeps_its_old_member_and_is_marked(lab, web):
+def test_failed_listing_keeps_the_member_of_a_recovered_node(lab, web):
+    """If the members cannot be listed, a recovered node keeps its member and gets a warning."""
     policy, members = web
     again = {**connected(9), 'id': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
     lab.around = refuse('members')
@@ -148,7 +151,8 @@ def test_a_node_that_was_recovered_keeps_its_old_member_and_is_marked(lab, web):
 @pytest.mark.parametrize(
     'asked', [removal, lambda *web, **more: addition(*web, 'n1', 'n2', **more)]
 )
-def test_a_dry_run_tells_the_cause_and_marks_nobody(lab, web, asked):
+def test_dry_run_with_a_failed_listing_names_the_cause_and_marks_no_node(lab, web, asked):
+    """A dry run that fails names the cause and changes no node."""
     lab.around = refuse('members')
 
     reply = lab.check(asked(*web, dry_run=True))
@@ -158,7 +162,8 @@ def test_a_dry_run_tells_the_cause_and_marks_nobody(lab, web, asked):
     assert reply['nodes'] == {}
 
 
-def test_once_octavia_answers_again_the_nodes_leave(lab, web):
+def test_retry_after_a_failed_listing_removes_the_members(lab, web):
+    """The members are removed once Octavia responds again."""
     policy, members = web
     lab.around = refuse('members')
     left = patched(members, lab.check(removal(*web)))

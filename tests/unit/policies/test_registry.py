@@ -1,4 +1,4 @@
-"""Finding policy types, and making policies of specs."""
+"""Tests for looking up policy types and creating policies from specs."""
 
 import msgspec
 import pytest
@@ -24,7 +24,8 @@ class Good(base.Policy):
         return base.skipped('')
 
 
-def test_the_installed_types_are_those_of_the_contract(registry):
+def test_installed_types_are_those_of_the_contract(registry):
+    """The installed types are exactly those that the contract lists."""
     assert sorted(registry.types) == [
         'senlin.policy.deletion-1.0',
         'senlin.policy.deletion-1.1',
@@ -41,7 +42,8 @@ def test_the_installed_types_are_those_of_the_contract(registry):
     ('version', 'found'),
     [('1.0', True), (1.0, True), (1, True), ('1', True), (1.7, False), ('1.00', False)],
 )
-def test_a_version_may_be_a_number(registry, version, found):
+def test_version_as_a_number_finds_the_type(registry, version, found):
+    """A version may be a string or a number, but it must match exactly."""
     spec = codec.decode(
         {
             'type': 'senlin.policy.zone_placement',
@@ -68,7 +70,8 @@ def test_a_version_may_be_a_number(registry, version, found):
         ('senlin.policy.deletion', 'senlin.policy.deletion-1.1'),
     ],
 )
-def test_a_type_that_is_not_there_is_named_with_the_nearest(registry, given, nearest):
+def test_unknown_type_is_refused_with_the_nearest_name(registry, given, nearest):
+    """An unknown type is refused with the most similar installed name."""
     with pytest.raises(PolicyTypeNotFound) as refused:
         registry.lookup(given, '$.spec')
 
@@ -78,7 +81,8 @@ def test_a_type_that_is_not_there_is_named_with_the_nearest(registry, given, nea
 
 
 @pytest.mark.parametrize('given', ['senlin.policy', 'senlin.policy.affinity-1.0', '', 'foo'])
-def test_what_is_near_to_no_type_is_answered_with_all_types(registry, given):
+def test_unknown_type_without_a_similar_name_lists_all_types(registry, given):
+    """An unknown type without a similar name is refused with the list of all types."""
     with pytest.raises(PolicyTypeNotFound, match=r'; there are: senlin\.policy\.deletion-1\.0, '):
         registry.lookup(given, '$.spec')
 
@@ -145,7 +149,10 @@ def test_what_is_near_to_no_type_is_answered_with_all_types(registry, given):
         ),
     ],
 )
-def test_properties_that_do_not_fit_are_named(registry, kind, version, properties, message):
+def test_invalid_properties_are_refused_with_path_and_value(
+    registry, kind, version, properties, message
+):
+    """Invalid properties are refused with path, expectation and value."""
     spec = Spec(f'senlin.policy.{kind}', version, properties)
 
     with pytest.raises(InvalidSpec) as refused:
@@ -201,9 +208,7 @@ def test_support_status_that_a_plugin_does_not_declare_is_absent():
         ('deletion', {'destroy_after_deletion': 10**5000}),
     ],
 )
-def test_a_number_with_more_digits_than_python_shows_is_refused(registry, kind, properties):
-    """A number that cannot be converted to a string is refused like any other value that does not
-    fit.
-    """
+def test_number_with_too_many_digits_is_refused(registry, kind, properties):
+    """A number that Python cannot convert to a string is refused as invalid."""
     with pytest.raises(InvalidSpec, match='Expected plain data that JSON can hold'):
         registry.policy(Spec(f'senlin.policy.{kind}', '1.0', properties), '$')

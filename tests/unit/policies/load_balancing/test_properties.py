@@ -1,6 +1,4 @@
-"""The properties of the load-balancing policy: defaults, refusals, JSON Schema, and what the cloud
-has to have.
-"""
+"""Tests for the properties of the load-balancing policy."""
 
 import dataclasses
 
@@ -40,7 +38,8 @@ def validate(properties, version='1.1', lab=None, **more):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_defaults_are_filled_in(version):
+def test_omitted_properties_get_their_defaults(version):
+    """Properties that a spec omits get their defaults."""
     assert validate({**LEAST, 'health_monitor': {}}, version) == {
         'pool': POOL,
         'vip': VIP,
@@ -52,7 +51,8 @@ def test_defaults_are_filled_in(version):
     }
 
 
-def test_there_is_no_health_monitor_unless_one_is_asked_for():
+def test_health_monitor_is_absent_unless_specified():
+    """A spec without a health monitor creates none."""
     assert validate(LEAST)['health_monitor'] is None
 
 
@@ -105,7 +105,8 @@ def test_there_is_no_health_monitor_unless_one_is_asked_for():
         ),
     ],
 )
-def test_what_octavia_takes_is_taken(version, properties):
+def test_values_that_octavia_accepts_are_valid(version, properties):
+    """Every value that Octavia accepts is valid."""
     assert validate(properties, version)
 
 
@@ -176,7 +177,8 @@ def test_what_octavia_takes_is_taken(version, properties):
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(version, properties, message):
+def test_invalid_property_is_refused_by_name(version, properties, message):
+    """An invalid property is refused, and the text names it."""
     with pytest.raises(InvalidSpec) as refused:
         validate(properties, version)
 
@@ -231,7 +233,8 @@ def test_a_delay_that_looks_like_milliseconds_is_doubted(delay, doubted):
         (('health_monitor', 'http_method'), 'FETCH'),
     ],
 )
-def test_a_word_that_octavia_does_not_know_is_named_with_its_place(path, value):
+def test_unknown_choice_is_refused_with_its_path(path, value):
+    """A value that is not among the choices is refused with its path."""
     part, key = path
 
     with pytest.raises(InvalidSpec) as refused:
@@ -242,7 +245,8 @@ def test_a_word_that_octavia_does_not_know_is_named_with_its_place(path, value):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_the_json_schema_of_each_version_names_its_properties(version):
+def test_json_schema_of_each_version_describes_all_properties(version):
+    """The JSON Schema of each version has and describes all properties."""
     described = Lab().endpoints().policy_type_get({'type_name': f'{TYPE}-{version}'})
 
     schema = described['schema']
@@ -270,7 +274,8 @@ def test_the_json_schema_of_each_version_names_its_properties(version):
 class TestResources:
     """`check_resources`: what the cloud has to have."""
 
-    def test_everything_that_is_missing_is_named(self):
+    def test_check_resources_names_all_missing_resources(self):
+        """All resources that the cloud lacks are named."""
         own = {
             'pool': {'subnet': 'x'},
             'vip': {'subnet': 'y', 'network': 'z'},
@@ -298,7 +303,8 @@ class TestResources:
                 validate(properties, '1.3', check_resources=True)
             assert str(refused.value) == message
 
-    def test_what_is_there_by_name_or_id_is_enough(self):
+    def test_check_resources_accepts_names_and_ids(self):
+        """A resource is found by its name or by its id."""
         lab = Lab()
         _, pool = lab.foreign()
         monitor = lab.settled()['healthmonitor'][0]['id']
@@ -318,7 +324,10 @@ class TestResources:
             assert validate(properties, '1.3', lab, check_resources=True)
         assert not any(call.writes for call in lab.calls)
 
-    def test_a_name_that_several_have_is_there_as_only_the_owner_sees_which_is_meant(self):
+    def test_check_resources_accepts_ambiguous_names(self):
+        """A name that several resources have counts as present: the owner may see only one of
+        them.
+        """
         lab = Lab()
         lab.foreign()
         _, pool = lab.foreign()
@@ -336,14 +345,16 @@ class TestResources:
         with pytest.raises(InvalidSpec, match=r'^The cloud has no flavor_id `f`\.$'):
             validate({**own, 'flavor_id': 'f'}, '1.3', lab, check_resources=True)
 
-    def test_without_it_nothing_is_asked(self):
+    def test_validation_without_check_resources_makes_no_call(self):
+        """Without `check_resources` no call is made."""
         lab = Lab()
 
         validate({'pool': {'subnet': 'x', 'id': 'p'}, 'loadbalancer': 'lb'}, lab=lab)
 
         assert not lab.calls
 
-    def test_an_octavia_that_gives_no_answer_is_told(self, monkeypatch):
+    def test_check_resources_without_a_response_of_octavia_fails(self, monkeypatch):
+        """The validation fails with the cause if Octavia does not respond."""
         lab = Lab()
         settings = dataclasses.replace(
             named_resources.SETTINGS, sleep=lab.clock.sleep, clock=lab.clock
@@ -364,7 +375,8 @@ class TestResources:
         assert sum(lab.clock.slept) < 3
 
 
-def test_properties_can_be_sent_again_as_they_are_shown():
+def test_validated_properties_are_valid_again():
+    """Properties as the validation returns them are valid."""
     shown = validate({**LEAST, 'health_monitor': {}}, '1.3')
 
     assert validate(msgspec.json.decode(msgspec.json.encode(shown)), '1.3') == shown
