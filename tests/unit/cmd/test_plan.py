@@ -1,4 +1,4 @@
-"""placement-policy plan: what would change, and nothing else."""
+"""The command `placement-policy plan`."""
 
 import contextlib
 import json
@@ -9,18 +9,12 @@ import pytest
 import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import plan_changes
 from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.plan import Plan
-from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange
-from placement_worker.cmd.plan_diff import shown
-from placement_worker.contract import codec
-from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.handlers.in_process import InProcessCaller
 from tests.factories import (
+    balancing_policy,
     changed,
-    connected,
     deletion_policy,
     node,
     nodes,
@@ -28,7 +22,6 @@ from tests.factories import (
     request,
     zone_policy,
 )
-from tests.simulated_octavia import Lab
 
 CLOUD = {'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1', 'R2']}
 GROW = request(
@@ -236,149 +229,11 @@ def test_plan_requests_a_dry_run_with_full_explanation(program, registry):
     assert [(one.dry_run, one.explain) for one in asked] == [(True, 'full')]
 
 
-POOL = {
-    'pool': 'p1',
-    'added': ['n4', 'n5'],
-    'removed': [],
-    'already_there': ['n1'],
-    'failed': {'n6': 'no address'},
-    'api_calls': 3,
-    'updates': 2,
-    'estimated_s': 6.5,
-    'waited_s': 0,
-}
+def test_plan_with_an_unattached_policy_explains_it_in_the_reply(program):
+    """A load-balancing policy without attachment is a reason of the reply, not an error."""
+    asked = request('CLUSTER_SCALE_IN', [balancing_policy()], nodes(az1=2))
 
+    _, out, err = program('plan', 'f', '--cloud', 'cloud', f=asked, cloud={'zones': {'az1': True}})
 
-def with_pool(**details):
-    change = PoolChange('balanced', {**POOL, **details})
-    return Changes('CLUSTER_SCALE_OUT', 'a1', 'AFTER', 'web', 'OK', 'done', size=5, pools=[change])
-
-
-def test_shown_with_a_pool_lists_members_updates_and_time():
-    """A pool is shown with its members, the number of updates and the estimated time."""
-    assert shown(with_pool(removed=['n2'])) == [
-        'CLUSTER_SCALE_OUT of cluster web, AFTER: 5 nodes',
-        '',
-        'Pool p1 (balanced):',
-        '  - n2',
-        '  + n4',
-        '  + n5',
-        '    already there: n1',
-        '    failed: n6: no address',
-        '    api calls: 3',
-        '    2 load-balancer updates, about 6.5 s',
-        '',
-        'Plan: 2 load-balancer updates. Nothing was done.',
-        '',
-    ]
-
-
-def test_changes_with_an_unchanged_pool_are_none():
-    """A pool that keeps its members is no change."""
-    assert with_pool().any
-    assert not with_pool(added=[]).any
-
-
-def test_of_with_a_load_balancing_decision_reads_the_pool():
-    """The change of a pool comes from the decision of the load-balancing policy."""
-    reply = {
-        'action': {'id': 'a', 'data': {'status': 'OK', 'reason': 'r'}},
-        'cluster': None,
-        'nodes': {},
-        'decisions': [
-            {
-                'policy_id': 'p',
-                'policy_name': None,
-                'policy_type': 'senlin.policy.loadbalance-1.3',
-                'priority': 500,
-                'outcome': 'APPLIED',
-                'reason': 'r',
-                'elapsed_ms': 1.0,
-                'details': POOL,
-            },
-        ],
-    }
-    found = plan_changes.of(codec.decode(IDLE, CheckRequest), codec.decode(reply, CheckReply))
-
-    assert found.pools == [PoolChange('p', POOL)]
-    assert found.any
-
-
-def test_of_with_a_dry_run_of_load_balancing_only_reads_octavia():
-    """A dry run shows the planned members, and writes nothing to Octavia."""
-    lab = Lab()
-    policy, members = lab.attached([connected(1), connected(2)])
-    lab.calls.clear()
-    data = {'creation': {'count': 2, 'nodes': ['n2', 'n3', 'n4']}}
-    asked = request(
-        'CLUSTER_SCALE_OUT',
-        [policy],
-        [*members, connected(3), connected(4)],
-        target='AFTER',
-        data=data,
-        dry_run=True,
-    )
-
-    lines = shown(
-        plan_changes.of(
-            codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
-        )
-    )
-
-    assert lines == [
-        'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes',
-        '',
-        f'Pool {policy["data"]["LoadBalancingPolicy"]["data"]["pool"]} (loadbalance):',
-        '  + n3',
-        '  + n4',
-        '    already there: n2',
-        '    api calls: 1',
-        '    1 load-balancer update, about 1 s',
-        '',
-        'Plan: 1 load-balancer update. Nothing was done.',
-        '',
-    ]
-    assert [str(call) for call in lab.calls if call.writes] == []
-
-
-def test_shown_with_paint_colors_the_lines():
-    """Lines have colors only if the painter is on."""
-    found = Changes(
-        'CLUSTER_SCALE_IN',
-        'a1',
-        'BEFORE',
-        'web',
-        'OK',
-        'done',
-        3,
-        deleted=1,
-        places={'zones': [PlaceChange('a', 2, 1)]},
-    )
-
-    assert '  \x1b[31m- a  2 -> 1  -1\x1b[0m' in shown(found, Paint(on=True))
-    assert not any('\x1b' in line for line in shown(found))
-
-
-class Screen:
-    def isatty(self):
-        return True
-
-
-class Pipe:
-    def isatty(self):
-        return False
-
-
-@pytest.mark.parametrize(
-    ('stream', 'environ', 'colored'),
-    [
-        (Screen(), {'TERM': 'xterm'}, True),
-        (Screen(), {'TERM': 'xterm', 'NO_COLOR': ''}, True),
-        (Screen(), {'TERM': 'xterm', 'NO_COLOR': '1'}, False),
-        (Screen(), {'TERM': 'dumb'}, False),
-        (Pipe(), {'TERM': 'xterm'}, False),
-    ],
-)
-def test_paint_of_a_stream_is_on_for_capable_terminals_only(stream, environ, colored):
-    """Colors are on for a capable terminal without NO_COLOR."""
-    assert (Paint.of(stream, environ)('x', 'red') != 'x') is colored
+    assert err == ''
+    assert 'attach the policy before it is checked' in out

@@ -1,0 +1,153 @@
+"""The behavior that all commands share."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from placement_worker.cmd import hints
+from placement_worker.cmd.cli import PlacementPolicy
+from tests.factories import bind, deletion_policy, nodes, request, zone_policy
+
+COMMANDS = [
+    'attach',
+    'check',
+    'detach',
+    'parked drop',
+    'parked list',
+    'parked retry',
+    'parked show',
+    'ping',
+    'plan',
+    'replay',
+    'simulate',
+    'type list',
+    'type show',
+    'validate',
+]
+
+NOWHERE = 'rabbit://127.0.0.1:1/'
+GOOD = request('CLUSTER_SCALE_IN', [zone_policy('az1'), deletion_policy()], nodes(az1=2))
+FILES = {
+    'bad': 'a: [',
+    'binary': b'\xff\xfe\0',
+    'empty': '',
+    'text': 'hello',
+    'keys': {'taget': 1},
+    'scenario': {'titel': 1},
+    'good': GOOD,
+    'bind': bind(zone_policy('az1')),
+    'spec': zone_policy('az1')['spec'],
+}
+
+
+def command_of(name):
+    """Return a command and its parser."""
+    app = PlacementPolicy()
+    app.options = app.parser.parse_args([])
+    factory, found, rest = app.command_manager.find_command(name.split())
+    assert (found, rest) == (name, [])
+    command = factory(app, app.options, cmd_name=name)
+    return command, command.get_parser(f'placement-policy {name}')
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_help_of_a_command_shows_valid_examples_and_the_exit_status(program, name):
+    """Each example in the help of a command is valid, and the help explains the exit status."""
+    status, out, _ = program(*name.split(), '--help')
+    command, parser = command_of(name)
+
+    assert status == 0
+    assert command.examples
+    for example in command.examples:
+        assert f'\n  {example}\n' in out
+        words = shlex.split(example.partition(' < ')[0], comments=True)
+        assert ' '.join(words).startswith(f'placement-policy {name}')
+        parser.parse_args(words[1 + len(name.split()) :])
+    assert ('Exit status: 0 ' in out) is (name not in ('type list', 'type show'))
+    assert max(map(len, out.splitlines())) <= 110
+
+
+READING = ['check', 'plan', 'attach', 'detach', 'validate']
+ASKING = {
+    'check': ['good'],
+    'plan': ['good'],
+    'attach': ['bind'],
+    'detach': ['bind'],
+    'validate': ['spec'],
+    'ping': [],
+    'type list': [],
+    'type show': ['x'],
+    'parked list': [],
+    'parked show': ['1'],
+    'parked drop': ['1'],
+    'parked retry': ['1'],
+}
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        *(
+            [name, wrong]
+            for name in READING
+            for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'keys')
+        ),
+        *([*name.split(), *rest, '--transport', NOWHERE] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--transport', 'nonsense'] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--config-file', 'none'] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--config-file', 'text'] for name, rest in ASKING.items()),
+        *([*name.split(), *rest, '--nonsense'] for name, rest in ASKING.items()),
+        *(['check', 'good', '--cloud', wrong] for wrong in ('none', '.', 'bad', 'text', 'keys')),
+        *(['replay', wrong] for wrong in ('none', '.', 'text', 'keys')),
+        *(
+            ['simulate', wrong]
+            for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'scenario')
+        ),
+        ['ping'],
+        ['type', 'show', 'nonsense'],
+        ['check'],
+        ['nonsense'],
+        ['--nonsense'],
+        ['type', 'nonsense'],
+    ],
+    ids=' '.join,
+)
+def test_command_with_an_error_prints_one_line_with_a_hint(program, arguments):
+    """Each error is one line that ends with a hint, and never a traceback."""
+    status, _, err = program(*arguments, **FILES)
+
+    what_to_do = [
+        *(hint for _, hint in hints._HINTS),
+        'for the usage',
+        'for the list of commands',
+        'for the installed types',
+        'correct the file',
+        'name a file or a shipped scenario: ',
+        'skipped the line',
+        'use one document per scenario',
+    ]
+    assert status == (1 if arguments[0] == 'plan' else 2)
+    assert err.startswith('placement-policy')
+    assert err.count('\n') == 1, err
+    assert any(f'; {end}' in err or f' {end}' in err for end in what_to_do), err
+    assert 'Traceback' not in err
+    assert 'Error' not in err
+
+
+def test_command_with_a_closed_pipe_ends_silently(tmp_path):
+    """A reader that closes the pipe early causes no error message."""
+    (tmp_path / 'lines').write_text('\n'.join([json.dumps(GOOD)] * 5000))
+    program = f'{shlex.quote(sys.executable)} -m placement_worker'
+
+    done = subprocess.run(
+        ['bash', '-c', f'{program} check --lines lines | head -n 1; exit ${{PIPESTATUS[0]}}'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout.count('\n'), done.stderr) == (141, 1, '')

@@ -1,0 +1,360 @@
+"""The command `placement-policy check`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement_worker import errors
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract import strict_json
+from placement_worker.contract.model import CheckRequest
+from tests.factories import (
+    bind,
+    changed,
+    deletion_policy,
+    nodes,
+    request,
+    zone_policy,
+)
+from tests.malformed_requests import GOOD, TABLE
+
+ROOT = Path(__file__).parents[3]
+CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
+FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
+CORRECT = '; correct the file and try again'
+
+
+def test_check_of_the_shipped_example_shows_its_decision():
+    """The first command of the README shows a decision as tables."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'placement_worker', 'check', 'examples/scale-out.yaml'],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.splitlines()[:4] == [
+        'CLUSTER_SCALE_OUT of cluster web (5 nodes), BEFORE: OK',
+        'Completed policy checking.',
+        'To create: 7 nodes',
+        '    zones: az1 1, az2 6',
+    ]
+    assert (
+        '| az2  |    200 |   - | yes    |       2 |   8.0 |       6 |     8 |             |'
+        in done.stdout
+    )
+    assert (
+        '| az3  |    100 |   - | no     |       0 |   0.0 |       0 |     0 | unavailable |'
+        in done.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    'path', sorted((ROOT / 'examples').glob('*.yaml')), ids=lambda path: path.name
+)
+def test_check_of_each_shipped_example_is_ok(run, path):
+    """Each shipped request is decided over the shipped cloud."""
+    if path.name == 'cloud.yaml':
+        assert Inventory.load(str(path)).zones(None)
+    else:
+        assert run('check', str(path))[0] == 0
+
+
+def test_check_with_explain_full_shows_victims_and_reasons(run):
+    """A full explanation lists each victim with its reason."""
+    asked = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
+
+    status, out, _ = run('check', 'f', '--explain', 'full', f=asked)
+
+    assert status == 0
+    assert '    candidates: n1' in out
+    assert '    reasons: oldest 1' in out
+    assert '|    1 | n1 | a     | oldest | ACTIVE | no      |' in out
+    assert '|    2 | n2 | a     | oldest | ACTIVE | no      |' in out
+
+
+def test_check_as_json_and_as_yaml_prints_the_same_reply(run):
+    """JSON and YAML output contain the same complete reply."""
+    _, as_json, _ = run('check', 'f', '-f', 'json', f=GOOD)
+    _, as_yaml, _ = run('check', 'f', '-f', 'yaml', f=GOOD)
+
+    from_json, from_yaml = json.loads(as_json), yaml.safe_load(as_yaml)
+    for reply in (from_json, from_yaml):
+        for decision in reply['decisions']:
+            decision['elapsed_ms'] = 0
+    assert from_json == from_yaml
+    assert from_json['action']['data']['status'] == 'OK'
+
+
+def test_check_of_several_documents_prints_a_reply_document_each(run):
+    """Replies keep the order of the requests, each as a YAML document."""
+    text = yaml.safe_dump_all([GOOD, FAILING])
+
+    status, out, _ = run('check', 'f', '-f', 'yaml', f=text)
+
+    assert status == 1
+    assert [reply['action']['data']['status'] for reply in yaml.safe_load_all(out)] == [
+        'OK',
+        'ERROR',
+    ]
+
+
+@pytest.mark.parametrize(
+    ('asked', 'status'),
+    [
+        ([GOOD], 0),
+        ([GOOD, FAILING], 1),
+        ([FAILING, changed(GOOD, lambda r: r.pop('target')), GOOD], 2),
+    ],
+)
+def test_check_of_several_documents_exits_with_the_worst_status(run, asked, status):
+    """An invalid request stops no other request and decides the exit status."""
+    code, out, err = run('check', 'f', f=yaml.safe_dump_all(asked))
+
+    assert code == status
+    assert out.count('of cluster web') == len(asked) - (status == 2)
+    if status == 2:
+        assert (
+            err
+            == 'placement-policy check: f, document 2: Object missing required field `target` - '
+            f'at `$`{CORRECT}\n'
+        )
+
+
+@pytest.mark.parametrize(
+    ('change', 'key'),
+    [
+        (lambda r: r.update(dryrun=True), '`$.dryrun` (did you mean `dry_run`?)'),
+        (lambda r: r['cluster']['nodes'][1].update(zone='a'), '`$.cluster.nodes[1].zone`'),
+        (
+            lambda r: r['policies'][0].update(priorty=1),
+            '`$.policies[0].priorty` (did you mean `priority`?)',
+        ),
+        (lambda r: r['action'].update(input={}), '`$.action.input` (did you mean `inputs`?)'),
+    ],
+)
+def test_check_with_an_unknown_key_is_refused_with_its_path(run, change, key):
+    """An unknown key is refused with its path and the key that it resembles."""
+    status, out, err = run('check', 'f', f=changed(GOOD, change))
+
+    assert (status, out) == (2, '')
+    assert (
+        err == 'placement-policy check: f, document 1: Expected only keys of the contract, got '
+        f'{key}{CORRECT}\n'
+    )
+
+
+def test_check_with_many_unknown_keys_names_the_first(run):
+    """A message names five unknown keys and the number of the others."""
+    _, _, err = run(
+        'check', 'f', f=changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(7)}))
+    )
+
+    named = ', '.join(f'`$.key{i}`' for i in range(5))
+    assert err.endswith(f': Expected only keys of the contract, got {named} and 2 more{CORRECT}\n')
+
+
+SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {'name': 'web'}}
+
+
+@pytest.mark.parametrize(
+    ('command', 'document', 'message'),
+    [
+        (
+            'check',
+            SCENARIO,
+            'f, document 1: It looks like a scenario; placement-policy simulate takes it',
+        ),
+        (
+            'check',
+            zone_policy('a')['spec'],
+            'f, document 1: It looks like a policy spec; placement-policy validate takes it',
+        ),
+        (
+            'plan',
+            bind(zone_policy('a')),
+            'f, document 1: It looks like a request to attach or detach a policy; '
+            'placement-policy attach takes it',
+        ),
+        (
+            'attach',
+            GOOD,
+            'f, document 1: It looks like a check request; placement-policy check takes it',
+        ),
+        (
+            'validate',
+            GOOD,
+            'f, document 1: It looks like a check request; placement-policy check takes it',
+        ),
+        (
+            'simulate',
+            GOOD,
+            'f is not a scenario: it looks like a check request; placement-policy check takes it',
+        ),
+    ],
+)
+def test_command_with_a_document_of_another_kind_names_the_right_command(
+    run, command, document, message
+):
+    """A document of another kind is refused with the command that takes it."""
+    status, out, err = run(command, 'f', f=document)
+
+    assert (status, out) == (1 if command == 'plan' else 2, '')
+    assert err == f'placement-policy {command}: {message}\n'
+
+
+def test_check_with_free_form_maps_accepts_any_key(run):
+    """The command line accepts any key where others define the keys, e.g. in NODE_CHECK inputs."""
+
+    def change(asked):
+        asked['action'].update(
+            action='NODE_CHECK', data={'x': 1}, inputs={'y': 2}, node=asked['cluster']['nodes'][0]
+        )
+        asked['cluster']['nodes'][0].update(details={'OS-EXT-STS:vm_state': 'active'})
+        asked['cluster']['profile'].update(
+            properties={'flavor': 'm1.small', 'context': {'timeout': 1}}
+        )
+        asked['policies'][0]['spec']['description'] = 'as in the documents'
+
+    assert run('check', 'f', f=changed(GOOD, change))[0] == 0
+
+
+def test_check_of_lines_replies_to_each_line(run):
+    """Each JSON line gets one reply line, and an invalid line stops no other line."""
+    own_cloud = {'request': FAILING, 'cloud': {'zones': {'gone': True}}}
+    lines = [
+        GOOD,
+        '{',
+        '',
+        FAILING,
+        own_cloud,
+        {**GOOD, 'dryrun': 1},
+        {'request': GOOD, 'cloud': {'zone': 1}},
+        {'request': GOOD, 'clod': {}},
+        '[]',
+        GOOD,
+    ]
+    text = '\n'.join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+
+    status, out, err = run('check', '--lines', 'f', f=text)
+
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert (status, err) == (2, '')
+    assert [a['error'] if 'error' in a else a['action']['data']['status'] for a in answers] == [
+        'OK',
+        {'type': 'InvalidRequest', 'message': 'Expected JSON - at `$`: Input data was truncated'},
+        'ERROR',
+        'OK',
+        {
+            'type': 'InvalidRequest',
+            'message': 'Expected only keys of the contract, got `$.dryrun` (did you mean '
+            '`dry_run`?)',
+        },
+        {
+            'type': 'InvalidInventory',
+            'message': 'cloud does not describe a cloud: Object contains unknown field `zone`, '
+            'expected one of '
+            '`zones`, `regions`, `home_region`, `servers`, `networks`, `subnets`, '
+            '`load_balancer` - at `$`',
+        },
+        {'type': 'InvalidRequest', 'message': 'Expected only `request` and `cloud`, got `clod`'},
+        {'type': 'InvalidRequest', 'message': 'Expected `object`, got `array` - at `$`'},
+        'OK',
+    ]
+    assert all(', ' not in line.split('"decisions"')[0] for line in out.splitlines()[:1])
+
+
+def test_check_of_lines_with_yaml_notes_the_mistake_once(run):
+    """YAML input with --lines causes one note about the option."""
+    status, out, err = run('check', '--lines', 'f', f=yaml.safe_dump(GOOD))
+
+    assert status == 2
+    assert err == (
+        'placement-policy check: f: the first line is not a JSON object; for YAML, omit --lines\n'
+    )
+    assert {json.loads(line)['error']['type'] for line in out.splitlines()} == {'InvalidRequest'}
+
+
+def test_check_of_lines_uses_the_error_messages_of_the_worker(run):
+    """The command line and the worker report an invalid request in the same words."""
+    rows = [row for row in TABLE if isinstance(row.sent, dict)]
+
+    _, out, _ = run('check', '--lines', 'f', f='\n'.join(json.dumps(row.sent) for row in rows))
+
+    assert [json.loads(line)['error'] for line in out.splitlines()] == [
+        {'type': row.error, 'message': row.message} for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    'bad', [b'{"target": "caf\xe9"}', b'{"request": {"target": "caf\xe9"}}', b'["\xff"]']
+)
+def test_check_of_lines_with_invalid_utf_8_continues(run, tmp_path, bad):
+    """A line that is not UTF-8 is an error of that line only."""
+    (tmp_path / 'f').write_bytes(bad + b'\n' + json.dumps(GOOD).encode())
+
+    status, out, err = run('check', '--lines', 'f')
+
+    first, second = map(json.loads, out.splitlines())
+    assert (status, err) == (2, '')
+    assert first['error']['type'] == 'InvalidRequest'
+    assert first['error']['message'].startswith('Expected JSON - at `$`: ')
+    assert second['action']['data']['status'] == 'OK'
+
+
+@pytest.mark.parametrize('encoded', [b'{"target": "caf\xe9"}', b'\xff'])
+def test_decode_json_with_invalid_utf_8_is_refused(encoded):
+    """A request that is not UTF-8 is an invalid request."""
+    with pytest.raises(errors.InvalidRequest, match='Expected JSON - at `\\$`: '):
+        strict_json.decode(encoded, CheckRequest)
+
+
+def test_decode_json_with_an_error_before_deep_nesting_names_it():
+    """An error before a deeply nested part is reported with its path."""
+    deep = b'[' * 100_000 + b']' * 100_000
+
+    with pytest.raises(
+        errors.InvalidRequest, match=r'Expected `str`, got `int` - at `\$.action.id`'
+    ):
+        strict_json.decode(b'{"action": {"id": 1}, "x": ' + deep + b'}', CheckRequest)
+    with pytest.raises(errors.InvalidRequest, match=r'Invalid enum value .* - at `\$.target`'):
+        strict_json.decode(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
+
+
+def test_check_of_lines_reads_standard_input():
+    """A dash reads the lines from the standard input."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'placement_worker', 'check', '--lines', '-'],
+        input=json.dumps({'request': GOOD, 'cloud': CLOUD}).encode() + b'\n\xff\n',
+        capture_output=True,
+        check=False,
+    )
+
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 2
+    assert first['action']['data']['status'] == 'OK'
+    assert second['error']['type'] == 'InvalidRequest'
+
+
+def test_check_in_process_imports_neither_messaging_nor_openstack():
+    """A check in this process imports no library for brokers, options or OpenStack."""
+    code = (
+        'import sys; from placement_worker.cmd.cli import main; sys.argv = ["p", "check", '
+        '"examples/scale-out.yaml"]; '
+        'status = main(); sys.exit(status or any(m.split(".")[0] in ("oslo_messaging", "kombu", '
+        '"oslo_config", '
+        '"keystoneauth1", "openstack", "requests") '
+        'for m in sys.modules))'
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, '-c', code], cwd=ROOT, capture_output=True, check=False
+        ).returncode
+        == 0
+    )

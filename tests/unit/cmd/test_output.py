@@ -1,0 +1,37 @@
+"""The output of replies."""
+
+from placement_worker.cmd import output
+from tests.factories import node, region_policy, request
+
+
+def test_check_of_a_full_region_shows_that_no_node_is_possible(program):
+    """The table says `possible: 0` if not one node can be created."""
+    policy = region_policy('R1')
+    policy['spec']['properties']['regions'][0]['cap'] = 1
+    asked = request('CLUSTER_SCALE_OUT', [policy], [node(1, None, 'R1')], inputs={'count': 2})
+
+    status, out, _ = program(
+        'check', '--cloud', 'cloud', 'full', full=asked, cloud={'regions': ['R1']}
+    )
+
+    assert status == 1
+    assert '    asked: 2\n    possible: 0\n' in out
+
+
+def test_table_of_rows_with_different_keys_has_a_column_per_key():
+    """A table has a column per key; missing values are dashes, and numbers are aligned right."""
+    drawn = output.table([{'name': 'a', 'size': 1}, {'name': 'b', 'cap': -1, 'usable': True}])
+
+    assert drawn.splitlines() == [
+        '+------+------+-----+--------+',
+        '| name | size | cap | usable |',
+        '+------+------+-----+--------+',
+        '| a    | 1    | -   | -      |',
+        '| b    | -    | -   | yes    |',
+        '+------+------+-----+--------+',
+    ]
+
+
+def test_document_as_yaml_starts_a_document():
+    """YAML output separates several replies."""
+    assert output.document({'b': 1, 'a': 2}, 'yaml') == '---\nb: 1\na: 2'

@@ -1,0 +1,100 @@
+"""The changes that a reply implies."""
+
+from placement_worker.cmd import plan_changes
+from placement_worker.cmd.plan_changes import Changes, PoolChange
+from placement_worker.cmd.plan_diff import shown
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckReply, CheckRequest
+from tests.factories import (
+    connected,
+    nodes,
+    request,
+    zone_policy,
+)
+from tests.simulated_octavia import Lab
+
+IDLE = request('CLUSTER_UPDATE', [zone_policy('a')], nodes(a=1))
+POOL = {
+    'pool': 'p1',
+    'added': ['n4', 'n5'],
+    'removed': [],
+    'already_there': ['n1'],
+    'failed': {'n6': 'no address'},
+    'api_calls': 3,
+    'updates': 2,
+    'estimated_s': 6.5,
+    'waited_s': 0,
+}
+
+
+def with_pool(**details):
+    change = PoolChange('balanced', {**POOL, **details})
+    return Changes('CLUSTER_SCALE_OUT', 'a1', 'AFTER', 'web', 'OK', 'done', size=5, pools=[change])
+
+
+def test_changes_with_an_unchanged_pool_are_none():
+    """A pool that keeps its members is no change."""
+    assert with_pool().any
+    assert not with_pool(added=[]).any
+
+
+def test_of_with_a_load_balancing_decision_reads_the_pool():
+    """The change of a pool comes from the decision of the load-balancing policy."""
+    reply = {
+        'action': {'id': 'a', 'data': {'status': 'OK', 'reason': 'r'}},
+        'cluster': None,
+        'nodes': {},
+        'decisions': [
+            {
+                'policy_id': 'p',
+                'policy_name': None,
+                'policy_type': 'senlin.policy.loadbalance-1.3',
+                'priority': 500,
+                'outcome': 'APPLIED',
+                'reason': 'r',
+                'elapsed_ms': 1.0,
+                'details': POOL,
+            },
+        ],
+    }
+    found = plan_changes.of(codec.decode(IDLE, CheckRequest), codec.decode(reply, CheckReply))
+
+    assert found.pools == [PoolChange('p', POOL)]
+    assert found.any
+
+
+def test_of_with_a_dry_run_of_load_balancing_only_reads_octavia():
+    """A dry run shows the planned members, and writes nothing to Octavia."""
+    lab = Lab()
+    policy, members = lab.attached([connected(1), connected(2)])
+    lab.calls.clear()
+    data = {'creation': {'count': 2, 'nodes': ['n2', 'n3', 'n4']}}
+    asked = request(
+        'CLUSTER_SCALE_OUT',
+        [policy],
+        [*members, connected(3), connected(4)],
+        target='AFTER',
+        data=data,
+        dry_run=True,
+    )
+
+    lines = shown(
+        plan_changes.of(
+            codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
+        )
+    )
+
+    assert lines == [
+        'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes',
+        '',
+        f'Pool {policy["data"]["LoadBalancingPolicy"]["data"]["pool"]} (loadbalance):',
+        '  + n3',
+        '  + n4',
+        '    already there: n2',
+        '    api calls: 1',
+        '    1 load-balancer update, about 1 s',
+        '',
+        'Plan: 1 load-balancer update. Nothing was done.',
+        '',
+    ]
+    assert [str(call) for call in lab.calls if call.writes] == []

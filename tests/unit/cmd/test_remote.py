@@ -1,0 +1,36 @@
+"""Connections of commands to running workers."""
+
+import pytest
+from oslo_config import cfg
+
+from placement_worker import errors
+from placement_worker.cmd import remote
+
+
+@pytest.fixture(autouse=True)
+def own_options(monkeypatch):
+    """Keep the options of each test apart."""
+    monkeypatch.setattr(cfg, 'CONF', cfg.ConfigOpts())
+
+
+def test_client_with_a_missing_configuration_file_names_it(tmp_path):
+    """A missing configuration file is an error of the file, not of an option."""
+    with pytest.raises(FileNotFoundError, match=r'none\.conf'):
+        remote.client(None, str(tmp_path / 'none.conf'), None)
+
+
+def test_client_with_a_malformed_configuration_file_is_refused(tmp_path):
+    """A malformed configuration file is reported as such."""
+    (tmp_path / 'w.conf').write_text('hello')
+
+    with pytest.raises(errors.ConfigurationError, match='Failed to parse'):
+        remote.client(None, str(tmp_path / 'w.conf'), None)
+
+
+def test_parked_without_a_broker_reports_the_address():
+    """An unreachable broker is reported with its address."""
+    with (
+        pytest.raises(errors.NoWorkerAnswered, match=r'127\.0\.0\.1:1'),
+        remote.parked('rabbit://127.0.0.1:1/', None, 1),
+    ):
+        pass

@@ -1,0 +1,47 @@
+"""The program `placement-worker-status`; the upgrade check: test_upgrade.py."""
+
+import sys
+
+import pytest
+
+from placement_worker.cmd import status
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the program; return exit status, output and errors."""
+
+    def run_program(*arguments):
+        monkeypatch.setattr(sys, 'argv', ['placement-worker-status', *arguments])
+        code = status.main()
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run_program
+
+
+@pytest.mark.parametrize('arguments', [(), ('--help',)])
+def test_status_without_a_command_prints_the_usage(run, arguments):
+    """The usage explains each command and its exit status."""
+    code, out, err = run(*arguments)
+
+    assert (code, err) == (0, '')
+    assert all(name in out for name in ('liveness:', 'readiness:', 'upgrade check:'))
+
+
+@pytest.mark.parametrize('name', ['liveness', 'readiness'])
+def test_probe_without_a_file_fails_in_one_line(run, tmp_path, name):
+    """A probe whose file is missing fails with one line."""
+    code, out, err = run(name, '--file', str(tmp_path / 'none'))
+
+    assert (code, out, err.count('\n')) == (1, '', 1)
+    assert err.startswith(f'placement-worker-status {name}: ')
+
+
+@pytest.mark.parametrize('age', ['0', '-1', 'inf', 'soon'])
+def test_probe_with_an_invalid_age_is_refused(run, age):
+    """The maximum age of the file is a positive number of seconds."""
+    with pytest.raises(SystemExit) as ended:
+        run('liveness', '--file', 'x', f'--max-age={age}')
+
+    assert ended.value.code == 2

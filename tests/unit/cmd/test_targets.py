@@ -1,0 +1,53 @@
+"""The target of a command."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.factories import (
+    request,
+    zone_policy,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize('timeout', ['0', '-1', 'soon', 'inf', 'nan'])
+def test_timeout_that_is_not_a_positive_number_is_refused(run, timeout, capsys):
+    """The option --timeout takes a positive number of seconds."""
+    with pytest.raises(SystemExit) as ended:
+        run('validate', 'f', f'--timeout={timeout}')
+
+    assert ended.value.code == 2
+    assert 'argument --timeout: ' in capsys.readouterr().err
+
+
+NOTE = (
+    'This decision is for the shipped cloud of the examples; use --cloud FILE for another cloud\n'
+)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'noted'),
+    [
+        (['check', 'own'], True),
+        (['check', 'own', 'own', '--explain', 'full'], True),
+        (['plan', 'own'], True),
+        (['validate', 'spec', '--check-resources'], True),
+        (['check', 'own', '--cloud', 'cloud.yaml'], False),
+        (['check', 'own', '-f', 'json'], False),
+        (['check', str(ROOT / 'examples' / 'scale-out.yaml')], False),
+        (['check', 'scale-out.yaml'], False),  # as of a clone that the package was installed from
+        (['validate', 'spec'], False),
+    ],
+)
+def test_command_without_cloud_notes_the_shipped_cloud_once(run, arguments, noted):
+    """A request of the user over the shipped cloud causes one note."""
+    own = request('CLUSTER_SCALE_OUT', [zone_policy('az1', 'b')])
+
+    Path('scale-out.yaml').write_bytes((ROOT / 'examples' / 'scale-out.yaml').read_bytes())
+
+    status, _, err = run(*arguments, own=own, spec=zone_policy('az1')['spec'])
+
+    assert status == (2 if arguments[0] == 'plan' else 0)
+    assert err == (f'placement-policy {arguments[0]}: {NOTE}' if noted else '')

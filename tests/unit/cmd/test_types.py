@@ -1,0 +1,124 @@
+"""The commands `placement-policy validate`, `type list` and `type show`."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.factories import (
+    region_policy,
+    zone_policy,
+)
+
+ROOT = Path(__file__).parents[3]
+CORRECT = '; correct the file and try again'
+SCHEMA = '; run "placement-policy type show NAME-VERSION" for the schema'
+
+
+@pytest.mark.parametrize(
+    'path', sorted((ROOT / 'conf' / 'policies').glob('*.yaml')), ids=lambda path: path.name
+)
+def test_validate_of_each_sample_spec_prints_a_valid_spec(run, path):
+    """Each sample spec is valid, and so is the printed spec with defaults."""
+    status, out, err = run('validate', str(path))
+    again, out_again, _ = run('validate', 'f', f=out)
+
+    assert (status, again, err) == (0, 0, '')
+    assert out_again == out
+
+
+def test_sample_specs_cover_every_policy_type(registry):
+    """Each policy type has a sample spec, except two older versions of load balancing."""
+    specs = [
+        yaml.safe_load(path.read_text()) for path in (ROOT / 'conf' / 'policies').glob('*.yaml')
+    ]
+
+    assert {f'{spec["type"]}-{spec["version"]}' for spec in specs} | {
+        'senlin.policy.loadbalance-1.0',
+        'senlin.policy.loadbalance-1.2',
+    } == set(registry.types)
+
+
+def test_validate_with_an_invalid_spec_checks_the_others(run):
+    """An invalid spec is reported with its path and stops no other spec."""
+    text = yaml.safe_dump_all(
+        [zone_policy(('a', 0))['spec'], region_policy('R1')['spec'], {'type': 'x', 'vrsion': 1}]
+    )
+
+    status, out, err = run('validate', 'f', f=text)
+
+    assert status == 2
+    assert yaml.safe_load(out)['properties'] == {
+        'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]
+    }
+    assert err.splitlines() == [
+        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at '
+        '`$.properties.zones[0].weight`'
+        f'{SCHEMA}',
+        'placement-policy validate: f, document 3: Expected only keys of a spec, got `$.vrsion` '
+        f'(did you mean `version`?){CORRECT}',
+    ]
+
+
+def test_validate_with_check_resources_names_a_missing_zone(run):
+    """A zone that the cloud lacks is an error with --check-resources."""
+    status, _, err = run(
+        'validate',
+        'f',
+        '--check-resources',
+        '--cloud',
+        'cloud.yaml',
+        f=zone_policy('a', 'x')['spec'],
+    )
+
+    assert status == 2
+    assert (
+        err
+        == 'placement-policy validate: f, document 1: The cloud has no usable availability zone '
+        f'`x`{SCHEMA}\n'
+    )
+
+
+def test_type_list_prints_a_table_or_data(run):
+    """The policy types are listed as a table and as JSON."""
+    _, table, _ = run('type', 'list')
+    _, data, _ = run('type', 'list', '-f', 'json')
+
+    assert (
+        '| senlin.policy.deletion-1.1         |      400 | SUPPORTED since 2018.01    | ANY '
+        in table
+    )
+    assert [one['priority'] for one in json.loads(data)] == [400, 400, 500, 500, 500, 500, 200, 300]
+
+
+def test_type_show_prints_the_schema(run):
+    """A policy type is shown with the schema of its properties."""
+    _, out, _ = run('type', 'show', 'senlin.policy.zone_placement-1.0', '-f', 'json')
+
+    assert json.loads(out)['schema']['$defs']['Zone']['required'] == ['name']
+
+
+@pytest.mark.parametrize(('fmt', 'parse'), [('json', json.loads), ('yaml', yaml.safe_load)])
+def test_type_show_of_a_version_prints_its_support_status(run, fmt, parse):
+    """The description of a type has the statuses of each version, with the releases of Senlin."""
+    _, out, _ = run('type', 'show', 'senlin.policy.zone_placement-1.0', '-f', fmt)
+
+    assert parse(out)['support_status'] == {
+        '1.0': [
+            {'status': 'EXPERIMENTAL', 'since': '2016.04'},
+            {'status': 'SUPPORTED', 'since': '2016.10'},
+        ],
+    }
+
+
+def test_type_show_of_an_unknown_type_suggests_a_similar_type(run):
+    """An unknown type is reported with a suggestion, and without the path of a request."""
+    _, _, err = run('type', 'show', 'senlin.policy.zone')
+
+    assert err == (
+        'placement-policy type show: Policy type `senlin.policy.zone` is not installed (did you '
+        'mean '
+        '`senlin.policy.zone_placement-1.0`?); run "placement-policy type list" for the '
+        'installed types\n'
+    )
