@@ -32,9 +32,18 @@ class Conditions:
     left_s: Callable[[], float]
 
 
-def seconds_left(expires_at: datetime.datetime | None, now: datetime.datetime) -> float:
-    """Return the seconds until an expiry time, or infinity without one."""
-    return math.inf if expires_at is None else (in_utc(expires_at) - now).total_seconds()
+def countdown(
+    expires_at: datetime.datetime | None, now: Callable[[], datetime.datetime]
+) -> Callable[[], float]:
+    """Return a function that returns the seconds until an expiry time, or infinity without one."""
+    if expires_at is None:
+        return lambda: math.inf
+    ends_at = in_utc(expires_at)
+
+    def seconds_left() -> float:
+        return (ends_at - now()).total_seconds()
+
+    return seconds_left
 
 
 def state_for_check(request: CheckRequest, conditions: Conditions, *, needs_cloud: bool) -> State:

@@ -39,7 +39,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers import bindings, chain
-from placement_worker.handlers.conditions import Conditions, seconds_left, state_for_check
+from placement_worker.handlers.conditions import Conditions, countdown, state_for_check
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.links import Link, links_of
 from placement_worker.handlers.ports import Delivery, Record, Recorder
@@ -216,7 +216,7 @@ class Endpoints:
         self, request: CheckRequest | _ReplyAddress, request_id: str | None, reply: Any
     ) -> None:
         if request.reply_to and self._delivery:
-            left_s = seconds_left(request.expires_at, self._now())
+            left_s = countdown(request.expires_at, self._now)()
             self._delivery.reply(request.reply_to, request_id, reply, left_s)
 
     def _check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
@@ -290,7 +290,7 @@ class Endpoints:
             self._clouds,
             self._octavia_settings(),
             self._limits().nodes_per_cluster,
-            left_s=lambda: seconds_left(request.expires_at, self._now()),
+            countdown(request.expires_at, self._now),
         )
         if self._recorder is None:
             return conditions, None
