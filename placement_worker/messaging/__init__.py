@@ -1,1 +1,1 @@
-"""The RPC server on RabbitMQ, and messages beside the replies to calls."""
+"""The RPC server on RabbitMQ, the replies to casts, and the notifications."""

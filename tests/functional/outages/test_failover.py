@@ -77,7 +77,8 @@ def test_worker_on_half_open_connections_detects_and_replaces_them_within_30_s(
 
     answered = time.monotonic() - began
     print(
-        f'half-open: detected after {detected:.1f} s, served after {served:.1f} s, all after {answered:.1f} s'
+        f'half-open: detected after {detected:.1f} s, served after {served:.1f} s, '
+        f'all after {answered:.1f} s'
     )
 
 

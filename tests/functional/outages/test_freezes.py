@@ -51,7 +51,10 @@ class Load:
         assert {reply['action']['data']['status'] for reply in replies} == {'OK'}
         calls = self._busy.answered()
         assert set(calls) <= {'OK', 'not confirmed'}
-        return f'{len(self._busy.confirmed)} casts confirmed, calls: {dict(calls)}, {self._busy.ran_twice()} begun twice'
+        return (
+            f'{len(self._busy.confirmed)} casts confirmed, calls: {dict(calls)}, '
+            f'{self._busy.ran_twice()} begun twice'
+        )
 
 
 @pytest.fixture

@@ -1,6 +1,4 @@
-"""A broker that is silent after the handshake holds neither the polling thread nor the start of a
-worker.
-"""
+"""A broker that is silent after the handshake blocks neither polling nor the start of a worker."""
 
 import contextlib
 import socket
@@ -32,7 +30,7 @@ OPEN_OK = frame(struct.pack('>HHB', 10, 41, 0))
 
 
 def receive(peer, end):
-    """Read until a text arrives."""
+    """Read until some bytes arrive."""
     received = b''
     while end not in received:
         received += peer.recv(4096)
@@ -79,9 +77,7 @@ class Context:
 
 
 def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, monkeypatch):
-    """An attempt to reconnect ends although the broker stops answering right after the
-    handshake.
-    """
+    """An attempt to reconnect ends even if the broker is silent after the handshake."""
     monkeypatch.setattr('placement_worker.messaging.late_ack.connection.ANSWER_S', 1)
     connection = ListenConnection(Context(DriverConnection(port)))
     failures = []
@@ -101,12 +97,10 @@ def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, mo
     connection.close()
 
 
-def test_declare_at_a_broker_that_is_silent_after_the_handshake_reports_it_as_away(
+def test_declare_at_a_broker_that_is_silent_after_the_handshake_raises_broker_unreachable(
     port, monkeypatch
 ):
-    """A worker that starts beside a frozen broker keeps trying instead of waiting without a
-    bound.
-    """
+    """A worker that starts at a frozen broker retries instead of waiting without a bound."""
     monkeypatch.setattr('placement_worker.client.connection.ANSWER_S', 1)
     conf = cfg.ConfigOpts()
     config.register(conf)
