@@ -61,6 +61,11 @@ def mapping_or_empty(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def text_or_none(value: object) -> str | None:
+    """Return the value if it is a string, else None."""
+    return value if isinstance(value, str) else None
+
+
 def sequence(value: object, path: str) -> list[Any]:
     """Return the value if it is a list.
 

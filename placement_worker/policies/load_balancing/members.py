@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.contract.model import Node, NodePatch
+from placement_worker.contract.values import text_or_none
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.octavia.causes import cause
 from placement_worker.octavia.pools import Pool
@@ -136,5 +137,4 @@ class MemberChange(ABC):
         return changed(self.state, node, drop, **({MEMBER: member_id} if member_id else {}))
 
     def _stored_member(self, node: Node) -> str | None:
-        stored = self.state.node_data(node).get(MEMBER)
-        return stored if isinstance(stored, str) else None
+        return text_or_none(self.state.node_data(node).get(MEMBER))

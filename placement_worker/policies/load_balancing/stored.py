@@ -6,6 +6,7 @@ from typing import Any
 
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch
+from placement_worker.contract.values import mapping_or_empty, text_or_none
 from placement_worker.errors import LoadBalancerFailed
 from placement_worker.octavia import queries
 from placement_worker.octavia.causes import cause
@@ -36,13 +37,13 @@ class StoredLoadBalancer:
     @classmethod
     def of(cls, binding: Binding | None) -> 'StoredLoadBalancer | None':
         """Read it from a binding; return None if the binding has none."""
-        stored = binding.data.get(STORED) if binding else None
-        data = stored.get('data') if isinstance(stored, dict) else None
-        if not isinstance(data, dict) or not all(
-            isinstance(data.get(key), str) for key in ('loadbalancer', 'pool')
-        ):
+        stored = mapping_or_empty(binding.data.get(STORED) if binding else None)
+        data = mapping_or_empty(stored.get('data'))
+        load_balancer = text_or_none(data.get('loadbalancer'))
+        pool_id = text_or_none(data.get('pool'))
+        if load_balancer is None or pool_id is None:
             return None
-        return cls(data['loadbalancer'], data['pool'], bool(data.get('preexisting')))
+        return cls(load_balancer, pool_id, bool(data.get('preexisting')))
 
     @classmethod
     def named(cls, properties: LoadBalancingProperties | None) -> 'StoredLoadBalancer | None':
@@ -95,9 +96,8 @@ def binding_data(
 
 def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPatch:
     """Return the cluster's data with the address of the load balancer."""
-    before = request.cluster.data.get(IN_CLUSTER)
     entries = {
-        **(before if isinstance(before, dict) else {}),
+        **mapping_or_empty(request.cluster.data.get(IN_CLUSTER)),
         request.policy.id: {'vip_address': vip_address},
     }
     return ClusterPatch({**request.cluster.data, IN_CLUSTER: entries})
@@ -105,8 +105,8 @@ def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPa
 
 def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:
     """Return the cluster's data without the address of the load balancer; None if it has none."""
-    entries = request.cluster.data.get(IN_CLUSTER)
-    if not isinstance(entries, dict) or request.policy.id not in entries:
+    entries = mapping_or_empty(request.cluster.data.get(IN_CLUSTER))
+    if request.policy.id not in entries:
         return None
     left = {key: value for key, value in entries.items() if key != request.policy.id}
     data = {key: value for key, value in request.cluster.data.items() if key != IN_CLUSTER}

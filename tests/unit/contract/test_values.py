@@ -67,6 +67,12 @@ def test_mapping_or_empty_of_another_type_is_empty(value, expected):
     assert values.mapping_or_empty(value) == expected
 
 
+@pytest.mark.parametrize(('value', 'expected'), [('', ''), ('x', 'x'), (7, None), (None, None)])
+def test_text_or_none_of_another_type_is_none(value, expected):
+    """A value that is not a string counts as absent."""
+    assert values.text_or_none(value) == expected
+
+
 def test_sequence_of_another_type_is_refused():
     """A value that is not a list is refused."""
     assert refusal(values.sequence, {}, '$.x') == 'Expected `array`, got `object` - at `$.x`'
