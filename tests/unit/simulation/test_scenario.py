@@ -7,6 +7,7 @@ import pytest
 from placement_worker import errors
 from placement_worker.formats import documents
 from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation.run import play
 from placement_worker.simulation.scenario import InvalidScenario
 from tests.factories import zone_policy
 
@@ -113,3 +114,16 @@ def test_unrolled_expands_nested_repetitions(load):
 
     assert verbs == ['resize', *(['scale_out', 'scale_in'] * 3 + ['scale_out']) * 2]
     assert scenario.length == len(verbs)
+
+
+@pytest.mark.parametrize('name', sorted(scenarios.shipped()))
+def test_shipped_scenarios_end_as_they_expect(name, registry):
+    """Each step of the shipped scenarios ends as it expects."""
+    records = list(play(scenarios.load(name), registry))
+
+    assert all(record.as_expected for record in records)
+
+
+def test_shipped_lists_three_scenarios():
+    """The package contains three scenarios."""
+    assert list(scenarios.shipped()) == ['capped-regions', 'growing-weights', 'zone-outage']

@@ -1,0 +1,109 @@
+"""The kinds of steps."""
+
+import msgspec
+import pytest
+
+from placement_worker import errors
+from placement_worker.contract import actions
+from placement_worker.policies.base import BEFORE, Policy, on
+from placement_worker.policies.registry import Registry
+from placement_worker.simulation.run import play
+from tests.unit.simulation.conftest import held
+
+
+def test_play_of_a_resize_accepts_the_inputs_of_senlin(run):
+    """A resize accepts the inputs of CLUSTER_RESIZE."""
+    by_percent = {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}
+    too_much = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 9, 'max_size': 7}
+
+    records = run([{'scale_out': 4}, {'resize': by_percent}, {'resize': too_much}])
+
+    assert [record.size for record in records] == [4, 6, 7]
+    assert [record.what for record in records[1:]] == ['resize by +50 %', 'resize by +9']
+
+
+@pytest.mark.parametrize(
+    ('which', 'failed'),
+    [
+        ('5%', 1),
+        (3, 3),
+        ('50 %', 10),
+        (99, 20),
+        ('7%', 1),
+        ('8%', 2),
+        ('1%', 1),
+        ('0%', 0),
+        ({'zone': 'a'}, 7),
+        ({'zone': 'b', 'count': 2}, 2),
+    ],
+)
+def test_play_of_failing_nodes_fails_the_given_number(run, which, failed):
+    """A step fails the number or the percentage of nodes that it names."""
+    record = run([{'scale_out': 20}, {'fail_nodes': which}])[-1]
+
+    assert (record.failed, record.size) == (failed, 20)
+
+
+def test_play_replaces_failed_nodes_in_usable_zones(run):
+    """Failed nodes are deleted, and their replacements are created in usable zones."""
+    records = run(
+        [
+            {'scale_out': 6},
+            {'lose_zone': 'a'},
+            {'fail_nodes': {'zone': 'a'}},
+            {'replace_failed': True},
+        ]
+    )
+
+    assert held(records[-1]) == {'a': 0, 'b': 3, 'c': 3}
+    assert [check.action for check in records[-1].checks] == [
+        'CLUSTER_DEL_NODES',
+        'CLUSTER_SCALE_OUT',
+    ]
+    assert records[-1].failed == 0
+
+
+def test_play_without_policies_replaces_only_failed_nodes(run):
+    """Without policies exactly the failed nodes are replaced."""
+    record = run([{'scale_out': 9}, {'fail_nodes': 2}, {'replace_failed': True}], [])[-1]
+
+    assert (record.failed, record.size) == (0, 9)
+
+
+class Guard(Policy):
+    """A policy that refuses every deletion by name."""
+
+    name = 'test.guard'
+    versions = {'1.0': msgspec.defstruct('Properties', [])}
+    priority = 1
+    targets = on(BEFORE, actions.CLUSTER_DEL_NODES)
+
+    def check(self, request, state):
+        raise errors.Rejected('Deletion is forbidden.')
+
+
+def test_play_with_a_refused_deletion_creates_no_replacement(load):
+    """Failed nodes that must not be deleted stay without replacement."""
+    policy = {'id': 'guard', 'spec': {'type': 'test.guard', 'version': '1.0'}}
+    steps = [{'scale_out': 3}, {'fail_nodes': 1}, {'replace_failed': True, 'expect': 'ERROR'}]
+
+    *_, record = play(load(steps, [policy]), Registry([('test.guard-1.0', Guard)]))
+
+    assert (record.size, record.failed, [check.reason for check in record.checks]) == (
+        3,
+        1,
+        ['Deletion is forbidden.'],
+    )
+
+
+def test_play_without_failed_nodes_needs_no_check(run):
+    """The replacement of failed nodes needs no check if none has failed."""
+    assert run([{'scale_out': 1}, {'replace_failed': True}])[-1].checks == []
+
+
+def test_play_deletes_nodes_by_name(run):
+    """A step deletes a number of named nodes."""
+    record = run([{'scale_out': 6}, {'delete_nodes': 2}])[-1]
+
+    assert (record.size, record.what) == (4, 'delete 2 nodes by name')
+    assert record.checks[0].action == 'CLUSTER_DEL_NODES'

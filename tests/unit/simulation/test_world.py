@@ -1,0 +1,128 @@
+"""The simulated cluster and its cloud."""
+
+from placement_worker.simulation.run import play
+from tests.factories import deletion_policy, region_policy, zone_policy
+from tests.unit.simulation.conftest import held, ideals
+
+
+def test_spec_with_values_of_other_types_is_read_as_a_check_reads_it(run):
+    """Weights that are strings and names that are numbers count as in a check."""
+    zones = [{'name': 1, 'weight': '100'}, {'name': 2, 'weight': '200'}]
+    policy = zone_policy('a')
+    policy['spec']['properties']['zones'] = zones
+
+    records = run([{'scale_out': 3}], cloud={'zones': {'1': True, '2': True}}, policies=[policy])
+
+    assert held(records[0]) == {'1': 1, '2': 2}
+    assert ideals(records[0]) == {'1': 1.0, '2': 2.0}
+
+
+def test_play_starts_with_the_nodes_of_the_scenario(load, registry):
+    """The cluster starts with the nodes that the scenario lists."""
+    nodes = [{'count': 2, 'zone': 'b'}, {'count': 1}]
+
+    start, after = play(load([{'scale_out': 1}], cluster={'nodes': nodes}), registry)
+
+    assert held(start) == {'a': 0, 'b': 2, 'c': 0, '(no known place)': 1}
+    assert held(after)['a'] == 1
+
+
+def test_play_with_a_lost_zone_creates_no_node_there(run):
+    """A lost zone gets no new node until it is restored."""
+    records = run(
+        [
+            {'scale_out': 3},
+            {'lose_zone': 'b'},
+            {'scale_out': 2},
+            {'restore_zone': 'b'},
+            {'scale_out': 1},
+        ]
+    )
+
+    assert [held(record)['b'] for record in records] == [1, 1, 1, 1, 2]
+    assert [record.changes_world for record in records] == [False, True, False, True, False]
+    assert ideals(records[1]) == {'a': 1.5, 'b': 0.0, 'c': 1.5}
+
+
+def test_play_with_a_lost_region_creates_no_node_there(run, over_regions):
+    """A lost region gets no new node until it is restored."""
+    records = run(
+        [
+            {'scale_out': 6},
+            {'lose_region': 'R2'},
+            {'scale_out': 2},
+            {'restore_region': 'R2'},
+            {'scale_out': 2},
+        ],
+        **over_regions,
+    )
+
+    assert [held(record)['R2/a'] for record in records] == [3, 3, 3, 3, 5]
+    assert ideals(records[1]) == {'R1/a': 3.0, 'R1/b': 3.0, 'R2/a': 0.0}
+
+
+def test_play_with_a_lost_zone_of_one_region_affects_that_region_only(run, over_regions):
+    """A zone named with its region is lost in that region, otherwise in all regions."""
+    grow = {'scale_out': 2}
+
+    alone = run([grow, {'lose_zone': 'R1/a'}, {'scale_out': 4}], **over_regions)[-1]
+    everywhere = run([grow, {'lose_zone': 'a'}, {'scale_out': 4}], **over_regions)[-1]
+
+    assert held(alone) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 3}
+    assert held(everywhere) == {'R1/a': 1, 'R1/b': 4, 'R2/a': 1}
+    assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 6.0, 'R2/a': 0.0}
+
+
+def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
+    """Nodes without a region of their own count for the region of the cluster's profile."""
+    records = run(
+        [{'fail_nodes': {'region': 'R1'}}, {'scale_in': 2}],
+        [region_policy('R1', 'R2'), deletion_policy()],
+        cloud={'regions': ['R1', 'R2']},
+        cluster={'region': 'R1', 'nodes': [{'count': 2}, {'count': 4, 'region': 'R2'}]},
+    )
+
+    assert [held(record) for record in records] == [{'R1': 2, 'R2': 4}, {'R1': 0, 'R2': 4}]
+    assert [record.failed for record in records] == [2, 0]
+
+
+def test_play_with_a_slash_in_a_zone_name_finds_the_zone(run):
+    """A zone whose name contains a slash is lost with and without its region."""
+    policies = [region_policy('R/1', 'R2'), zone_policy('hall/1', 'b')]
+    zones = {'hall/1': True, 'b': True}
+    cloud = {'regions': {'R/1': {'zones': zones}, 'R2': {'zones': zones}}}
+
+    alone = run([{'lose_zone': 'R/1/hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
+    everywhere = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
+    whole = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies[1:], cloud={'zones': zones})[
+        -1
+    ]
+
+    assert held(alone) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 1, 'R2/b': 1}
+    assert held(everywhere) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 0, 'R2/b': 2}
+    assert held(whole) == {'hall/1': 0, 'b': 4}
+
+
+def test_play_with_new_weights_and_caps_applies_them_to_later_steps(run):
+    """New weights and caps apply to the following steps."""
+    weights = run(
+        [{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}], [zone_policy('a', 'b')]
+    )[-1]
+    caps = run(
+        [{'caps': {'R1': 1}}, {'scale_out': 4}],
+        [region_policy('R1', 'R2')],
+        cloud={'regions': ['R1', 'R2']},
+    )[-1]
+
+    assert held(weights) == {'a': 8, 'b': 2}
+    assert held(caps) == {'R1': 1, 'R2': 3}
+    assert ideals(caps) == {'R1': 1.0, 'R2': 3.0}
+
+
+def test_play_without_policies_creates_nodes_in_no_known_place(run):
+    """Without policies nodes have no place and no ideal."""
+    records = run([{'scale_out': 5}, {'scale_in': 2}, {'delete_nodes': 1}], [])
+
+    assert [held(record) for record in records] == [{'(no known place)': n} for n in (5, 3, 2)]
+    assert ideals(records[-1]) == {'(no known place)': None}
+    assert (records[-1].misplaced, records[-1].skew) == (0, 0)
