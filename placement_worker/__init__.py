@@ -1,1 +1,1 @@
-"""Decides where the nodes of a cluster go, which of them die, and how the load balancer follows."""
+"""A worker that decides placement and deletion of cluster nodes and updates load balancers."""

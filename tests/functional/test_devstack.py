@@ -1,6 +1,4 @@
-"""DevStack's plugin through all phases, with a real RabbitMQ, a real installation and the real
-commands.
-"""
+"""All phases of the DevStack plugin with a real RabbitMQ, installation and commands."""
 
 import os
 import shlex
@@ -28,9 +26,7 @@ USER, PASSWORD, VHOST = 'stackrabbit', 'rabbit-secret', 'placement'
 
 @pytest.fixture
 def host(own_broker: Broker, tmp_path: Path) -> Iterator[Host]:
-    """Senlin beside the worker, which is installed from a copy of the repository: pip writes into
-    it.
-    """
+    """A host with Senlin and the worker, installed from a copy because pip writes into it."""
     settings = {'RABBIT_PORT': own_broker.port, 'PLACEMENT_WORKER_CLOUD_BACKEND': 'inventory'}
     host = Host(tmp_path, ['senlin', 'placement-worker'], ENABLED_SERVICES='key,rabbit', **settings)
     environment = shlex.join(f'{name}={value}' for name, value in own_broker.environment.items())
@@ -48,14 +44,14 @@ def host(own_broker: Broker, tmp_path: Path) -> Iterator[Host]:
 
 
 def _make_venv(folder: Path) -> None:
-    """DevStack's global environment; the dependencies are those of the tests."""
+    """Create the global environment of DevStack with the dependencies of the tests."""
     subprocess.run([sys.executable, '-m', 'venv', '--without-pip', folder], check=True)
     (own,) = folder.glob('lib/python*/site-packages')
     (own / 'dependencies.pth').write_text('\n'.join(site.getsitepackages()))
 
 
 def processes(host: Host) -> list[int]:
-    """Who runs with the worker's configuration."""
+    """Return the processes that use the configuration of the worker."""
     found = []
     for file in Path('/proc').glob('[0-9]*/cmdline'):
         try:
@@ -68,13 +64,16 @@ def processes(host: Host) -> list[int]:
 
 
 def ask(host: Host) -> str:
-    """Have a request decided by whom senlin.conf names."""
+    """Send a request to the worker that senlin.conf names and return the status."""
     url = settings_of(host.senlin_conf)['placement_worker']['transport_url']
     with closing(PolicyClient(url, timeout_s=5)) as client:
         return str(client.policy_check(REQUEST).action.data['status'])
 
 
-def test_stack_unstack_clean_and_stack_again(host: Host, own_broker: Broker) -> None:
+def test_stack_unstack_clean_and_stack_again_leave_a_working_worker(
+    host: Host, own_broker: Broker
+) -> None:
+    """Each phase undoes or repeats the one before."""
     stacked = host.run('stack')
 
     assert stacked.status == 0, stacked.stderr

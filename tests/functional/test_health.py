@@ -1,6 +1,4 @@
-"""Whether a worker is ready and alive, as operators, systemd and containers ask: a real worker on a
-real RabbitMQ.
-"""
+"""Liveness and readiness of a worker on a real RabbitMQ."""
 
 import json
 import os
@@ -31,21 +29,21 @@ PASSWORD = 'hunter2-broker'
 
 
 def run(program, *arguments):
-    """Run one of our programs."""
+    """Run a program of this package."""
     command = [str(Path(sys.executable).with_name(program)), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 class Systemd:
-    """Hears what a worker tells."""
+    """A socket that receives the notifications of a worker."""
 
     def __init__(self, path):
         self.path = path
         self._datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._datagrams.bind(str(path))
 
-    def heard(self, seconds):
-        """All that is told within this time."""
+    def received(self, seconds):
+        """Return all notifications within a time."""
         words, deadline = [], time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._datagrams.settimeout(left)
@@ -73,7 +71,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def start(start_worker, own_broker, systemd, file):
-    """Start a worker that knows the slow policy and is watched; it ends with the test."""
+    """Start workers with the slow policy and a watchdog; they end with the test."""
     workers = []
 
     def starting(**options):
@@ -100,7 +98,7 @@ def start(start_worker, own_broker, systemd, file):
 
 
 def probe(file, name='liveness'):
-    """Exit status and complaint of a container's probe."""
+    """Return exit status and message of the probe of a container."""
     done = run('placement-worker-status', name, '--file', file, '--max-age', 15)
     return done.returncode, done.stderr
 
@@ -108,11 +106,12 @@ def probe(file, name='liveness'):
 def _wait_for(condition, timeout_s=20):
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, 'it did not come about in time'
+        assert time.monotonic() < deadline, 'the condition did not become true in time'
         time.sleep(0.05)
 
 
-def test_a_ping_says_who_answered_and_how_long_it_took(start):
+def test_ping_prints_the_process_that_replied_and_the_duration(start):
+    """An operator sees which worker replied."""
     worker = start()
     (pid,) = worker.children()
 
@@ -140,7 +139,8 @@ def test_a_ping_says_who_answered_and_how_long_it_took(start):
     assert f'| {pid} |' in table.stdout
 
 
-def test_a_ping_by_host_reaches_that_worker_alone_and_is_told_when_there_is_none(start):
+def test_ping_with_a_host_reaches_that_worker_alone_or_fails(start):
+    """An operator can address one worker, and learns whether it ever ran."""
     first = start(host='host-1')
     second = start(host='host-2', topic=first.topic)
 
@@ -175,7 +175,8 @@ def test_a_ping_by_host_reaches_that_worker_alone_and_is_told_when_there_is_none
     assert f'No worker answered on topic {first.topic}.host-2 within 1 s' in gone.stderr
 
 
-def test_a_second_worker_of_the_same_host_is_told_in_its_log_and_the_first_is_not(start):
+def test_second_worker_with_the_same_host_logs_a_warning(start):
+    """Two workers with the same [worker] host are reported by the later one."""
     first = start(host='host-1')
     second = start(host='host-1', topic=first.topic)
 
@@ -184,15 +185,14 @@ def test_a_second_worker_of_the_same_host_is_told_in_its_log_and_the_first_is_no
     assert warning not in first.log.read_text()
 
 
-def test_systemd_hears_ready_when_all_processes_serve_then_the_watchdog_and_stopping_at_the_end(
-    start, systemd, file
-):
+def test_systemd_receives_ready_watchdog_and_stopping(start, systemd, file):
+    """systemd is notified when all processes serve, while they live, and when they stop."""
     worker = start(workers=2)
 
-    began = systemd.heard(POLL_AGE_S + 1)
+    began = systemd.received(POLL_AGE_S + 1)
     assert probe(file) == (0, '')
     assert worker.stop() == 0
-    ended = systemd.heard(0.5)
+    ended = systemd.received(0.5)
 
     assert began.count('READY=1') == 1
     assert began.count('WATCHDOG=1') >= 2
@@ -201,30 +201,32 @@ def test_systemd_hears_ready_when_all_processes_serve_then_the_watchdog_and_stop
     assert probe(file)[0] == 1
 
 
-def test_a_worker_that_does_not_reach_its_broker_is_not_ready(own_broker, systemd, tmp_path):
+def test_worker_without_its_broker_does_not_report_ready(own_broker, systemd, tmp_path):
+    """systemd starts no dependent service before the worker serves."""
     url = re.sub(r':\d+/$', ':1/', own_broker.url)
     worker = Worker(
         tmp_path, url, CLOUD, environment={**os.environ, 'NOTIFY_SOCKET': str(systemd.path)}
     )
     _wait_for(lambda: worker.log.exists() and 'No broker answered' in worker.log.read_text())
 
-    assert systemd.heard(1) == []
+    assert systemd.received(1) == []
     worker.process.kill()
     worker.process.wait()
 
 
-def test_while_all_threads_are_busy_the_worker_is_alive(start, systemd, file):
+def test_worker_with_all_threads_busy_is_alive(start, systemd, file):
+    """Load does not restart a worker."""
     worker = start()
     with closing(worker.client(timeout_s=60)) as client, ThreadPoolExecutor(6) as callers:
         calls = [callers.submit(client.policy_check, slow(POLL_AGE_S + 2)) for _ in range(6)]
         ages = []
-        systemd.heard(0.5)
+        systemd.received(0.5)
         while not all(call.done() for call in calls):
             assert probe(file) == (0, '')
             (process,) = json.loads(file.read_text())['processes']
             ages.append(process['request_age_s'] or 0)
             assert process['poll_age_s'] < POLL_AGE_S
-            assert 'WATCHDOG=1' in systemd.heard(POLL_AGE_S)
+            assert 'WATCHDOG=1' in systemd.received(POLL_AGE_S)
         answers = [call.result().action.data['status'] for call in calls]
 
     assert answers == ['OK'] * 6
@@ -234,44 +236,46 @@ def test_while_all_threads_are_busy_the_worker_is_alive(start, systemd, file):
     _wait_for(lambda: json.loads(file.read_text())['processes'][0]['request_age_s'] is None)
 
 
-def test_a_request_that_takes_too_long_makes_the_worker_not_alive(start, file):
+def test_request_beyond_its_age_limit_makes_the_worker_not_alive(start, file):
+    """A request that hangs is noticed, and the worker recovers after it."""
     worker = start(engine_timeout_s=1, liveness_request_age_s=2)
     with closing(worker.client(timeout_s=60)) as client, ThreadPoolExecutor(1) as callers:
         call = callers.submit(client.policy_check, slow(6))
         _wait_for(lambda: probe(file)[0] == 1, timeout_s=5)
-        complaint = probe(file)[1]
+        message = probe(file)[1]
         call.result()
 
-    assert f'process {worker.children()[0]} has had a request in progress for ' in complaint
+    assert f'process {worker.children()[0]} has had a request in progress for ' in message
     _wait_for(lambda: probe(file) == (0, ''))
 
 
-def test_a_process_that_is_stopped_makes_the_worker_not_alive_within_the_bound(
-    start, systemd, file
-):
+def test_stopped_process_makes_the_worker_not_alive_within_the_limit(start, systemd, file):
+    """A process that hangs is noticed in time, and named."""
     worker = start(workers=2)
-    _wait_for(lambda: 'READY=1' in systemd.heard(0.5))
+    _wait_for(lambda: 'READY=1' in systemd.received(0.5))
     stopped, other = worker.children()
     os.kill(stopped, signal.SIGSTOP)
     try:
         began = time.monotonic()
         _wait_for(lambda: probe(file)[0] == 1, timeout_s=60)
         took = time.monotonic() - began
-        complaint = probe(file)[1]
-        systemd.heard(0.1)
-        told = systemd.heard(POLL_AGE_S)
+        message = probe(file)[1]
+        systemd.received(0.1)
+        notifications = systemd.received(POLL_AGE_S)
     finally:
         os.kill(stopped, signal.SIGCONT)
 
     assert POLL_AGE_S - POLL_S - PUBLISH_S - 1 < took < 2 * POLL_AGE_S
-    assert f'process {stopped} last polled ' in complaint
-    assert f'process {other}' not in complaint
-    assert told == []
+    assert f'process {stopped} last polled ' in message
+    assert f'process {other}' not in message
+    assert notifications == []
     _wait_for(lambda: probe(file) == (0, ''))
-    assert 'WATCHDOG=1' in systemd.heard(POLL_AGE_S)
+    assert 'WATCHDOG=1' in systemd.received(POLL_AGE_S)
 
 
-def test_a_worker_whose_broker_is_away_is_alive_and_not_ready(start, own_broker, systemd, file):
+def test_worker_without_a_broker_connection_is_alive_and_not_ready(
+    start, own_broker, systemd, file
+):
     """A restart of the worker would not bring the broker back; its return makes the worker
     ready.
     """
@@ -282,13 +286,13 @@ def test_a_worker_whose_broker_is_away_is_alive_and_not_ready(start, own_broker,
         deadline = time.monotonic() + 2 * POLL_AGE_S
         while time.monotonic() < deadline:
             assert probe(file) == (0, '')
-            assert 'WATCHDOG=1' in systemd.heard(POLL_AGE_S)
-        status, complaint = probe(file, 'readiness')
+            assert 'WATCHDOG=1' in systemd.received(POLL_AGE_S)
+        status, message = probe(file, 'readiness')
     finally:
         own_broker.start()
 
     assert status == 1
-    assert f'process {worker.children()[0]} has had no broker connection for ' in complaint
+    assert f'process {worker.children()[0]} has had no broker connection for ' in message
     _wait_for(lambda: probe(file, 'readiness') == (0, ''), timeout_s=60)
     with closing(worker.client()) as client:
         assert client.get_capabilities().pid == worker.children()[0]
@@ -300,7 +304,7 @@ def upgrade_check(config, *more):
 
 
 def results(done):
-    """Code and details of each check, by its name."""
+    """Return code and details of each check by its name."""
     return {
         check['check']: (check['result'], check['details'] or '')
         for check in json.loads(done.stdout)['checks']
@@ -308,7 +312,7 @@ def results(done):
 
 
 def configured(tmp_path, url, settings='', **options):
-    """A configuration without a worker."""
+    """Write a configuration without a worker."""
     (tmp_path / 'cloud.yaml').write_text(yaml.safe_dump(CLOUD))
     topic = options.setdefault('topic', f'test-{time.monotonic_ns()}')
     given = {'host': 'testhost', 'slow_topic': f'{topic}-slow', **options}
@@ -321,7 +325,8 @@ def configured(tmp_path, url, settings='', **options):
     return config, topic
 
 
-def test_the_upgrade_check_passes_beside_a_worker(start):
+def test_upgrade_check_beside_a_running_worker_passes(start):
+    """An operator can run the check at any time."""
     worker = start()
 
     status, done = upgrade_check(worker.config)
@@ -333,7 +338,8 @@ def test_the_upgrade_check_passes_beside_a_worker(start):
     assert results(as_json)['Broker'][1].startswith('RabbitMQ ')
 
 
-def test_the_upgrade_check_makes_nothing(own_broker, tmp_path):
+def test_upgrade_check_declares_nothing_on_the_broker(own_broker, tmp_path):
+    """The check leaves queues and exchanges as they are."""
     config, topic = configured(
         tmp_path, own_broker.url, f'control_exchange = test-{time.monotonic_ns()}'
     )
@@ -353,9 +359,10 @@ def test_the_upgrade_check_makes_nothing(own_broker, tmp_path):
     ) == before
 
 
-def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_deletes_it(
+def test_upgrade_check_names_each_classic_queue_and_the_command_that_deletes_it(
     own_broker, tmp_path
 ):
+    """An operator knows what to do before the upgrade."""
     config, topic = configured(tmp_path, own_broker.url)
     with amqp(own_broker.url) as connection:
         for name in (topic, f'{topic}-slow'):
@@ -367,7 +374,10 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
     code, details = results(done)['Exchange and queues']
     assert code == 2
     for name in (topic, f'{topic}-slow'):
-        assert f'Queue {name} exists on the broker with other options than this worker needs' in details
+        assert (
+            f'Queue {name} exists on the broker with other options than this worker needs'
+            in details
+        )
         assert f'rabbitmqctl -p / delete_queue {name}' in details
     assert {
         results(done)[name][0]
@@ -405,9 +415,10 @@ def test_the_upgrade_check_names_every_classic_queue_and_the_command_that_delete
         ),
     ],
 )
-def test_the_upgrade_check_names_what_is_wrong_in_the_configuration(
+def test_upgrade_check_with_an_invalid_configuration_names_the_option(
     own_broker, tmp_path, settings, options, check, words
 ):
+    """Only the check that concerns the option fails."""
     config, _ = configured(tmp_path, own_broker.url, **options)
     text = config.read_text()
     if settings.startswith('[cloud]'):
@@ -426,7 +437,8 @@ def test_the_upgrade_check_names_what_is_wrong_in_the_configuration(
 
 
 @pytest.mark.parametrize('url', ['rabbit://guest:hunter2-broker@127.0.0.1:1/', 'WRONG'])
-def test_the_upgrade_check_fails_without_a_broker_and_tells_no_password(own_broker, tmp_path, url):
+def test_upgrade_check_without_a_broker_fails_without_the_password(own_broker, tmp_path, url):
+    """The output can be published."""
     url = url.replace('WRONG', own_broker.url.replace('guest:guest@', f'guest:{PASSWORD}@'))
     config, _ = configured(tmp_path, url)
 
@@ -441,7 +453,8 @@ def test_the_upgrade_check_fails_without_a_broker_and_tells_no_password(own_brok
     assert PASSWORD not in done.stdout + done.stderr
 
 
-def test_the_upgrade_check_warns_of_another_driver(tmp_path):
+def test_upgrade_check_with_another_driver_warns(tmp_path):
+    """Only the rabbit driver keeps the requests of a worker that crashes."""
     config, _ = configured(tmp_path, 'fake://')
 
     status, done = upgrade_check(config, '--json')
@@ -454,9 +467,8 @@ def test_the_upgrade_check_warns_of_another_driver(tmp_path):
     ('content', 'words'),
     [('hello', 'Failed to parse '), (None, 'no such file; check --config-file')],
 )
-def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(
-    tmp_path, content, words
-):
+def test_upgrade_check_of_an_unreadable_file_prints_one_line(tmp_path, content, words):
+    """A missing or malformed file is reported without a traceback."""
     file = tmp_path / 'worker.conf'
     if content is not None:
         file.write_text(content)
@@ -469,7 +481,8 @@ def test_a_configuration_that_the_upgrade_check_cannot_read_is_told_in_a_line(
     assert done.stderr.count('\n') == 1
 
 
-def test_sigusr2_gets_a_report_of_parent_and_process_without_the_password(start, own_broker):
+def test_sigusr2_prints_a_report_of_parent_and_process_without_the_password(start, own_broker):
+    """The guru meditation report shows the threads and ends no process."""
     own_broker.control('add_user', 'reporter', PASSWORD)
     own_broker.control('set_permissions', 'reporter', '.*', '.*', '.*')
     worker = start(url=own_broker.url.replace('guest:guest@', f'reporter:{PASSWORD}@'))

@@ -1,4 +1,4 @@
-"""placement-worker on a real RabbitMQ: what callers see of it."""
+"""placement-worker on a real RabbitMQ, as its callers see it."""
 
 import datetime
 import json
@@ -47,14 +47,15 @@ def client(worker):
 
 @pytest.fixture
 def raw(worker):
-    """An oslo.messaging client of no help: what other engines would write."""
+    """A plain client of oslo.messaging, as in other engines."""
     connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
     yield oslo_messaging.get_rpc_client(connection, target, timeout=20)
     connection.cleanup()
 
 
-def test_the_reply_over_the_wire_is_that_of_the_worker_called_directly(client, check):
+def test_reply_over_the_wire_equals_that_of_the_in_process_worker(client, check):
+    """Messaging does not change a decision."""
     reply = msgspec.to_builtins(client.policy_check(GOOD))
     expected = check(GOOD, **CLOUD)
 
@@ -63,7 +64,8 @@ def test_the_reply_over_the_wire_is_that_of_the_worker_called_directly(client, c
     assert reply == expected
 
 
-def test_a_request_may_be_an_object_and_the_reply_is_one_then(raw):
+def test_request_as_an_object_gets_an_object_as_reply(raw):
+    """An engine may send JSON text or an object."""
     reply = raw.call({}, 'policy_check', request=GOOD)
 
     assert reply['action']['data']['status'] == 'OK'
@@ -73,14 +75,16 @@ def test_a_request_may_be_an_object_and_the_reply_is_one_then(raw):
 @pytest.mark.parametrize(
     'row', [row for row in TABLE if isinstance(row.sent, dict)], ids=lambda row: row.name
 )
-def test_a_refused_request_raises_the_same_error_at_the_caller_in_the_same_words(raw, row):
+def test_refused_request_raises_the_same_error_at_the_caller(raw, row):
+    """The caller receives the class and the text of the error."""
     with pytest.raises(getattr(errors, row.error)) as refused:
         raw.call({}, 'policy_check', request=row.sent)
 
     assert refused.value.args == (row.message,)
 
 
-def test_a_call_says_until_when_it_waits(client, worker):
+def test_call_sends_the_time_at_which_it_expires(client, worker):
+    """The worker does not decide for a caller that has given up."""
     with amqp(worker.url) as connection:
         spy = _spy(connection, worker)
         client.policy_check(GOOD)
@@ -91,7 +95,8 @@ def test_a_call_says_until_when_it_waits(client, worker):
     assert 10 < (expires_at - datetime.datetime.now(datetime.UTC)).total_seconds() <= 20
 
 
-def test_the_clients_errors_carry_no_traceback_of_the_worker(client):
+def test_error_at_the_client_has_no_traceback_of_the_worker(client):
+    """The text of an error is the reason alone."""
     with pytest.raises(errors.InvalidSpec) as refused:
         client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
 
@@ -101,7 +106,8 @@ def test_the_clients_errors_carry_no_traceback_of_the_worker(client):
     )
 
 
-def test_the_other_methods_answer_too(client):
+def test_other_methods_reply(client):
+    """Validation, lists and capabilities work over the wire."""
     spec = client.policy_validate(zone_policy('a')['spec'], check_resources=True)
 
     assert spec.properties == {'zones': [{'name': 'a', 'weight': 100}]}
@@ -110,21 +116,24 @@ def test_the_other_methods_answer_too(client):
     assert client.get_capabilities().pid != os.getpid()
 
 
-def test_only_the_methods_of_the_contract_can_be_called(raw):
+def test_call_of_a_method_outside_the_contract_is_refused(raw):
+    """Callers do not reach internals of the worker."""
     for method in ('_endpoints', '__init__', 'target', 'nothing'):
         with pytest.raises(oslo_messaging.RemoteError) as refused:
             raw.call({}, method, request={})
         assert refused.value.exc_type == 'NoSuchMethod'
 
 
-def test_a_newer_minor_version_is_refused_with_oslo_messagings_own_error(raw):
+def test_call_with_a_newer_minor_version_is_refused(raw):
+    """An older worker refuses with the error of oslo.messaging."""
     with pytest.raises(oslo_messaging.RemoteError) as refused:
         raw.prepare(version='1.1').call({}, 'policy_check', request=GOOD)
 
     assert refused.value.exc_type == 'UnsupportedVersion'
 
 
-def test_a_client_capped_below_what_its_request_needs_sends_nothing(worker):
+def test_client_with_a_version_cap_below_its_request_sends_nothing(worker):
+    """A version cap protects older workers."""
     with (
         pytest.raises(oslo_messaging.RPCVersionCapError),
         closing(worker.client(version_cap='0.9')) as client,
@@ -134,18 +143,21 @@ def test_a_client_capped_below_what_its_request_needs_sends_nothing(worker):
         assert client.get_capabilities()
 
 
-def test_one_worker_can_be_addressed_alone(raw):
+def test_request_to_a_host_is_handled_by_its_worker(raw):
+    """An engine can address one worker."""
     alone = raw.prepare(server='testhost')
 
     assert alone.call({}, 'get_capabilities', request={})['policy_types']
 
 
-def test_slow_requests_have_a_topic_of_their_own(worker):
+def test_slow_topic_is_served(worker):
+    """Requests that wait for load balancers have a topic of their own."""
     with closing(PolicyClient(worker.url, topic=f'{worker.topic}-slow', timeout_s=20)) as slow:
         assert slow.policy_check(GOOD).action.data['status'] == 'OK'
 
 
-def test_the_log_joins_request_id_user_and_project_with_the_outcome(client, worker):
+def test_log_has_request_id_user_project_and_outcome_on_one_line(client, worker):
+    """An operator finds the outcome of a request by its id."""
     context = {'request_id': 'request-17', 'user_id': 'user-17', 'project_id': 'project-17'}
     context['global_request_id'] = 'global-17'
 
@@ -163,11 +175,13 @@ def test_the_log_joins_request_id_user_and_project_with_the_outcome(client, work
 @pytest.mark.parametrize(
     'context', [{'request_id': 7}, {'request_id': 'a\nb'}, {'user_id': ['x']}, {'password': 'p'}]
 )
-def test_a_context_of_any_kind_is_put_up_with(raw, context):
+def test_request_with_a_malformed_context_is_handled(raw, context):
+    """A malformed context fails no request."""
     assert raw.call(context, 'policy_check', request=GOOD)['action']['data']['status'] == 'OK'
 
 
-GARBAGE = [
+ENVELOPE = b'{"oslo.version": "2.0", "oslo.message": "%s"}'
+MALFORMED_MESSAGES = [
     b'',
     b'\0\xff\xfe',
     b'{',
@@ -181,16 +195,17 @@ GARBAGE = [
     b'{"oslo.version": "2.0", "oslo.message": "[]"}',
     b'{"oslo.version": "2.0", "oslo.message": "{}"}',
     b'{"oslo.version": "2.0", "oslo.message": "{\\"method\\": 7}"}',
-    b'{"oslo.version": "2.0", "oslo.message": "{\\"method\\": \\"policy_check\\", \\"args\\": []}"}',
-    b'{"oslo.version": "2.0", "oslo.message": "{\\"method\\": \\"policy_check\\", \\"args\\": {}}"}',
+    ENVELOPE % rb'{\"method\": \"policy_check\", \"args\": []}',
+    ENVELOPE % rb'{\"method\": \"policy_check\", \"args\": {}}',
     b'[' * 100000,
 ]
 
 
-def test_garbage_on_the_queue_is_dropped_and_the_next_request_answered(worker, client):
+def test_malformed_messages_are_dropped_and_the_next_request_is_handled(worker, client):
+    """No message stops a worker or stays in its queue."""
     with amqp(worker.url) as connection:
         producer = connection.Producer()
-        for body in GARBAGE:
+        for body in MALFORMED_MESSAGES:
             for content_type in ('application/json', 'application/octet-stream', 'nonsense/x'):
                 producer.publish(
                     body,
@@ -208,7 +223,8 @@ def test_garbage_on_the_queue_is_dropped_and_the_next_request_answered(worker, c
     assert worker.process.poll() is None
 
 
-def test_a_cast_is_decided_and_its_reply_goes_to_where_it_is_wanted(worker, client):
+def test_cast_sends_its_reply_or_error_to_reply_to(worker, client):
+    """An engine that does not wait receives replies and errors."""
     received = []
     arrived = threading.Semaphore(0)
 
@@ -240,14 +256,16 @@ def test_a_cast_is_decided_and_its_reply_goes_to_where_it_is_wanted(worker, clie
     assert json.loads(second)['error']['type'] == 'PolicyTypeNotFound'
 
 
-def test_where_a_reply_goes_may_be_plain_data_and_is_checked_before_anything_is_sent(client):
-    client.cast_check(GOOD, {'exchange': 'test-engine', 'topic': 'test-nobody', 'method': 'm'})
+def test_cast_with_a_malformed_reply_to_is_refused_by_the_client(client):
+    """The client accepts plain data and checks it first."""
+    client.cast_check(GOOD, {'exchange': 'test-engine', 'topic': 'test-unused', 'method': 'm'})
 
     with pytest.raises(errors.InvalidRequest, match='missing required field `topic`'):
         client.cast_check(GOOD, {'exchange': 'test-engine'})
 
 
-def test_a_cast_that_is_refused_is_logged(worker, raw):
+def test_refused_cast_without_reply_to_is_logged(worker, raw):
+    """A refusal that no caller receives is in the log."""
     raw.cast({'request_id': 'request-24'}, 'policy_check', request={'target': 'NOW'})
 
     _wait_for(
@@ -255,26 +273,28 @@ def test_a_cast_that_is_refused_is_logged(worker, raw):
     )
 
 
-def test_a_reply_that_nobody_takes_is_logged_and_the_worker_goes_on(worker, client):
+def test_reply_without_a_receiver_is_logged_and_dropped(worker, client):
+    """A missing receiver blocks no further requests."""
     client.cast_check(
-        GOOD, ReplyTo('test-engine', 'test-nobody', 'm'), {'request_id': 'request-20'}
+        GOOD, ReplyTo('test-engine', 'test-unused', 'm'), {'request_id': 'request-20'}
     )
 
-    given_up = (
-        'Gave up the reply to request request-20 (exchange test-engine, topic test-nobody) after '
+    dropped = (
+        'Gave up the reply to request request-20 (exchange test-engine, topic test-unused) after '
     )
-    _wait_for(lambda: given_up in worker.log.read_text())
+    _wait_for(lambda: dropped in worker.log.read_text())
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
 
-def test_a_request_that_expired_is_answered_with_an_error(client):
+def test_expired_request_gets_an_error(client):
+    """The worker does not act for a caller that has given up."""
     expired = changed(GOOD, lambda r: r.update(expires_at='2020-01-01T00:00:00Z'))
 
     assert client.policy_check(expired).action.data['reason'] == 'Request expired'
 
 
 def _spy(connection, worker):
-    """A queue that gets a copy of each request to a worker."""
+    """Declare a queue that receives a copy of each request to a worker."""
     queue = kombu.Queue('test-spy', kombu.Exchange(EXCHANGE, 'topic'), worker.topic)(
         connection.default_channel
     )
@@ -283,8 +303,8 @@ def _spy(connection, worker):
     return queue
 
 
-def _notified(url, topic):
-    """All notifications that wait on a topic."""
+def _notifications(url, topic):
+    """Yield all notifications in the queue of a topic."""
     with amqp(url) as connection:
         channel = connection.default_channel
         while (message := channel.basic_get(topic, no_ack=True)) is not None:
@@ -294,20 +314,21 @@ def _notified(url, topic):
 def _wait_for(condition, timeout_s=20):
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, 'it did not come about in time'
+        assert time.monotonic() < deadline, 'the condition did not become true in time'
         time.sleep(0.05)
 
 
-def test_notifications_tell_of_start_end_and_error(worker, client, raw):
-    list(_notified(worker.url, 'test-notifications.info'))
-    list(_notified(worker.url, 'test-notifications.error'))
+def test_notifications_report_start_end_and_error(worker, client, raw):
+    """Other services can follow each check."""
+    list(_notifications(worker.url, 'test-notifications.info'))
+    list(_notifications(worker.url, 'test-notifications.error'))
 
     reply = client.policy_check(GOOD, {'request_id': 'request-21'})
     with pytest.raises(errors.InvalidRequest):
         raw.call({'request_id': 'request-22'}, 'policy_check', request={})
 
-    start, end = _notified(worker.url, 'test-notifications.info')
-    (error,) = _notified(worker.url, 'test-notifications.error')
+    start, end = _notifications(worker.url, 'test-notifications.info')
+    (error,) = _notifications(worker.url, 'test-notifications.error')
     assert {n['publisher_id'] for n in (start, end, error)} == {'placement-worker.testhost'}
     assert (start['event_type'], end['event_type'], error['event_type']) == (
         'policy_check.start',
@@ -331,11 +352,9 @@ def test_notifications_tell_of_start_end_and_error(worker, client, raw):
 SECRETS = ('hunter2-admin', 'hunter2-data', 'hunter2-trust', 'hunter2-token', 'hunter2-node')
 
 
-def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(
-    worker, client, raw, broker_url
-):
-    """Of a profile only two properties travel, and of a context only ids; the worker drops what
-    others send.
+def test_secrets_are_not_in_queue_log_notifications_or_replies(worker, client, raw, broker_url):
+    """The client sends two properties of a profile and the ids of a context; the worker drops
+    everything else.
     """
     secret = {
         'availability_zone': None,
@@ -374,8 +393,8 @@ def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(
         spy.delete()
 
     notifications = [
-        *_notified(broker_url, 'test-notifications.info'),
-        *_notified(broker_url, 'test-notifications.error'),
+        *_notifications(broker_url, 'test-notifications.info'),
+        *_notifications(broker_url, 'test-notifications.error'),
     ]
     assert len(notifications) >= 5
     seen = {
@@ -385,13 +404,14 @@ def test_no_secret_is_on_the_queue_in_the_log_in_notifications_or_in_replies(
     }
     for place, text in seen.items():
         for word in SECRETS:
-            assert word not in text, f'{word} stands in {place}'
-    assert SECRETS[2] in queued, 'the trust has to travel, or the worker cannot act for the owner'
+            assert word not in text, f'{word} is in {place}'
+    assert SECRETS[2] in queued, 'the worker needs the trust to act for the owner'
     for word in (SECRETS[0], SECRETS[1], SECRETS[3], SECRETS[4]):
-        assert word not in queued, f'{word} stands on the queue'
+        assert word not in queued, f'{word} is on the queue'
 
 
-def test_two_processes_share_the_load(start_worker):
+def test_two_processes_share_the_requests(start_worker):
+    """Both processes handle requests and decide alike."""
     worker = start_worker(CLOUD, workers=2)
     asked = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=20, b=8))
 
@@ -406,7 +426,8 @@ def test_two_processes_share_the_load(start_worker):
     assert all(reply == replies[0] for reply in replies)
 
 
-def test_the_command_line_asks_running_workers(worker, tmp_path):
+def test_command_line_with_a_configuration_asks_a_running_worker(worker, tmp_path):
+    """The command prints the decision of the worker."""
     file = tmp_path / 'request.json'
     file.write_text(json.dumps(GOOD))
     for who in (['--config-file', str(worker.config)],):
@@ -418,7 +439,8 @@ def test_the_command_line_asks_running_workers(worker, tmp_path):
         assert json.loads(done.stdout)['action']['data']['status'] == 'OK'
 
 
-def test_the_sample_logging_configuration_shows_whose_request_it_was(start_worker):
+def test_sample_logging_configuration_shows_request_and_user(start_worker):
+    """The sample configuration keeps the request id, and no debug lines."""
     sample = Path(__file__).parents[2] / 'conf' / 'logging.conf'
     worker = start_worker(CLOUD, f'log_config_append = {sample}')
 
@@ -432,7 +454,8 @@ def test_the_sample_logging_configuration_shows_whose_request_it_was(start_worke
     assert not [line for line in lines if ' DEBUG ' in line]
 
 
-def test_a_topic_that_no_worker_ever_served_is_told_at_once(broker_url):
+def test_call_to_a_topic_without_a_queue_fails_at_once(broker_url):
+    """A misspelled topic does not use up the timeout."""
     started = time.monotonic()
     with (
         closing(PolicyClient(broker_url, topic='test-never', timeout_s=30)) as client,
@@ -442,7 +465,8 @@ def test_a_topic_that_no_worker_ever_served_is_told_at_once(broker_url):
     assert time.monotonic() - started < 10
 
 
-def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_worker):
+def test_stopped_worker_exits_with_0_and_calls_fail(start_worker):
+    """A caller without a worker receives NoWorkerAnswered."""
     worker = start_worker(CLOUD)
 
     assert worker.stop() == 0
@@ -474,36 +498,44 @@ def test_a_stopped_worker_ends_with_status_0_and_its_callers_are_told(start_work
             '[worker] topic and slow_topic must differ, both are t',
         ),
         (
-            '[DEFAULT]\ntransport_url = hello\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
+            '[DEFAULT]\ntransport_url = hello\n'
+            '[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
             'The transport URL is not valid: No scheme specified',
         ),
         (
-            '[DEFAULT]\ntransport_url = nope://x/\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
+            '[DEFAULT]\ntransport_url = nope://x/\n'
+            '[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
             'The transport URL cannot be used: Failed to load transport driver "nope"',
         ),
         (
-            '[DEFAULT]\ntransport_url = WRONG\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
+            '[DEFAULT]\ntransport_url = WRONG\n'
+            '[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
             'The broker at 127.0.0.1:',
         ),
         (
             '[oslo_messaging_tracing]\ntracing_enabled = true\notlp_protocol = grpc\n',
-            '[oslo_messaging_tracing] tracing_enabled needs opentelemetry.exporter.otlp.proto.grpc, which is not '
-            'installed: ',
+            '[oslo_messaging_tracing] tracing_enabled needs '
+            'opentelemetry.exporter.otlp.proto.grpc, which is not installed: ',
         ),
         ('hello', 'Failed to parse '),
         ('\xff\xfe', 'Failed to parse '),
         ('[worker]\nworkers = 0\n', 'Value for option workers from '),
         (
             '[worker]\nengine_timeout_s = 900\n',
-            '[worker] engine_timeout_s (900 s) must be less than [DEFAULT] graceful_shutdown_timeout (900 s)',
+            '[worker] engine_timeout_s (900 s) must be less than '
+            '[DEFAULT] graceful_shutdown_timeout (900 s)',
         ),
         (
             '[DEFAULT]\ngraceful_shutdown_timeout = 0\n',
-            '[DEFAULT] graceful_shutdown_timeout (endless) must be less than [worker] consumer_timeout_s (1800 s)',
+            '[DEFAULT] graceful_shutdown_timeout (endless) must be less than '
+            '[worker] consumer_timeout_s (1800 s)',
         ),
     ],
 )
-def test_a_configuration_that_cannot_work_is_told_in_a_line(config, message, tmp_path, broker_url):
+def test_worker_with_an_invalid_configuration_exits_with_2_and_one_line(
+    config, message, tmp_path, broker_url
+):
+    """The line names the cause and holds no password."""
     (tmp_path / 'cloud').write_text('zones: {a: true}')
     wrong = re.sub('//.*@', '//guest:hunter2@', broker_url)
     config = config.replace('CLOUD', str(tmp_path / 'cloud')).replace('WRONG', wrong)

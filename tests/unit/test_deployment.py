@@ -1,6 +1,4 @@
-"""The systemd unit, the container file and the jobs of Zuul and pre-commit: what no test runs as it
-stands.
-"""
+"""The systemd unit, the container file and the jobs of Zuul and pre-commit, as files."""
 
 import configparser
 import json
@@ -31,9 +29,7 @@ def service():
 
 @pytest.fixture
 def instructions():
-    """Of the image's last stage: instruction -> its arguments, the last one if there are
-    several.
-    """
+    """The instructions of the last stage of the image, with their last arguments."""
     text = (ROOT / 'Containerfile').read_text().rpartition('\nFROM ')[2].replace('\\\n', ' ')
     return {
         name: ' '.join(arguments)
@@ -46,7 +42,8 @@ def scripts():
 
 
 @pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='systemd is not installed')
-def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
+def test_unit_passes_the_verification_of_systemd(tmp_path):
+    """systemd accepts the unit without a warning."""
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace('/usr/bin/placement-worker ', f'{sys.executable} '))
 
@@ -57,7 +54,8 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
     assert (done.returncode, done.stderr) == (0, '')
 
 
-def test_the_unit_has_what_the_manual_says():
+def test_unit_has_every_line_of_the_manual():
+    """The manual quotes the unit correctly."""
     block = (
         (ROOT / 'doc' / 'source' / 'health.rst')
         .read_text()
@@ -70,11 +68,13 @@ def test_the_unit_has_what_the_manual_says():
     assert set(lines) - set(UNIT.read_text().splitlines()) == set()
 
 
-def test_systemd_waits_longer_than_a_stopping_worker_does(service):
+def test_unit_waits_longer_than_the_graceful_shutdown(service):
+    """systemd does not kill a worker that finishes its requests."""
     assert int(service['timeoutstopsec']) > config.GRACEFUL_SHUTDOWN_TIMEOUT_S
 
 
-def test_the_unit_runs_our_command_as_a_user_of_its_own(service):
+def test_unit_runs_the_command_as_its_own_user(service):
+    """The service does not run as root."""
     command, *arguments = service['execstart'].split()
 
     assert Path(command).name in scripts()
@@ -82,7 +82,8 @@ def test_the_unit_runs_our_command_as_a_user_of_its_own(service):
     assert service['user'] == service['group'] == 'placement-worker'
 
 
-def test_the_image_runs_our_command_without_a_shell_and_not_as_root(instructions):
+def test_image_runs_the_command_without_a_shell_and_not_as_root(instructions):
+    """Signals reach the worker, which has no rights of root."""
     (command,) = json.loads(instructions['ENTRYPOINT'])
 
     assert command in scripts()
@@ -91,9 +92,8 @@ def test_the_image_runs_our_command_without_a_shell_and_not_as_root(instructions
     assert instructions['STOPSIGNAL'] == 'SIGTERM'
 
 
-def test_the_image_is_healthy_by_the_file_that_its_worker_is_told_to_write(
-    instructions, monkeypatch
-):
+def test_image_checks_the_liveness_file_that_its_worker_writes(instructions, monkeypatch):
+    """The health check and the worker agree on the file."""
     command, *arguments = json.loads(instructions['HEALTHCHECK'].partition(' CMD ')[2])
     name, _, file = re.search(r'(OS_\w+)(=)(\S+)', instructions['ENV']).groups()
     monkeypatch.setenv(name, file)
@@ -107,7 +107,8 @@ def test_the_image_is_healthy_by_the_file_that_its_worker_is_told_to_write(
     assert conf.worker.liveness_file == file
 
 
-def test_what_the_image_is_built_from_is_not_left_out():
+def test_dockerignore_keeps_the_sources_of_the_image():
+    """The build context has every file that the installation needs."""
     kept = {
         line[1:]
         for line in (ROOT / '.dockerignore').read_text().splitlines()
@@ -118,7 +119,8 @@ def test_what_the_image_is_built_from_is_not_left_out():
     assert all((ROOT / name).exists() for name in kept)
 
 
-def test_the_jobs_of_zuul_are_there_and_run_environments_of_tox():
+def test_jobs_of_zuul_run_existing_environments_of_tox():
+    """Zuul runs no job or environment that does not exist."""
     parts = yaml.safe_load((ROOT / '.zuul.yaml').read_text())
     jobs = {part['job']['name']: part['job'] for part in parts if 'job' in part}
     (project,) = (part['project'] for part in parts if 'project' in part)
@@ -136,7 +138,8 @@ def test_the_jobs_of_zuul_are_there_and_run_environments_of_tox():
     } <= there
 
 
-def test_no_hook_of_pre_commit_fetches_anything():
+def test_hooks_of_pre_commit_are_local():
+    """A commit needs no network."""
     repositories = yaml.safe_load((ROOT / '.pre-commit-config.yaml').read_text())['repos']
 
     assert {one['repo'] for one in repositories} == {'local'}

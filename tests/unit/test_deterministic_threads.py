@@ -1,15 +1,14 @@
-"""The turns that threads take in tests: in the order that is told, and time passes for all of them
-at once.
-"""
+"""Threads that run in a chosen order, with one clock for all of them."""
 
 import pytest
 
 from tests.deterministic_threads import Turns
 
 
-def test_threads_go_on_as_they_are_told_and_time_passes_when_all_sleep():
-    told = iter([1, 0, 0, 0, 0, 0])
-    turns = Turns(lambda count: next(told) % count)
+def test_threads_run_in_the_chosen_order_and_time_passes_when_all_sleep():
+    """A test can repeat any interleaving of its threads."""
+    order = iter([1, 0, 0, 0, 0, 0])
+    turns = Turns(lambda count: next(order) % count)
     began, seen = turns(), []
 
     def job(name, *naps):
@@ -23,7 +22,8 @@ def test_threads_go_on_as_they_are_told_and_time_passes_when_all_sleep():
     assert turns() - began == 5
 
 
-def test_what_goes_wrong_in_a_thread_is_told_when_the_others_have_ended():
+def test_run_with_a_failing_thread_raises_its_error_after_the_others_ended():
+    """No thread of a failed test goes on."""
     turns, seen = Turns(lambda count: 0), []
 
     def fail():

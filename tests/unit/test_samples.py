@@ -1,4 +1,4 @@
-"""What stands in conf/ and README is current and works."""
+"""The samples in conf/ and the README are current and work."""
 
 import configparser
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = ('worker', 'cloud', 'decision_log', 'metrics')
+OWN_GROUPS = ('worker', 'cloud', 'decision_log', 'metrics')
 
 
 def group(text, name):
@@ -32,28 +32,31 @@ def generated(tmp_path_factory):
     return generate('oslo-config-generator.conf', tmp_path_factory.mktemp('conf') / 'sample')
 
 
-@pytest.mark.parametrize('name', OURS)
-def test_our_groups_of_the_sample_configuration_are_what_the_generator_writes(generated, name):
-    """`tox -e genconfig` mends it; the libraries' groups change with their releases."""
+@pytest.mark.parametrize('name', OWN_GROUPS)
+def test_sample_has_the_generated_groups_of_this_package(generated, name):
+    """`tox -e genconfig` updates it; the groups of libraries change with their releases."""
     sample = (ROOT / 'conf' / 'placement-worker.conf.sample').read_text()
 
     assert group(sample, name) == group(generated, name)
 
 
-def test_the_sample_for_senlins_engine_is_what_the_generator_writes(tmp_path):
+def test_sample_for_senlin_is_the_generated_one(tmp_path):
+    """`tox -e genconfig` brings the sample up to date."""
     sample = (ROOT / 'conf' / 'senlin.conf.sample').read_text()
 
     assert sample == generate('oslo-config-generator-senlin.conf', tmp_path / 'sample')
 
 
-def test_the_sample_configuration_shows_our_exchange(generated):
+def test_sample_shows_the_default_exchange(generated):
+    """The sample shows the default of this package, not that of oslo.messaging."""
     line = '#control_exchange = placement_worker\n'
 
     assert line in generated
     assert line in (ROOT / 'conf' / 'placement-worker.conf.sample').read_text()
 
 
-def test_no_line_of_the_readme_promises_a_file_that_is_not_there():
+def test_readme_names_existing_files_only():
+    """A reader finds every example and sample that the README names."""
     text = (ROOT / 'README.rst').read_text()
     named = {
         word.strip('`,;:()')
@@ -65,7 +68,8 @@ def test_no_line_of_the_readme_promises_a_file_that_is_not_there():
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_the_readme_shows_what_the_first_command_prints():
+def test_readme_shows_the_output_of_the_first_command():
+    """A reader sees the output that the README shows."""
     text = (ROOT / 'README.rst').read_text()
     command = [sys.executable, '-m', 'placement_worker', 'check', 'examples/scale-out.yaml']
 
@@ -76,7 +80,8 @@ def test_the_readme_shows_what_the_first_command_prints():
         assert shown in text
 
 
-def test_the_sample_of_a_secured_bus_is_the_one_of_the_manual():
+def test_sample_of_a_secured_bus_matches_the_manual():
+    """The manual and the sample advise the same settings."""
     sample = (ROOT / 'conf' / 'bus.conf.sample').read_text()
     manual = (ROOT / 'doc' / 'source' / 'bus-security.rst').read_text()
     settings = [line for line in sample.splitlines() if line and not line.startswith('#')]
@@ -85,7 +90,8 @@ def test_the_sample_of_a_secured_bus_is_the_one_of_the_manual():
     assert [line for line in settings if f'    {line}\n' not in manual] == []
 
 
-def test_setup_cfg_names_the_package_as_others_expect():
+def test_setup_cfg_has_the_name_of_the_package():
+    """Tools that read setup.cfg find the name."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / 'setup.cfg')
 

@@ -1,4 +1,4 @@
-"""DevStack's plugin, those of its phases that need no broker and no installation."""
+"""The phases of the DevStack plugin that need neither a broker nor an installation."""
 
 import re
 import stat
@@ -22,7 +22,8 @@ def configured(tmp_path, plugins, **settings):
     return host
 
 
-def test_without_senlin_the_worker_gets_bus_cloud_and_a_service_user_of_its_own(tmp_path):
+def test_post_config_without_senlin_writes_bus_cloud_and_a_service_user(tmp_path):
+    """A worker without Senlin acts with a service user of its own."""
     host = configured(tmp_path, ['placement-worker'])
 
     written = settings_of(host.conf)
@@ -37,7 +38,10 @@ def test_without_senlin_the_worker_gets_bus_cloud_and_a_service_user_of_its_own(
 
 
 @pytest.mark.parametrize('plugins', [SENLIN_FIRST, SENLIN_LAST])
-def test_with_senlin_in_either_order_its_file_says_where_the_workers_are(tmp_path, plugins):
+def test_post_config_with_senlin_in_either_order_writes_the_transport_url_to_senlin(
+    tmp_path, plugins
+):
+    """Senlin finds the workers, whichever plugin is enabled first."""
     host = configured(tmp_path, plugins)
 
     written = settings_of(host.senlin_conf)
@@ -48,14 +52,16 @@ def test_with_senlin_in_either_order_its_file_says_where_the_workers_are(tmp_pat
 
 
 @pytest.mark.parametrize('plugins', [SENLIN_FIRST, SENLIN_LAST])
-def test_with_senlin_the_worker_is_the_trustee_of_its_trusts(tmp_path, plugins):
+def test_post_config_with_senlin_uses_the_trustee_of_its_trusts(tmp_path, plugins):
+    """The worker can act for the owners of clusters."""
     host = configured(tmp_path, plugins)
 
     assert settings_of(host.conf)['service_auth']['username'] == 'senlin'
     assert 'placement-worker' not in host.keystone.read_text()
 
 
-def test_interface_and_valid_interfaces_do_not_stand_side_by_side(tmp_path):
+def test_post_config_writes_valid_interfaces_without_interface(tmp_path):
+    """keystoneauth prefers the old option if both are set."""
     auth = settings_of(configured(tmp_path, ['placement-worker']).conf)['service_auth']
 
     assert auth['valid_interfaces'] == 'public'
@@ -63,7 +69,8 @@ def test_interface_and_valid_interfaces_do_not_stand_side_by_side(tmp_path):
 
 
 @pytest.mark.parametrize('backend', ['openstack', 'inventory'])
-def test_the_worker_can_start_with_what_is_written(tmp_path, backend):
+def test_post_config_writes_options_with_which_a_worker_can_start(tmp_path, backend):
+    """The written configuration passes the validation."""
     host = configured(tmp_path, ['placement-worker'], PLACEMENT_WORKER_CLOUD_BACKEND=backend)
     conf = Options()
     config.register(conf)
@@ -75,14 +82,16 @@ def test_the_worker_can_start_with_what_is_written(tmp_path, backend):
     assert conf.cloud.backend == backend
 
 
-def test_the_configuration_is_for_its_owner_alone(tmp_path):
+def test_post_config_writes_a_file_that_its_owner_alone_can_read(tmp_path):
+    """Other users cannot read the password."""
     host = configured(tmp_path, ['placement-worker'])
 
     assert stat.S_IMODE(host.conf.stat().st_mode) == 0o600
     assert stat.S_IMODE(host.conf.parent.stat().st_mode) == 0o750
 
 
-def test_a_second_stack_leaves_nothing_of_the_first_in_the_configuration(tmp_path):
+def test_post_config_again_replaces_the_configuration(tmp_path):
+    """A second stack keeps no options of the first one."""
     host = configured(tmp_path, ['placement-worker'])
     first = host.conf.read_text()
     host.conf.write_text(f'{first}\n[worker]\nworkers = 3\n')
@@ -92,7 +101,8 @@ def test_a_second_stack_leaves_nothing_of_the_first_in_the_configuration(tmp_pat
     assert host.conf.read_text() == first
 
 
-def test_the_cloud_may_be_one_that_a_file_describes(tmp_path):
+def test_post_config_with_the_inventory_backend_names_an_existing_file(tmp_path):
+    """The embedded cloud works without further settings."""
     host = configured(tmp_path, ['placement-worker'], PLACEMENT_WORKER_CLOUD_BACKEND='inventory')
 
     file = host.dest / 'placement-worker' / 'examples' / 'cloud.yaml'
@@ -101,7 +111,8 @@ def test_the_cloud_may_be_one_that_a_file_describes(tmp_path):
 
 
 @pytest.mark.parametrize('script', ['stack', 'unstack', 'clean'])
-def test_a_disabled_service_does_nothing(tmp_path, script):
+def test_phases_of_a_disabled_service_change_nothing(tmp_path, script):
+    """A disabled plugin writes neither files nor units."""
     host = Host(tmp_path, ['placement-worker'], DISABLED_SERVICES='placement-worker')
 
     done = host.run(script)
@@ -111,7 +122,8 @@ def test_a_disabled_service_does_nothing(tmp_path, script):
     assert list(host.units.iterdir()) == []
 
 
-def test_without_rabbitmq_it_says_what_to_do(tmp_path):
+def test_post_config_without_rabbitmq_fails_with_advice(tmp_path):
+    """The error names the service and the setting to enable."""
     host = Host(tmp_path, ['placement-worker'], RABBIT_HOST='')
 
     done = host.run('stack', 'post-config')
@@ -123,7 +135,8 @@ def test_without_rabbitmq_it_says_what_to_do(tmp_path):
     )
 
 
-def test_a_worker_that_does_not_answer_ends_the_stack_and_names_its_journal(tmp_path):
+def test_extra_with_a_worker_that_does_not_answer_fails_and_names_its_journal(tmp_path):
+    """The stack ends with the command that shows the cause."""
     host = Host(tmp_path, ['placement-worker'], SERVICE_TIMEOUT=1)
     (host.venv / 'bin').mkdir(parents=True)
     (host.venv / 'bin' / 'placement-worker').symlink_to('/bin/true')
@@ -138,7 +151,8 @@ def test_a_worker_that_does_not_answer_ends_the_stack_and_names_its_journal(tmp_
 
 
 @pytest.mark.parametrize(('status', 'ends'), [(0, 0), (1, 0), (2, 1)])
-def test_the_stack_ends_if_the_upgrade_check_fails_but_not_if_it_warns(tmp_path, status, ends):
+def test_test_config_fails_with_the_upgrade_check_but_not_with_its_warnings(tmp_path, status, ends):
+    """A warning of the upgrade check does not end the stack."""
     host = Host(tmp_path, ['placement-worker'])
     (host.venv / 'bin').mkdir(parents=True)
     program = host.venv / 'bin' / 'placement-worker-status'
@@ -148,7 +162,8 @@ def test_the_stack_ends_if_the_upgrade_check_fails_but_not_if_it_warns(tmp_path,
     assert host.run('stack', 'test-config').status == ends
 
 
-def test_clean_gets_along_with_a_broker_that_is_gone(tmp_path):
+def test_clean_without_a_broker_removes_the_configuration(tmp_path):
+    """An uninstalled broker does not prevent the cleanup."""
     host = Host(tmp_path, ['placement-worker'], ENABLED_SERVICES='rabbit')
     host.put('rabbitmqctl', '#!/bin/sh\nexit 69\n')
     host.conf.parent.mkdir()
@@ -158,7 +173,8 @@ def test_clean_gets_along_with_a_broker_that_is_gone(tmp_path):
     assert not host.conf.parent.exists()
 
 
-def test_the_plugin_leaves_no_names_but_its_own_in_the_shell_of_all_plugins(tmp_path):
+def test_plugin_defines_only_names_with_its_own_prefix(tmp_path):
+    """The plugin does not overwrite variables or functions of other plugins."""
     host = configured(tmp_path, SENLIN_FIRST)
 
     own = {name for name in host.new_names() if 'SENLIN' not in name or 'placement_worker' in name}

@@ -14,11 +14,13 @@ from placement_worker.worker import guru_meditation
         ('http://host/path x@y', 'http://host/path x@y'),
     ],
 )
-def test_user_and_password_of_a_url_are_not_shown(text, shown):
+def test_secret_of_a_url_is_masked(text, shown):
+    """The report shows the host of a URL without its user and password."""
     assert guru_meditation.SECRET.sub('***@', text) == shown
 
 
-def test_the_report_has_threads_version_and_options_and_no_secret():
+def test_report_has_threads_version_and_options_without_secrets():
+    """An operator can publish the report."""
     conf = cfg.CONF
     options = [
         cfg.StrOpt('report_test_url', default='rabbit://user:hunter2@host/'),

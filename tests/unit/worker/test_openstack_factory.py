@@ -1,4 +1,4 @@
-"""How the configuration names the clouds and the service user."""
+"""The OpenStack cloud of a configuration, with simulated services."""
 
 import pytest
 import yaml
@@ -32,7 +32,7 @@ def services():
 
 @pytest.fixture
 def configured(tmp_path, services):
-    """What a configuration file leads to, given its groups."""
+    """Return a function that creates the cloud of a configuration file with the given groups."""
     made = []
 
     def configure(cloud=None, **groups):
@@ -60,13 +60,12 @@ def configured(tmp_path, services):
 
 
 def scopes(services):
-    """What the tokens that were asked for are for."""
+    """Return the scopes of the requested tokens."""
     return [body['auth'].get('scope') for body in services.bodies if 'auth' in body]
 
 
-def test_tokens_are_for_the_trust_alone_or_for_the_project_of_the_service_user(
-    configured, services
-):
+def test_tokens_are_scoped_to_the_trust_or_to_the_project_of_the_service_user(configured, services):
+    """A token never has more rights than the request needs."""
     clouds = configured(service_auth=USER)
 
     assert clouds.acting_for(TRUST, 'project-a').zones('RegionOne')
@@ -76,7 +75,8 @@ def test_tokens_are_for_the_trust_alone_or_for_the_project_of_the_service_user(
     assert scopes(services) == [{'OS-TRUST:trust': {'id': 'trust-a'}}, of_service]
 
 
-def test_the_service_user_may_stand_in_a_section_of_its_own(configured):
+def test_service_user_in_the_section_of_auth_section_is_used(configured):
+    """Several services can share one section with the service user."""
     clouds = configured(
         service_auth={'auth_section': 'shared', 'region_name': 'RegionTwo'}, shared=USER
     )
@@ -85,7 +85,8 @@ def test_the_service_user_may_stand_in_a_section_of_its_own(configured):
 
 
 @pytest.mark.filterwarnings('ignore:Support for InfluxDB')  # openstacksdk's own affair
-def test_an_entry_of_clouds_yaml_stands_in_for_it(configured, services, tmp_path, monkeypatch):
+def test_cloud_name_uses_an_entry_of_clouds_yaml(configured, services, tmp_path, monkeypatch):
+    """An operator can try the worker without a service user."""
     auth = {
         key: value.format(url=services.url) for key, value in USER.items() if key != 'auth_type'
     }
@@ -115,7 +116,8 @@ def test_endpoints_are_public_unless_the_options_say_otherwise(configured, optio
     assert configured(service_auth={**USER, **options}).access.interfaces == wanted
 
 
-def test_connections_are_as_configured(configured):
+def test_options_of_connections_reach_the_connections(configured):
+    """Certificates and timeouts of the options apply to every request."""
     given = {'cafile': '/ca.pem', 'certfile': '/c.pem', 'keyfile': '/k.pem', 'timeout': 7}
 
     assert configured(service_auth=USER).access.connection == {
@@ -133,7 +135,8 @@ def test_connections_are_as_configured(configured):
     )
 
 
-def test_options_of_the_cloud_reach_it(configured, services):
+def test_options_of_the_cloud_reach_the_cloud(configured, services):
+    """Attempts, time budget and cache are those of the options."""
     options = {
         'max_attempts': 2,
         'lookup_budget_s': 7,
@@ -152,17 +155,18 @@ def test_options_of_the_cloud_reach_it(configured, services):
 @pytest.mark.parametrize(
     ('groups', 'message'),
     [
-        ({}, r'\[service_auth\] auth_type is not set: \[cloud\] backend = openstack needs a service user'),
+        ({}, r'\[service_auth\] auth_type is not set: \[cloud\] backend = openstack needs'),
         ({'service_auth': {'auth_section': 'there'}}, r'\[there\] auth_type is not set'),
-        ({'service_auth': {**USER, 'auth_type': 'nonsense'}}, r'\[service_auth\] does not suffice .*: .*nonsense'),
-        ({'service_auth': {'auth_type': 'password'}}, r'\[service_auth\] does not suffice .*: .*auth[-_]url'),
-        ({'service_auth': {'auth_type': 'none'}}, r'\[service_auth\] has an auth_type that takes no trust: use'),
+        ({'service_auth': {**USER, 'auth_type': 'nonsense'}}, r'does not suffice .*: .*nonsense'),
+        ({'service_auth': {'auth_type': 'password'}}, r'does not suffice .*: .*auth[-_]url'),
+        ({'service_auth': {'auth_type': 'none'}}, r'has an auth_type that takes no trust: use'),
         ({'cloud': {'cloud_name': 'nowhere'}}, r'\[cloud\] cloud_name = nowhere: .*nowhere'),
     ],
 )  # fmt: skip
-def test_options_that_do_not_suffice_are_told_at_start(
+def test_create_with_insufficient_options_raises_without_secrets(
     configured, tmp_path, monkeypatch, groups, message
 ):
+    """A worker that cannot reach its cloud names the option and hides the password."""
     (tmp_path / 'clouds.yaml').write_text(
         'clouds: {mine: {}}'
     )  # openstacksdk would look elsewhere for a missing file
@@ -174,7 +178,8 @@ def test_options_that_do_not_suffice_are_told_at_start(
     assert 'hunter2' not in str(told.value)
 
 
-def test_engines_have_to_wait_longer_than_look_ups_take():
+def test_validate_timeouts_with_a_lookup_budget_beyond_the_engine_raises():
+    """An engine waits longer than the lookups of a check may take."""
     conf = cfg.ConfigOpts()
     config.register(conf)
     config.set_defaults()

@@ -60,7 +60,7 @@ def test_configure_with_options_that_cannot_work_raises_an_error_that_names_them
 def test_configure_with_a_malformed_logging_configuration_raises_an_error_of_one_line(
     failure, tmp_path, args
 ):
-    """Whatever Python raises for the file, the worker reports one line."""
+    """The worker reports one line for any error that Python raises for the file."""
     file = tmp_path / 'logging.conf'
     file.write_text(
         '[loggers]\nkeys = root\n[handlers]\nkeys = one\n[formatters]\nkeys =\n'
