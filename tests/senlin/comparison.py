@@ -2,6 +2,7 @@
 doc/source/comparison-senlin.rst.
 """
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -279,4 +280,18 @@ def table(rows: Sequence[tuple[Case, str, str]]) -> str:
 
 
 def _row(first, *others):
-    return [f'   * - {first}', *(f'     - {other}' for other in others)]
+    return [
+        *_cell('   * - ', first),
+        *(line for other in others for line in _cell('     - ', other)),
+    ]
+
+
+def _cell(bullet, text):
+    return textwrap.wrap(
+        text,
+        79,
+        initial_indent=bullet,
+        subsequent_indent=' ' * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
