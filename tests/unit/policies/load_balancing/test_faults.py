@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.unit.policies.load_balancer_operations import OPERATIONS, TIMEOUT_S, calls_of
+from tests.unit.policies.load_balancing.operations import OPERATIONS, TIMEOUT_S, calls_of
 
 ALWAYS = 10**6
 IMMUTABLE = 'Load Balancer x is immutable and cannot be updated.'

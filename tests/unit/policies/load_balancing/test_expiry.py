@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.policies.load_balancer_operations import (
+from tests.unit.policies.load_balancing.operations import (
     OPERATIONS,
     Attach,
     AttachToExisting,

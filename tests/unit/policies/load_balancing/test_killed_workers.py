@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.unit.policies.load_balancer_operations import (
+from tests.unit.policies.load_balancing.operations import (
     OPERATIONS,
     AttachToExisting,
     Detach,

@@ -1,0 +1,22 @@
+"""A simulated load balancer for tests of single modules."""
+
+from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.octavia.layout import Layout, tags_of
+from placement_worker.octavia.updater import Updater
+from tests.simulated_octavia import Lab
+
+TAGS = tags_of('c1', 'p1')
+LAYOUT = Layout(
+    'web',
+    TAGS,
+    {'vip_subnet_id': 'sub1'},
+    {'protocol': 'HTTP', 'protocol_port': 80},
+    {'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'},
+    None,
+)
+
+
+def updater(lab: Lab, *, batch_members: bool = True) -> Updater:
+    """Return an updater for the load balancers of a lab."""
+    settings = OctaviaSettings(batch_members, sleep=lab.clock.sleep, clock=lab.clock)
+    return Updater(lab.octavia(None), settings, 300, lambda: float('inf'), 'seed')
