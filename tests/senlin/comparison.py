@@ -82,7 +82,7 @@ CASES = [
         'Create 4 nodes in 3 equal zones',
         {'zones': THREE},
         consts.CLUSTER_SCALE_OUT,
-        'Senlin fills zone after zone up to the rounded share, and stops when no node is left. '
+        'Senlin fills each zone up to its rounded-up share, and stops when no node is left. '
         'The worker takes the plan that is closest to the shares.',
         inputs={'count': 4},
     ),
