@@ -304,10 +304,8 @@ def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
     assert worker.stop() == 0  # before its broker, which ends with this test
 
 
-def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
-    """As many dead reply queues as there are threads leave half of the threads to serve other
-    calls.
-    """
+def test_dead_reply_queues_leave_threads_for_other_calls(worker, client):
+    """Replies to dead queues, as many as threads, leave half of the threads to other calls."""
     dead = [
         (
             f'dead {n}',
@@ -322,10 +320,8 @@ def test_dead_reply_queues_hold_up_nobody_for_long(worker, client):
     assert answer_s(client) < 1
 
 
-def test_large_bodies_of_integers_leave_the_memory_as_it_was(start_worker):
-    """After bodies of 10 million integers, wherever they stand, a worker has at most 50 MiB more
-    than before.
-    """
+def test_large_bodies_of_integers_leak_no_memory(start_worker):
+    """Bodies of 10 million integers at any place leave at most 50 MiB of additional memory."""
     worker = start_worker(CLOUD, environment=PYTHONPATH)
     integers = ','.join(str(i % 100_000) for i in range(10_000_000))
     with closing(worker.client(timeout_s=120)) as client:
