@@ -1,6 +1,4 @@
-"""A private RabbitMQ for tests: own ports, node name, data folder and epmd, gone with whoever
-started it.
-"""
+"""A private RabbitMQ for tests, with its own ports, node name, data folder and epmd."""
 
 import contextlib
 import os
@@ -14,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from tests.process_reaper import Guard, Program
+from tests.process_reaper import Program, Reaper
 
 SCRIPTS = Path('/usr/lib/rabbitmq/bin')
 EPMD = ('epmd', '-address', '127.0.0.1')
@@ -22,9 +20,7 @@ START_TIMEOUT_S = 60
 
 
 def program(name: str) -> str:
-    """The distribution's script of that name; Debian's wrapper in the PATH wants to be another
-    user.
-    """
+    """Return the script of the distribution; the wrapper of Debian in PATH requires its user."""
     path = shutil.which(name, path=f'{SCRIPTS}{os.pathsep}{os.environ["PATH"]}')
     if path is None:
         raise RuntimeError(f'{name} is not installed; see the README on running the tests')
@@ -32,7 +28,7 @@ def program(name: str) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
+    """Return free ports of loopback."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -41,9 +37,7 @@ def free_ports(count: int) -> list[int]:
 
 
 class Broker:
-    """One RabbitMQ node on loopback. Data survive `kill` and `start`; `close` removes
-    everything.
-    """
+    """A RabbitMQ node on loopback. Its data survive `kill` and `start`; `close` removes them."""
 
     def __init__(
         self,
@@ -67,7 +61,7 @@ class Broker:
         (self.folder / 'rabbitmq.conf').write_text(
             f'disk_free_limit.absolute = 1MB\nloopback_users = none\n{self._listeners(tls)}'
         )
-        self._guard: Guard | None = None
+        self._reaper: Reaper | None = None
 
     def _listeners(self, tls: Mapping[str, Path] | None) -> str:
         """Where the node listens, as its configuration says it."""
@@ -90,7 +84,7 @@ class Broker:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the broker's own programs need to find this node and no other."""
+        """The environment in which the programs of the broker find this node and no other."""
         folder = str(self.folder)
         return {
             'PATH': os.environ['PATH'],
@@ -111,12 +105,6 @@ class Broker:
             ),
         }
 
-    @property
-    def guard_pid(self) -> int:
-        """The process that has started the node, of a node that runs."""
-        assert self._guard is not None
-        return self._guard.pid
-
     def configure(self, settings: str) -> None:
         """Append lines to `rabbitmq.conf`; they take effect at the next start."""
         with (self.folder / 'rabbitmq.conf').open('a') as file:
@@ -134,7 +122,7 @@ class Broker:
         programs = [Program([program('rabbitmq-server')], output)]
         if self._has_private_epmd:
             programs.insert(0, Program(EPMD, output))
-        self._guard = Guard(self.folder, programs, self.environment)
+        self._reaper = Reaper(self.folder, programs, self.environment)
 
     def control(self, *arguments: str, answer: str = '') -> str:
         """Run rabbitmqctl on this node and return what it prints.
@@ -154,9 +142,9 @@ class Broker:
 
     def kill(self) -> None:
         """End the node at once, as a power cut would; its data stay."""
-        if self._guard is not None:
-            self._guard.close(keep_folder=True)
-            self._guard = None
+        if self._reaper is not None:
+            self._reaper.close(keep_folder=True)
+            self._reaper = None
 
     def freeze(self) -> None:
         """Stop the Erlang VM where it is; its connections stay open."""
@@ -180,9 +168,9 @@ class Broker:
 
         :raises RuntimeError: it did not in time; the text is its output.
         """
-        assert self._guard is not None
+        assert self._reaper is not None
         deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline and self._guard.runs:
+        while time.monotonic() < deadline and self._reaper.runs:
             with (
                 contextlib.suppress(OSError),
                 socket.create_connection(('127.0.0.1', self.port), 1) as probe,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.broker import EPMD, Broker, free_ports
-from tests.process_reaper import Guard, Program
+from tests.process_reaper import Program, Reaper
 
 SIZE = 3
 LEAN = '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none'
@@ -18,12 +18,10 @@ class Cluster:
     """RabbitMQ nodes that form one cluster; each can be killed and started again."""
 
     def __init__(self) -> None:
-        """Prepare the nodes' folders: a cookie, an epmd and a list of peers that all of them
-        share.
-        """
+        """Prepare the folders of the nodes, which share a cookie, an epmd and a list of peers."""
         self._folder = Path(tempfile.mkdtemp(prefix='placement-worker-cluster-'))
         (self._epmd_port,) = free_ports(1)
-        self._guard: Guard | None = None
+        self._reaper: Reaper | None = None
         self.nodes = [Broker(epmd_port=self._epmd_port, erlang_arguments=LEAN) for _ in range(SIZE)]
         cookie = secrets.token_hex()
         peers = ''.join(
@@ -48,7 +46,9 @@ class Cluster:
     def start(self) -> Self:
         """Start all nodes; return when they take connections and form one cluster."""
         environment = {**self.nodes[0].environment, 'HOME': str(self._folder)}
-        self._guard = Guard(self._folder, [Program(EPMD, str(self._folder / 'epmd'))], environment)
+        self._reaper = Reaper(
+            self._folder, [Program(EPMD, str(self._folder / 'epmd'))], environment
+        )
         for node in self.nodes:
             node.launch()
         for node in self.nodes:
@@ -60,6 +60,6 @@ class Cluster:
         """End all nodes and remove their folders."""
         for node in self.nodes:
             node.close()
-        if self._guard is not None:
-            self._guard.close()
+        if self._reaper is not None:
+            self._reaper.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What all tests share: the installed policies, and the worker over an embedded cloud."""
+"""Fixtures of all tests: the installed policies, and decisions over an embedded cloud."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def registry() -> Registry:
 
 @pytest.fixture
 def check(registry: Registry) -> Check:
-    """Have a request decided over an embedded cloud of the given zones and regions."""
+    """Return a function that decides a request over the given zones and regions."""
 
     def decide(request: Any, zones: Any = (), regions: Any = (), **more: Any) -> Any:
         cloud = {

@@ -1,6 +1,4 @@
-"""Threads that take turns as they are told: one runs at a time, so that what happens can be
-repeated.
-"""
+"""Threads of which one runs at a time in a chosen order, so that a run can be repeated."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,7 +8,7 @@ from tests.simulated_octavia import Clock
 
 
 class Job:
-    """One thread, and when it goes on."""
+    """A thread, and the time at which it continues."""
 
     def __init__(self, act: Callable[[], Any], stopped: threading.Semaphore) -> None:
         self.wakes_at = 0.0
@@ -26,16 +24,16 @@ class Job:
         self.may_run.acquire()
         try:
             self.result = self._act()
-        except BaseException as exc:  # told by `Turns.run`
+        except BaseException as exc:  # raised by `ThreadScheduler.run`
             self.error = exc
         self.has_ended = True
         self._stopped.release()
 
 
-class Turns(Clock):
-    """A clock on which threads sleep; time passes when all of them do.
+class ThreadScheduler(Clock):
+    """A clock on which threads sleep; time passes when all of them sleep.
 
-    :param choose: which of so many threads goes on.
+    :param choose: returns the index of the thread that continues, given their number.
     """
 
     def __init__(self, choose: Callable[[int], int]) -> None:
@@ -45,7 +43,7 @@ class Turns(Clock):
         self._stopped = threading.Semaphore(0)
 
     def sleep(self, seconds: float = 0) -> None:
-        """Let others go on; a thread that takes no turns passes the time alone."""
+        """Let other threads run; a thread that is not scheduled advances the time."""
         job = next((job for job in self._jobs if job.thread is threading.current_thread()), None)
         if job is None:
             super().sleep(seconds)
@@ -55,7 +53,7 @@ class Turns(Clock):
         job.may_run.acquire()
 
     def run(self, *acts: Callable[[], Any]) -> Sequence[Any]:
-        """Do all of them, taking turns; returns their results, or raises the first error."""
+        """Run all functions in threads; return their results, or raise the first error."""
         self._jobs = [Job(act, self._stopped) for act in acts]
         while waiting := [job for job in self._jobs if not job.has_ended]:
             ready = [job for job in waiting if job.wakes_at <= self.now]

@@ -1,7 +1,8 @@
-"""Processes of a test run that end with it, however it ends, even by SIGKILL.
+"""Processes that end with the test run, even if SIGKILL ends it.
 
-Run as a program it is the guard: it starts the processes, and ends them with all their children
-when its standard input closes, which happens when the test run ends; then it removes their folder.
+As a program, this module is the reaper. It starts the processes. When the test run ends, the
+standard input of the reaper closes: it kills the processes with their children and removes their
+folder.
 """
 
 import contextlib
@@ -16,21 +17,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 STOP_TIMEOUT_S = 60
-KEEP_FOLDER = b'keep'  # what the guard is told when the programs will be started again
+KEEP_FOLDER = b'keep'  # sent to the reaper if the programs will be started again
 
 
 @dataclass(frozen=True)
 class Program:
-    """What to start: its arguments, the file that its output is added to, and the open files that
-    it inherits.
-    """
+    """A program: its arguments, the file for its output, and the open files that it inherits."""
 
     arguments: Sequence[str]
     output: str
     files: Sequence[int] = ()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start it in a session of its own."""
+        """Start the program in a session of its own."""
         with open(self.output, 'ab') as output:
             return subprocess.Popen(
                 self.arguments,
@@ -42,8 +41,8 @@ class Program:
             )
 
 
-class Guard:
-    """A guard process and what it guards."""
+class Reaper:
+    """A reaper process and its programs."""
 
     def __init__(
         self,
@@ -53,10 +52,10 @@ class Guard:
     ) -> None:
         """Start the programs.
 
-        :param folder: removed when all of them have ended.
+        :param folder: removed when all programs have ended.
         :param environment: of the programs; None for that of the test run.
         """
-        with (folder / 'guard').open('ab') as output:
+        with (folder / 'reaper').open('ab') as output:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(folder)],
                 stdin=subprocess.PIPE,
@@ -74,7 +73,7 @@ class Guard:
 
     @property
     def runs(self) -> bool:
-        """False: it could not start the programs."""
+        """Whether the reaper runs; it ends if it cannot start the programs."""
         return self._process.poll() is None
 
     def close(self, keep_folder: bool = False) -> None:
@@ -82,8 +81,8 @@ class Guard:
         self._process.communicate(KEEP_FOLDER if keep_folder else b'', timeout=STOP_TIMEOUT_S)
 
 
-def keep(folder: str) -> None:
-    """Start what the first line of standard input lists and end it when standard input closes."""
+def reap(folder: str) -> None:
+    """Start the programs of the first line of standard input, and kill them when it closes."""
     programs = [Program(**given) for given in json.loads(sys.stdin.buffer.readline() or b'[]')]
     running = [program.start() for program in programs]
     for file in {file for program in programs for file in program.files}:
@@ -99,4 +98,4 @@ def keep(folder: str) -> None:
 
 
 if __name__ == '__main__':
-    keep(sys.argv[1])
+    reap(sys.argv[1])

@@ -1,4 +1,4 @@
-"""A TCP relay in front of a broker, which makes half-open connections."""
+"""A TCP relay in front of a broker that can leave connections half-open."""
 
 import contextlib
 import socket
@@ -6,7 +6,7 @@ import threading
 
 
 class Relay:
-    """Forwards connections to a port of loopback, or drops what they carry."""
+    """A relay to a port of loopback that forwards or drops the data of its connections."""
 
     def __init__(self, upstream_port: int) -> None:
         """Listen on a free port of loopback."""
@@ -51,7 +51,7 @@ class Relay:
     def _forward(self, client: socket.socket) -> None:
         try:
             upstream = socket.create_connection(('127.0.0.1', self._upstream_port))
-        except OSError:  # the broker is away
+        except OSError:  # the broker is unreachable
             client.shutdown(socket.SHUT_RDWR)
             return
         self._sockets.append(upstream)
@@ -60,9 +60,7 @@ class Relay:
 
     @staticmethod
     def _pump(source: socket.socket, sink: socket.socket, half_open: threading.Event) -> None:
-        """Copy one direction to its end; drop what comes, the end too, once the connection is
-        half-open.
-        """
+        """Copy one direction; drop all data, and its end, once the connection is half-open."""
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 if not half_open.is_set():

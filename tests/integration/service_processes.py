@@ -9,7 +9,7 @@ from string import Template
 from tests.integration import mariadb
 from tests.integration.environment import SERVICES
 from tests.integration.service import Service
-from tests.process_reaper import Guard, Program
+from tests.process_reaper import Program, Reaper
 
 NOVAS = {'RegionOne': 'nova-one', 'RegionTwo': 'nova-two'}
 NAMES = {
@@ -41,13 +41,13 @@ class Processes:
         try:
             programs = [self._program(environment, name, one) for name, one in sockets.items()]
             databases = [mariadb.program(self.folder)] if self.has_row_locks else []
-            self._guard = Guard(self.folder, databases + programs)
+            self._reaper = Reaper(self.folder, databases + programs)
         finally:
             for one in sockets.values():
                 one.close()
 
     def close(self) -> None:
-        self._guard.close()
+        self._reaper.close()
 
     def output(self) -> str:
         """Return the last lines of the output of each process."""

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.process_reaper import Guard, Program
+from tests.process_reaper import Program, Reaper
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 60
@@ -16,10 +16,10 @@ LINGERING = 'sleep 1000 & sleep 1000'
 TEST_RUN = """
 import signal, sys
 from pathlib import Path
-from tests.process_reaper import Guard, Program
+from tests.process_reaper import Reaper, Program
 
 folder, file = Path(sys.argv[1]), int(sys.argv[2])
-Guard(folder, [Program(['sh', '-c', sys.argv[3]], str(folder / 'output'), [file])])
+Reaper(folder, [Program(['sh', '-c', sys.argv[3]], str(folder / 'output'), [file])])
 print('started', flush=True)
 signal.pause()
 """
@@ -56,9 +56,10 @@ def test_close_deletes_folder_unless_kept(
     for folder in kept, gone:
         folder.mkdir()
         reading, writing = os.pipe()
-        guard = Guard(folder, [Program(['sh', '-c', LINGERING], str(folder / 'output'), [writing])])
+        program = Program(['sh', '-c', LINGERING], str(folder / 'output'), [writing])
+        reaper = Reaper(folder, [program])
 
-        guard.close(keep_folder=folder == kept)
+        reaper.close(keep_folder=folder == kept)
 
         wait_for_end(reading, writing)
 
@@ -73,9 +74,9 @@ def test_programs_get_only_given_environment(tmp_path: Path) -> None:
         [sys.executable, '-c', show, str(writing)], str(tmp_path / 'output'), [writing]
     )
 
-    guard = Guard(tmp_path, [program], {'A': '1', 'LC_CTYPE': 'C.UTF-8'})
+    reaper = Reaper(tmp_path, [program], {'A': '1', 'LC_CTYPE': 'C.UTF-8'})
 
     os.close(writing)
     with os.fdopen(reading) as shown:
         assert json.load(shown) == {'A': '1', 'LC_CTYPE': 'C.UTF-8'}
-    guard.close()
+    reaper.close()

@@ -16,7 +16,7 @@ import pytest
 from tests.broker import Broker, free_ports
 from tests.manual import ways, workspace
 from tests.manual.pages import ROOT, blocks
-from tests.process_reaper import Guard, Program
+from tests.process_reaper import Program, Reaper
 
 pytestmark = pytest.mark.long
 
@@ -144,11 +144,11 @@ def test_second_broker_of_the_tutorial_runs_next_to_another(newcomer, tmp_path):
     log, gone = tmp_path / 'broker-log', tmp_path / 'gone'
     gone.mkdir()
 
-    guard = Guard(gone, [Program(['bash', '-c', here], str(log))], env)
+    reaper = Reaper(gone, [Program(['bash', '-c', here], str(log))], env)
     try:
         deadline = time.monotonic() + START_TIMEOUT_S
         while 'completed' not in (log.read_text() if log.exists() else ''):
-            assert guard.runs, log.read_text()
+            assert reaper.runs, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
         with contextlib.closing(socket.create_connection(('127.0.0.1', port), 1)) as probe:
@@ -156,4 +156,4 @@ def test_second_broker_of_the_tutorial_runs_next_to_another(newcomer, tmp_path):
             assert probe.recv(1)
         assert (newcomer.clone / 'broker').is_dir()
     finally:
-        guard.close()
+        reaper.close()

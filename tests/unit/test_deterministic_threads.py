@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.deterministic_threads import Turns
+from tests.deterministic_threads import ThreadScheduler
 
 
 def test_threads_run_in_the_chosen_order_and_time_passes_when_all_sleep():
     """A test can repeat any interleaving of its threads."""
     order = iter([1, 0, 0, 0, 0, 0])
-    turns = Turns(lambda count: next(order) % count)
+    turns = ThreadScheduler(lambda count: next(order) % count)
     began, seen = turns(), []
 
     def job(name, *naps):
@@ -24,7 +24,7 @@ def test_threads_run_in_the_chosen_order_and_time_passes_when_all_sleep():
 
 def test_run_with_a_failing_thread_raises_its_error_after_the_others_ended():
     """No thread of a failed test goes on."""
-    turns, seen = Turns(lambda count: 0), []
+    turns, seen = ThreadScheduler(lambda count: 0), []
 
     def fail():
         raise ValueError('so')

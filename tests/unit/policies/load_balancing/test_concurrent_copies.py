@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from placement_worker.cloud.ports import ApiError
-from tests.deterministic_threads import Turns
+from tests.deterministic_threads import ThreadScheduler
 from tests.factories import balancing_policy, bind, connected, request
 from tests.simulated_octavia import Lab, data_of, patched
 
@@ -21,7 +21,7 @@ SLOW = settings(max_examples=100, deadline=None)
 def lab_of(order, pending_s, call_s=0, **more):
     """Return a lab in which threads take turns at calls of the API."""
     following = itertools.cycle([who for who, calls in order for _ in range(calls)])
-    turns = Turns(lambda count: next(following) % count)
+    turns = ThreadScheduler(lambda count: next(following) % count)
     lab = Lab(pending_s=pending_s, clock=turns, **more)
 
     def in_turn(call):
