@@ -49,7 +49,7 @@ def _misplaced(history: History) -> Figure:
     lines += [
         Line(GREEDY, lambda moment: moment.other.misplaced if moment.other else 0, 2)
     ] * _is_compared(history)
-    about = 'How many nodes would have to stand elsewhere for the ideal.'
+    about = 'How many nodes would have to be elsewhere for the ideal.'
     return _line_figure('misplaced', 'Nodes off their ideal', about, history.moments, lines)
 
 
