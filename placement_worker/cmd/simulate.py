@@ -80,7 +80,7 @@ class Simulate(LocalCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from placement_worker.simulation import scenario as scenarios  # noqa: PLC0415
+        from placement_worker.simulation import scenario_files  # noqa: PLC0415
         from placement_worker.simulation.history import History  # noqa: PLC0415
 
         args = parsed_args
@@ -90,7 +90,7 @@ class Simulate(LocalCommand):
             from placement_worker.simulation import plot  # noqa: PLC0415
 
             plot.check(args.plot)
-        scenario = scenarios.load(args.scenario)
+        scenario = scenario_files.load(args.scenario)
         history = History(args.explained if args.report else 0)
         for moment in self._moments(scenario, args):
             history.add(moment)

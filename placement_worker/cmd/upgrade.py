@@ -171,5 +171,8 @@ def run(
         permissions.become(user)
         return int(upgradecheck.main(conf, startup.PROGRAM, Checks(conf), list(arguments)))
     except startup.STARTUP_ERRORS as exc:
-        print(f'{program}: {startup.describe_error(exc)} (as user {permissions.own_name()})', file=sys.stderr)  # noqa: T201
+        print(
+            f'{program}: {startup.describe_error(exc)} (as user {permissions.own_name()})',
+            file=sys.stderr,
+        )
         return int(Code.FAILURE)

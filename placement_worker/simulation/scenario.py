@@ -1,4 +1,4 @@
-"""Scenario files in YAML or JSON; an unknown key is an error.
+"""The content of a scenario file, YAML or JSON.
 
 ::
 
@@ -14,24 +14,18 @@
 """
 
 from collections.abc import Iterator
-from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from placement_worker.cloud.embedded.inventory import Inventory, Region
-from placement_worker.contract import codec, document_kinds, unknown_keys
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Binding
-from placement_worker.errors import InvalidRequest, PlacementWorkerError
-from placement_worker.formats import documents
+from placement_worker.errors import PlacementWorkerError
 from placement_worker.policies.shared_placement import HEAVIEST
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 Percentage = Annotated[str, Meta(pattern=r'^(100|\d{1,2}(\.\d+)?)\s?%$')]
 Weights = dict[str, Annotated[int, Meta(ge=1, le=HEAVIEST)]]
-
-CORRECT = '; correct the file'
 
 
 class InvalidScenario(PlacementWorkerError):
@@ -162,94 +156,3 @@ def _unrolled(steps: list[Step]) -> Iterator[Step]:
         else:
             for _ in range(step.repeat):
                 yield from _unrolled(step.steps)
-
-
-def shipped() -> dict[str, Path]:
-    """Return the scenarios of this package: name -> file."""
-    folder = Path(str(resources.files('placement_worker') / 'examples' / 'scenarios'))
-    return {path.stem: path for path in sorted(folder.glob('*.yaml'))}
-
-
-def load(name: str) -> Scenario:
-    """Read a scenario from a file, or a shipped scenario.
-
-    :raises InvalidScenario: the file holds no valid scenario, or the name is unknown.
-    :raises OSError: the file cannot be read.
-    :raises Malformed: the file is neither YAML nor JSON.
-    """
-    raw = documents.read(str(_found(name)))
-    if len(raw) > 1:
-        raise InvalidScenario(
-            f'{name} contains {len(raw)} documents; use one document per scenario'
-        )
-    other = document_kinds.another(raw[0], document_kinds.SCENARIO)
-    unexpected = unknown_keys.described(raw[0], Scenario)
-    if other:
-        raise InvalidScenario(f'{name} is not a scenario: it looks like {other}')
-    if unexpected:
-        raise InvalidScenario(
-            f'{name} is not a scenario: expected only keys of a scenario, got {unexpected}{CORRECT}'
-        )
-    try:
-        scenario = codec.decode(raw[0], Scenario)
-    except InvalidRequest as exc:
-        raise InvalidScenario(f'{name} is not a scenario: {exc}{CORRECT}') from exc
-    unknown = sorted(set(_unknown_names(scenario)))
-    if unknown:
-        raise InvalidScenario(f'{name} names unknown places: {", ".join(unknown)}{CORRECT}')
-    return scenario
-
-
-def _unknown_names(scenario: Scenario) -> Iterator[str]:
-    """Yield the places in steps that neither the cloud nor the policies contain."""
-    cloud = scenario.inventory
-    regions = (
-        cloud.region_map
-        if isinstance(cloud.region_map, dict)
-        else {name: Region() for name in cloud.region_map}
-    )
-    zones = set(cloud.zone_list)
-    shared: dict[str, str] = {}
-    for name, region in regions.items():
-        zones |= {zone for own in region.zones or () for zone in (own, f'{name}/{own}')}
-        if region.zones is None:
-            why = f'region {name} has no zones of its own'
-            shared |= {
-                f'{name}/{zone}': f' ({why}; name zone {zone}, or add zones to the region)'
-                for zone in cloud.zone_list
-            }
-    listed = {
-        place['name']
-        for binding in scenario.policies
-        for places in binding.spec.properties.values()
-        if isinstance(places, list)
-        for place in places
-        if isinstance(place, dict) and isinstance(place.get('name'), str)
-    }
-    for step in _steps(scenario.steps):
-        for zone in (step.lose_zone, step.restore_zone):
-            if zone is not None and zone not in zones:
-                yield f'zone {zone}{shared.get(zone, "")}'
-        for lost in (step.lose_region, step.restore_region):
-            if lost is not None and lost not in regions:
-                yield f'region {lost}'
-        for name in {**(step.weights or {}), **(step.caps or {})}:
-            if name not in listed:
-                yield f'place {name} in a policy'
-
-
-def _steps(steps: list[Step]) -> Iterator[Step]:
-    """Yield all steps of the file, nested ones as well."""
-    for step in steps:
-        yield step
-        yield from _steps(step.steps or [])
-
-
-def _found(name: str) -> Path | str:
-    if name == '-' or Path(name).exists():
-        return name
-    if name in shipped():
-        return shipped()[name]
-    raise InvalidScenario(
-        f'{name}: no such file; name a file or a shipped scenario: {", ".join(shipped())}'
-    )

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation import greedy, report
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import greedy, report, scenario_files
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import play
 
@@ -45,11 +44,11 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture(scope='session', params=sorted(scenarios.shipped()))
+@pytest.fixture(scope='session', params=sorted(scenario_files.shipped()))
 def report_file(request, tmp_path_factory):
     """Return the report of each shipped scenario, compared with the greedy rule."""
     registry = Registry.installed()
-    scenario = scenarios.load(request.param)
+    scenario = scenario_files.load(request.param)
     history = History(1000)
     ours, other = play(scenario, registry, 1000), play(scenario, greedy.registry(registry), 1000)
     for pair in zip(ours, other, strict=True):

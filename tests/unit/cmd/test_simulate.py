@@ -8,7 +8,7 @@ import pytest
 
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.simulate import Simulate
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import scenario_files
 from tests.factories import deletion_policy, zone_policy
 
 SCENARIO = {
@@ -190,8 +190,8 @@ def test_png_without_resvg_is_refused_before_any_step(program, monkeypatch):
 
 def test_shipped_scenarios_are_named_after_their_files():
     """The name of a shipped scenario is its file name without the suffix."""
-    assert sorted(path.name for path in scenarios.shipped().values()) == [
-        f'{name}.yaml' for name in scenarios.shipped()
+    assert sorted(path.name for path in scenario_files.shipped().values()) == [
+        f'{name}.yaml' for name in scenario_files.shipped()
     ]
 
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from placement_worker.simulation import greedy
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import greedy, scenario_files
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import play
 from tests.factories import deletion_policy, region_policy, zone_policy
@@ -35,7 +34,7 @@ def load(tmp_path):
         policies = [zone_policy('a', 'b', 'c'), deletion_policy()] if policies is None else policies
         scenario = {'title': 'Test', 'cloud': ZONES, 'policies': policies, 'steps': steps, **more}
         file.write_text(json.dumps(scenario))
-        return scenarios.load(str(file))
+        return scenario_files.load(str(file))
 
     return loaded
 

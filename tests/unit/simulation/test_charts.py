@@ -4,15 +4,14 @@ import re
 
 import pytest
 
-from placement_worker.simulation import charts
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import charts, scenario_files
 from tests.unit.simulation.conftest import played
 
 
 @pytest.fixture
 def moments(registry):
     """Return the moments of a run in which a check fails and the cloud changes."""
-    return played(scenarios.load('capped-regions'), registry).moments
+    return played(scenario_files.load('capped-regions'), registry).moments
 
 
 def nodes_chart(moments):

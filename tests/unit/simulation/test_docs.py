@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker.simulation import plot
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import plot, scenario_files
 from placement_worker.simulation.scenario import VERBS
 from tests.unit.simulation.conftest import played
 
@@ -18,16 +17,16 @@ TEXT = (DOC / 'simulate.rst').read_text()
 
 def test_manual_names_each_shipped_scenario_and_shows_its_picture():
     """The manual names each shipped scenario and includes its picture."""
-    for name in scenarios.shipped():
+    for name in scenario_files.shipped():
         assert f'``{name}``' in TEXT
         assert f'.. image:: images/{name}.svg' in TEXT
         assert (DOC / 'images' / f'{name}.svg').stat().st_size < 200_000
 
 
-@pytest.mark.parametrize('name', scenarios.shipped())
+@pytest.mark.parametrize('name', scenario_files.shipped())
 def test_picture_in_the_manual_is_what_simulate_plots(registry, name):
     """Each picture in the manual is the output of `simulate NAME --compare greedy --plot FILE`."""
-    scenario = scenarios.load(name)
+    scenario = scenario_files.load(name)
 
     picture = (DOC / 'images' / f'{name}.svg').read_text(encoding='utf-8')
 

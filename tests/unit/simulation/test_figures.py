@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import scenario_files
 from placement_worker.simulation.figures import figures
 from tests.factories import zone_policy
 from tests.unit.simulation.conftest import played
@@ -11,14 +11,14 @@ from tests.unit.simulation.conftest import played
 @pytest.mark.parametrize(('compared', 'count'), [(True, 4), (False, 3)])
 def test_figures_of_a_comparison_have_one_more_chart(registry, compared, count):
     """A comparison adds a chart of the nodes under the other rule."""
-    history = played(scenarios.load('zone-outage'), registry, compared=compared)
+    history = played(scenario_files.load('zone-outage'), registry, compared=compared)
 
     assert len(figures(history)) == count
 
 
 def test_figures_name_each_place_in_the_legend(registry):
     """The legend maps each swatch to its place."""
-    history = played(scenarios.load('zone-outage'), registry)
+    history = played(scenario_files.load('zone-outage'), registry)
 
     assert figures(history)[0].legend == {'c1': 'az1', 'c2': 'az2', 'c3': 'az3'}
 

@@ -1,6 +1,6 @@
 """The measures of the distribution of nodes."""
 
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import scenario_files
 from placement_worker.simulation.run import play
 from tests.factories import region_policy
 from tests.unit.simulation.conftest import held, ideals
@@ -30,7 +30,7 @@ def test_ideals_with_caps_move_the_rest_to_other_regions(run):
 
 def test_growing_weights_deviates_less_than_one_node(registry):
     """No zone of the scenario growing-weights deviates by a whole node."""
-    records = list(play(scenarios.load('growing-weights'), registry))
+    records = list(play(scenario_files.load('growing-weights'), registry))
 
     assert records[-1].size == 1000
     assert max(abs(one.deviation) for record in records for one in record.standings) < 1

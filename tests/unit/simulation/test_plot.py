@@ -4,8 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from placement_worker.simulation import plot
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import plot, scenario_files
 from tests.factories import zone_policy
 from tests.unit.simulation.conftest import played
 
@@ -15,7 +14,7 @@ EVIL = '<script>alert("1")</script>'
 @pytest.mark.parametrize(('suffix', 'start'), [('svg', b'<svg '), ('png', b'\x89PNG')])
 def test_draw_writes_the_format_that_the_name_ends_in(registry, tmp_path, suffix, start):
     """The file name chooses between SVG and PNG."""
-    scenario = scenarios.load('capped-regions')
+    scenario = scenario_files.load('capped-regions')
     file = tmp_path / f'plot.{suffix}'
 
     plot.check(str(file))
@@ -26,7 +25,7 @@ def test_draw_writes_the_format_that_the_name_ends_in(registry, tmp_path, suffix
 
 def test_svg_of_the_same_scenario_is_the_same(registry):
     """Two runs of a scenario give the same picture, to the byte."""
-    scenario = scenarios.load('zone-outage')
+    scenario = scenario_files.load('zone-outage')
 
     first, second = (plot.svg(scenario, played(scenario, registry)) for _ in range(2))
 
@@ -35,7 +34,7 @@ def test_svg_of_the_same_scenario_is_the_same(registry):
 
 def test_svg_is_well_formed_and_has_each_figure_and_each_place(registry):
     """The picture is valid XML and names the title, the figures and the places as text."""
-    scenario = scenarios.load('zone-outage')
+    scenario = scenario_files.load('zone-outage')
 
     root = ElementTree.fromstring(plot.svg(scenario, played(scenario, registry)))  # noqa: S314
 
@@ -46,7 +45,7 @@ def test_svg_is_well_formed_and_has_each_figure_and_each_place(registry):
 
 def test_svg_has_no_css_variable_and_no_address(registry):
     """The picture needs neither a browser nor a network."""
-    scenario = scenarios.load('zone-outage')
+    scenario = scenario_files.load('zone-outage')
 
     drawn = plot.svg(scenario, played(scenario, registry))
 

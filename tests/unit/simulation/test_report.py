@@ -5,8 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from placement_worker.simulation import report
-from placement_worker.simulation import scenario as scenarios
+from placement_worker.simulation import report, scenario_files
 from tests.factories import region_policy, zone_policy
 from tests.unit.simulation.conftest import played
 
@@ -35,9 +34,9 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-@pytest.fixture(params=sorted(scenarios.shipped()))
+@pytest.fixture(params=sorted(scenario_files.shipped()))
 def page(request, registry):
-    scenario = scenarios.load(request.param)
+    scenario = scenario_files.load(request.param)
     return report.page(scenario, played(scenario, registry))
 
 
@@ -99,7 +98,7 @@ def test_page_charts_have_title_description_and_focus(page):
 
 def test_page_of_the_same_scenario_is_the_same(registry):
     """Two runs of a scenario give the same page, to the byte."""
-    scenario = scenarios.load('zone-outage')
+    scenario = scenario_files.load('zone-outage')
 
     assert report.page(scenario, played(scenario, registry)) == report.page(
         scenario, played(scenario, registry)
@@ -108,7 +107,7 @@ def test_page_of_the_same_scenario_is_the_same(registry):
 
 def test_page_without_comparison_does_not_mention_the_greedy_rule(registry):
     """The page mentions the greedy rule only in a comparison."""
-    scenario = scenarios.load('zone-outage')
+    scenario = scenario_files.load('zone-outage')
 
     page = report.page(scenario, played(scenario, registry, compared=False))
 

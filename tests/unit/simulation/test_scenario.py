@@ -1,108 +1,8 @@
-"""Scenario files."""
-
-import json
+"""The content of a scenario."""
 
 import pytest
 
-from placement_worker import errors
-from placement_worker.formats import documents
-from placement_worker.simulation import scenario as scenarios
-from placement_worker.simulation.run import play
-from placement_worker.simulation.scenario import InvalidScenario
-from tests.factories import zone_policy
-
-GOOD = {
-    'title': 'T',
-    'cloud': {'zones': {'a': True}},
-    'policies': [zone_policy('a')],
-    'steps': [{'scale_out': 1}],
-}
-
-
-@pytest.mark.parametrize(
-    ('change', 'message'),
-    [
-        ({'titel': 'x'}, '`$.titel` (did you mean `title`?)'),
-        ({'steps': []}, 'Expected `array` of length >= 1'),
-        ({'steps': [{'scale_up': 1}]}, '`$.steps[0].scale_up` (did you mean `scale_out`?)'),
-        ({'steps': [{}]}, 'got none - at `$.steps[0]`'),
-        (
-            {'steps': [{'scale_out': 1, 'scale_in': 1}]},
-            'got scale_out and scale_in - at `$.steps[0]`',
-        ),
-        (
-            {'steps': [{'scale_out': -1}]},
-            'Expected `int` >= 0, got `-1` - at `$.steps[0].scale_out`',
-        ),
-        (
-            {'steps': [{'scale_out': 'x'}]},
-            'Expected `int | null`, got `str` - at `$.steps[0].scale_out`',
-        ),
-        ({'steps': [{'fail_nodes': '5 percent'}]}, 'at `$.steps[0].fail_nodes`'),
-        ({'steps': [{'fail_nodes': '101%'}]}, 'at `$.steps[0].fail_nodes`'),
-        ({'steps': [{'repeat': 2}]}, 'Expected `repeat` and `steps` together, got'),
-        ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, '`$.steps[0].steps[0].x`'),
-        (
-            {'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]},
-            'unknown places: zone R/a, zone z',
-        ),
-        ({'steps': [{'lose_region': 'R'}]}, 'unknown places: region R'),
-        (
-            {'cloud': {'zones': {'a': True}, 'regions': ['R']}, 'steps': [{'lose_zone': 'R/a'}]},
-            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add '
-            'zones to the region)',
-        ),
-        (
-            {
-                'cloud': {'zones': {'a': True}, 'regions': {'R': {}}},
-                'steps': [{'restore_zone': 'R/a'}],
-            },
-            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add '
-            'zones to the region)',
-        ),
-        (
-            {'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]},
-            'unknown places: place z in a policy',
-        ),
-        ({'cloud': {'zone': 1}}, 'does not describe a cloud: Object contains unknown field `zone`'),
-        ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
-    ],
-)
-def test_load_with_an_error_names_its_path(tmp_path, change, message):
-    """An error in a scenario is reported with its path."""
-    file = tmp_path / 'f.json'
-    file.write_text(json.dumps({**GOOD, **change}))
-
-    with pytest.raises((InvalidScenario, errors.InvalidInventory)) as raised:
-        scenarios.load(str(file))
-
-    assert message in str(raised.value)
-
-
-def test_load_of_an_unknown_name_lists_the_shipped_scenarios():
-    """An unknown name is reported with the names of the shipped scenarios."""
-    with pytest.raises(
-        InvalidScenario,
-        match='none: no such file; name a file or a shipped scenario: capped-regions, ',
-    ):
-        scenarios.load('none')
-
-
-def test_load_of_several_documents_is_refused(tmp_path):
-    """A scenario file contains exactly one document."""
-    file = tmp_path / 'f.yaml'
-    file.write_text(f'{json.dumps(GOOD)}\n---\n{json.dumps(GOOD)}\n')
-
-    with pytest.raises(InvalidScenario, match='contains 2 documents'):
-        scenarios.load(str(file))
-
-
-def test_load_of_malformed_text_is_refused(tmp_path):
-    """A scenario file is YAML or JSON."""
-    (tmp_path / 'f').write_text('a: [')
-
-    with pytest.raises(documents.Malformed):
-        scenarios.load(str(tmp_path / 'f'))
+from placement_worker.simulation.scenario import Step
 
 
 def test_unrolled_expands_nested_repetitions(load):
@@ -116,14 +16,8 @@ def test_unrolled_expands_nested_repetitions(load):
     assert scenario.length == len(verbs)
 
 
-@pytest.mark.parametrize('name', sorted(scenarios.shipped()))
-def test_shipped_scenarios_end_as_they_expect(name, registry):
-    """Each step of the shipped scenarios ends as it expects."""
-    records = list(play(scenarios.load(name), registry))
-
-    assert all(record.as_expected for record in records)
-
-
-def test_shipped_lists_three_scenarios():
-    """The package contains three scenarios."""
-    assert list(scenarios.shipped()) == ['capped-regions', 'growing-weights', 'zone-outage']
+@pytest.mark.parametrize('keys', [{}, {'scale_out': 1, 'scale_in': 1}])
+def test_step_without_exactly_one_kind_is_refused(keys):
+    """A step has exactly one kind."""
+    with pytest.raises(ValueError, match='Expected one of scale_out'):
+        Step(**keys)
