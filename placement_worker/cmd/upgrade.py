@@ -171,8 +171,7 @@ def run(
         permissions.become(user)
         return int(upgradecheck.main(conf, startup.PROGRAM, Checks(conf), list(arguments)))
     except startup.STARTUP_ERRORS as exc:
-        print(
-            f'{program}: {startup.describe_error(exc)} (as user {permissions.own_name()})',
-            file=sys.stderr,
-        )
+        user_name = permissions.own_name()
+        message = f'{program}: {startup.describe_error(exc)} (as user {user_name})'
+        print(message, file=sys.stderr)  # noqa: T201
         return int(Code.FAILURE)
