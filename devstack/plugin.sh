@@ -26,7 +26,7 @@ function create_placement_worker_accounts {
     fi
 }
 
-# RabbitMQ of another machine: whoever stacks there makes the virtual host.
+# On another machine, the stack of that machine creates the virtual host of RabbitMQ.
 function create_placement_worker_vhost {
     if [[ -z "$(get_transport_url "$PLACEMENT_WORKER_VHOST")" ]]; then
         die $LINENO "placement-worker needs RabbitMQ: enable_service rabbit, or set RABBIT_HOST and RABBIT_PASSWORD"

@@ -1,8 +1,7 @@
-"""Check that this environment has exactly the minimum versions that setup.cfg names; `tox -e
-lower-bounds` uses it.
+"""Check that this environment has exactly the minimum versions of setup.cfg.
 
-Arguments: the extras that are installed. A minimum that other packages rule out cannot be
-installed.
+`tox -e lower-bounds` runs it. The arguments are the installed extras. A minimum that other packages
+exclude cannot be installed.
 """
 
 import sys
@@ -26,7 +25,8 @@ def misses(extras: Sequence[str]) -> Iterator[str]:
         )
         installed = Version(metadata.version(requirement.name))
         if installed != minimum:
-            yield f'{requirement.name}: setup.cfg names {minimum or "no minimum"}, installed is {installed}'
+            wanted = minimum or 'no minimum'
+            yield f'{requirement.name}: setup.cfg names {wanted}, installed is {installed}'
 
 
 if __name__ == '__main__':

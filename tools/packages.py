@@ -1,5 +1,4 @@
-"""Make sdist and wheel, look into them, install each in a bare environment and run all its commands
-there.
+"""Build sdist and wheel, check their files, and run all commands of each in a bare environment.
 
 Needs the packages `build` and `twine`; `tox -e packages` has them.
 """
@@ -85,14 +84,12 @@ def check_wheel(wheel: Path) -> None:
 
 
 def belongs(file: Path) -> bool:
-    """What lies in a package, not in a folder beside its modules, such as an example that is there
-    to be copied.
-    """
+    """Return whether a file is in a package; a folder without `__init__.py` holds examples."""
     return file.is_file() and file.suffix != '.pyc' and (file.parent / '__init__.py').exists()
 
 
 def data() -> set[Path]:
-    """The files in such folders that setup.cfg names as a package's data all the same."""
+    """Return the files in other folders that setup.cfg names as package data."""
     parser = configparser.ConfigParser()
     parser.read(REPOSITORY / 'setup.cfg')
     return {
@@ -136,7 +133,7 @@ def check_installed(package: Path, folder: Path, scripts: list[str]) -> None:
 
 
 def run(*command: object, cwd: Path = REPOSITORY) -> str:
-    """What the command prints; its own words, and the end, if it fails."""
+    """Run a command and return its output; exit with its output if it fails."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -146,14 +143,13 @@ def run(*command: object, cwd: Path = REPOSITORY) -> str:
         text=True,
     )
     if done.returncode:
-        raise SystemExit(
-            f'{" ".join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}'
-        )
+        line = ' '.join(map(str, command))
+        raise SystemExit(f'{line}: exit status {done.returncode}\n{done.stdout}{done.stderr}')
     return done.stdout
 
 
 def refuse(package: Path, verb: str, names: set[str]) -> None:
-    """End if there are such names."""
+    """Exit if there are such names."""
     if names:
         raise SystemExit(f'{package.name} {verb} {", ".join(sorted(names))}')
 

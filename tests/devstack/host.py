@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 
 class Host:
-    """What is where, and the scripts of DevStack to run there."""
+    """The folders of a host with DevStack, and the scripts to run there."""
 
     def __init__(self, folder: Path, plugins: Sequence[str], **settings: object) -> None:
         """Prepare the folders.
