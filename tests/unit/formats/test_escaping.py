@@ -21,7 +21,8 @@ from tests import hostile_requests
 REQUESTS = dict(hostile_requests.requests())
 SHOWN = [
     ('check', '-f', 'table'), ('check', '-f', 'table', '--explain', 'full'),
-    ('check', '-f', 'json'), ('check', '-f', 'yaml'), ('check', '--lines'), ('plan', '-f', 'table'), ('plan', '-f', 'json'),
+    ('check', '-f', 'json'), ('check', '-f', 'yaml'), ('check', '--lines'),
+    ('plan', '-f', 'table'), ('plan', '-f', 'json'),
 ]  # fmt: skip
 CLOUD = {
     'zones': {'a': True, 'b': True, hostile_requests.TEXT: True},
