@@ -29,6 +29,9 @@ def reload(conf: cfg.ConfigOpts) -> None:
     else:
         LOG.info('Reloaded the mutable options')
     finally:
+        # oslo.config 10.7 clears its cache before it reads the files. A thread that reads an option
+        # meanwhile puts the old value back into the cache; this call clears the cache again.
+        conf.register_opts([])
         log_lines.install()  # the file of log_config_append may have created handlers
 
 

@@ -46,6 +46,23 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, caplog, 
     assert messages == ['Reloaded the mutable options']
 
 
+def test_reload_while_a_request_reads_an_option_applies_the_new_value(conf, file, monkeypatch):
+    """A request that reads an option during a reload does not keep its old value alive."""
+    read_files = conf._reload_config_files
+
+    def read_option_meanwhile():
+        read = read_files()
+        assert conf.worker.max_nodes_per_cluster == 7
+        return read
+
+    monkeypatch.setattr(conf, '_reload_config_files', read_option_meanwhile)
+    file.write_text('[worker]\nmax_nodes_per_cluster = 9\n')
+
+    reload.reload(conf)
+
+    assert conf.worker.max_nodes_per_cluster == 9
+
+
 @pytest.mark.parametrize(
     ('text', 'cause'),
     [
