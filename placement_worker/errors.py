@@ -64,7 +64,7 @@ class Rejected(PlacementWorkerError):
 
 
 class RequestExpired(Rejected):
-    """The request reached a worker after its expiry time."""
+    """The request expired before or during its handling."""
 
 
 class InvalidInput(Rejected):
@@ -143,7 +143,7 @@ class NoWorkerAnswered(PlacementWorkerError):
 
 
 class BrokerUnreachable(NoWorkerAnswered):
-    """The broker could not be reached, or refused access."""
+    """The broker could not be reached or did not confirm the request."""
 
 
 class RequestParked(PlacementWorkerError):

@@ -132,7 +132,7 @@ TABLE = [
     _typed('action.data', None, 'Expected `object`, got `null` - at `$.action.data`'),
     _typed('action.node', 'n1', 'Expected `object | null`, got `str` - at `$.action.node`'),
     _row(
-        'a misspelt action',
+        'a misspelled action',
         _set('action.action', 'CLUSTER_SCALEIN'),
         ACTION,
         'Expected an action of Senlin, got `CLUSTER_SCALEIN` - at `$.action.action` '
@@ -226,7 +226,7 @@ TABLE = [
         'Expected `object`, got `array` - at `$.policies[0].spec.properties`',
     ),
     _row(
-        'a misspelt type',
+        'a misspelled type',
         _set('policies.0.spec.type', 'senlin.policy.zoneplacement'),
         TYPE,
         'Policy type `senlin.policy.zoneplacement-1.0` is not installed - at `$.policies[0].spec` '

@@ -48,7 +48,7 @@ OPTIONS = [
         default=4,
         min=1,
         help='Number of attempts of a request to Keystone, Nova or Neutron if the connection '
-        'fails or the service responds that it is busy (429) or broken (5xx).',
+        'fails or the service responds that it is busy (429) or broken (5xx except 501).',
     ),
     cfg.FloatOpt(
         'lookup_budget_s',

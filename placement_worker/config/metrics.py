@@ -12,8 +12,7 @@ OPTIONS = [
     cfg.HostAddressOpt(
         'address',
         default='127.0.0.1',
-        help='Address of that port. Everyone who can connect to it can read the metrics, which '
-        'contain request ids.',
+        help='Address of that port. Everyone who can connect to it can read the metrics.',
     ),
     cfg.StrOpt(
         'folder',

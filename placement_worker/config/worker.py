@@ -52,9 +52,10 @@ OPTIONS = [
         default=3,
         min=1,
         max=50,
-        help='Delivery limit of a request whose worker crashes or is stopped before it replies. '
-        'Beyond it the request is handled in isolation, and then moved to the parking '
-        'lot: see placement-policy parked.',
+        help='Number of redeliveries after which a request moves to the isolation queue. A request '
+        'is redelivered if its worker crashes or is stopped before it replies. If it is '
+        'redelivered repeatedly in isolation too, it moves to the parking lot: see '
+        'placement-policy parked.',
     ),
     cfg.IntOpt(
         'engine_timeout_s',

@@ -1,4 +1,4 @@
-"""Recognize the kind of a document of a user, and refuse the keys that its kind does not have."""
+"""Recognize the kind of a user's document, and refuse unknown keys."""
 
 from placement_worker import errors
 from placement_worker.contract import unknown_keys
@@ -32,7 +32,7 @@ def another(document: object, wanted: str) -> str | None:
 
 
 def check(document: object, wanted: type, expected: str) -> None:
-    """Check that a document is of a kind and has only known keys; any other may be misspelt.
+    """Check that a document is of a kind, and refuse unknown keys, which may be misspelled.
 
     :param expected: the expectation in the error about unknown keys.
     :raises InvalidRequest: the document is of another kind or has unknown keys; the text names the

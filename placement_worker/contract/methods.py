@@ -1,4 +1,7 @@
-"""The RPC methods of the worker: the one list that server, client and documentation derive from."""
+"""The RPC methods of the worker.
+
+The server and the manual's table of methods derive from `METHODS`; callers use its entries.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

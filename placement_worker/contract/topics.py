@@ -7,7 +7,10 @@ TOPIC = 'placement-worker'
 SLOW_TOPIC = 'placement-worker-slow'
 VERSION = '1.0'
 ISOLATION_SUFFIX, PARKING_SUFFIX = '-suspects', '-parked'
-"""The suffixes that name a topic's isolation queue and its parking lot."""
+"""The suffixes that name a topic's isolation queue and its parking lot.
+
+The suffix -suspects is kept for compatibility with the queues of existing brokers.
+"""
 SLOW_POLICY_TYPE = 'senlin.policy.loadbalance'
 SLOW_CHECKS = frozenset({
     ('BEFORE', 'CLUSTER_SCALE_IN'), ('BEFORE', 'CLUSTER_RESIZE'), ('BEFORE', 'CLUSTER_DEL_NODES'),

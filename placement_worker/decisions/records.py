@@ -41,6 +41,7 @@ class Entry(Wire, frozen=True):
     version: str
     request_id: str | None
     max_nodes: int
+    # The log keeps the name `driving` for compatibility with recorded decisions.
     octavia_settings: dict[str, Any] = msgspec.field(name='driving')
     method: Literal['policy_check', 'policy_attach', 'policy_detach']
     request: msgspec.Raw

@@ -97,7 +97,7 @@ class _Replay(Recorder, Record):
 
     @override
     def end(self, method: str, request: Request, reply: Reply) -> None:
-        """Keep nothing: the caller compares the reply."""
+        pass  # nothing to keep: the caller compares the reply
 
 
 def _readings(what: str, recorded: list[float]) -> Callable[[], float]:

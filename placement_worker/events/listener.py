@@ -16,14 +16,15 @@ class Listener(Protocol):
     def handle(self, event: Event) -> None:
         """Handle an event, or ignore it.
 
-        The thread that handles the request makes the call, so the request waits for it.
+        The call blocks the thread of the request.
         """
 
 
 class Listeners(Listener):
-    """A listener that passes each event to several listeners; without any, it is false.
+    """A listener that passes each event to several listeners.
 
-    The log reports a listener that raises; neither the request nor the other listeners notice.
+    An empty instance is falsy. An exception of one listener is logged and affects neither the
+    request nor other listeners.
     """
 
     def __init__(self, *listeners: Listener) -> None:

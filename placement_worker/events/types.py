@@ -77,7 +77,8 @@ class RequestFailed:
 class CloudCalled:
     """A call to the cloud returned.
 
-    `service`: for example compute. `outcome`: OK, the HTTP status, or the class of the error.
+    `service`: for example compute. `outcome`: OK, the HTTP status, `none` for an error of the
+    cloud without a status, or the class of another error.
     """
 
     service: str

@@ -26,6 +26,7 @@ class Delivery(Protocol):
         :param request_id: the id in the context of the caller.
         :param reply: the reply, in the form of the request: plain data or a JSON string.
         :param left_s: seconds until the request expires.
+        :raises ReplyPending: the reply was not delivered, but may be later.
         """
 
 

@@ -1,8 +1,8 @@
 """Heartbeats of the worker's processes, in memory that they share with their parent.
 
 Each process publishes when its servers last polled and when their oldest request in progress
-began. The parent reads them. Neither waits for requests or asks the broker: a worker that is busy,
-or whose broker is away, is alive.
+began. The parent reads them. Neither waits for requests nor queries the broker: a worker that is
+busy, or whose broker is away, is alive.
 """
 
 from collections.abc import MutableSequence, Sequence
@@ -45,8 +45,8 @@ class ProcessState(NamedTuple):
 class HeartbeatTable:
     """One row of numbers per process; the processes write it and their parent reads it.
 
-    Each number is written without a lock, which a process that dies could keep. All times are of
-    the monotonic clock, which the processes of a machine share.
+    Each number is written without a lock: a crashed process could keep a lock locked. All times
+    are of the monotonic clock, which the processes of a machine share.
     """
 
     def __init__(self, cells: MutableSequence[float], now: float) -> None:
@@ -60,10 +60,10 @@ class HeartbeatTable:
             cells[start : start + COLUMNS] = [0, now, 0, 0, 0]
 
     def start_process(self, number: int, pid: int) -> None:
-        """Enter a process that starts, maybe in the place of one that died.
+        """Reset the row of a process that starts or replaces a crashed one.
 
-        The last poll stays that of its predecessor: processes that die as soon as they start are
-        not alive.
+        The last poll stays that of its predecessor: processes that crash as soon as they start
+        are not alive.
         """
         start = number * COLUMNS
         self._cells[start] = pid

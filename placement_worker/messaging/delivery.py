@@ -10,7 +10,7 @@ from placement_worker.messaging.replies import Replies, cast_message
 
 
 class CastDelivery(Delivery):
-    """Delivery by casts that the broker confirms."""
+    """Delivery by casts that the broker confirms; the log names a reply that is dropped."""
 
     def __init__(self, replies: Replies) -> None:
         """Choose the retry policy."""
@@ -18,10 +18,6 @@ class CastDelivery(Delivery):
 
     @override
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
-        """Cast a reply until the broker confirms it; the log names a reply that is dropped.
-
-        :raises ReplyPending: the reply did not go out, but may later.
-        """
         what = f'the reply to request {request_id} (exchange {to.exchange}, topic {to.topic})'
         message = cast_message(to.method, request_id=request_id, reply=reply)
         self._replies.send(what, message, to.exchange, to.topic, left_s)

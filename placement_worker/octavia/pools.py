@@ -122,7 +122,10 @@ class Pool:
                 result.failed[member.node_id] = status_text(shown)
 
     def _add(self, missing: Sequence[Member]) -> dict[Key, Exception]:
-        """Add members together, or else one by one: address and port -> cause."""
+        """Add members together, or else one by one.
+
+        :returns: address and port -> cause, for the members that failed.
+        """
         bodies = {member.key: self.ownership.body(member, self.subnet_id) for member in missing}
         failures = None
         if self.updater.settings.batch_members:
@@ -132,7 +135,10 @@ class Pool:
         return self._one_by_one({at: AddMember(self.pool_id, body) for at, body in bodies.items()})
 
     def _remove(self, victims: Sequence[str], *, together: bool) -> dict[str, Exception]:
-        """Remove members together, or else one by one: member id -> cause."""
+        """Remove members together, or else one by one.
+
+        :returns: member id -> cause, for the members that failed.
+        """
         failures = None
         if together and self.updater.settings.batch_members:
             failures = self._together(RemoveMembers(self.pool_id, victims), victims)
@@ -141,7 +147,10 @@ class Pool:
         return self._one_by_one({one: RemoveMember(self.pool_id, one) for one in victims})
 
     def _together(self, change: Change, names: Iterable[K]) -> dict[K, Exception] | None:
-        """Send one change for all names: name -> cause; None if Octavia refuses the batch."""
+        """Send one change for all names.
+
+        :returns: name -> cause, or None if Octavia refuses the batch.
+        """
         try:
             self.updater.update(self.lb_id, change)
         except ApiError as exc:
@@ -151,9 +160,11 @@ class Pool:
         return {}
 
     def _one_by_one(self, changes: Mapping[K, Change]) -> dict[K, Exception]:
-        """Send one change per name: name -> cause.
+        """Send one change per name.
 
-        After Octavia refuses a change the next one is sent, but not after the load balancer fails.
+        Continue after a refused change; stop if the load balancer fails.
+
+        :returns: name -> cause, for the changes that failed or were not sent.
         """
         failed: dict[K, Exception] = {}
         broken: Exception | None = None

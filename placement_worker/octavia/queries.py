@@ -43,7 +43,7 @@ def tagged(updater: Updater, kind: Kind, tags: Sequence[str]) -> list[Resource]:
 def ranked(updater: Updater, tags: Sequence[str]) -> list[Resource]:
     """Return the load balancers with the tags that are not being deleted, best first.
 
-    A sound one precedes one in ERROR, an older one a younger one, then the lower id decides.
+    Sort load balancers in ERROR last, then by age (oldest first), then by id.
     """
     alive = [
         shown

@@ -37,9 +37,8 @@ def declare(conf: cfg.ConfigOpts) -> None:
     )
     retry(topology.declare, conf, target, names(conf))
     own_queue = f'{conf.worker.topic}.{conf.worker.host}'
-    if retry(
-        topology.consumer_count, conf, target, own_queue
-    ):  # no process of this worker consumes yet
+    # No process of this worker consumes yet, so a consumer belongs to another worker.
+    if retry(topology.consumer_count, conf, target, own_queue):
         LOG.warning(
             'Queue %s already has a consumer; set a unique [worker] host on each worker', own_queue
         )

@@ -91,7 +91,7 @@ class RetryPolicy:
         )
 
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
-        """Return the exception type for threads that share the result of this call."""
+        """Return the exception type to raise; all threads that share this call get it."""
         if not is_transient(exc):
             return ServiceRefused
         is_too_long_for_all = (exc.retry_after_s or 0) >= self.budget_s

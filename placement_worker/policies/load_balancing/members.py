@@ -56,7 +56,7 @@ class MemberChange(ABC):
     def run(self, pool: Pool, wanted: WantedMembers) -> Outcome:
         """Plan the change and carry it out.
 
-        :param wanted: the members that nodes are to be.
+        :param wanted: the desired members of nodes.
         :raises LoadBalancerFailed: nodes have failed; `nodes` has their patches.
         :raises RequestExpired: the request expired.
         """

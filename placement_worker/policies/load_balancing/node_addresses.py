@@ -1,4 +1,4 @@
-"""Find the members that nodes are to be: their addresses on the network of the pool."""
+"""Find the desired members of nodes: their addresses on the network of the pool."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from placement_worker.policies.load_balancing.properties import LoadBalancingPro
 
 
 class WantedMembers(Protocol):
-    """A source of the members that nodes are to be."""
+    """A source of the desired members of nodes."""
 
     def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
         """Return the members of nodes, and the causes for nodes without one: node id -> cause."""

@@ -47,7 +47,7 @@ UNKNOWN = 'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?)'
 
 @pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
 def test_unknown_input_on_the_command_line_is_an_error(program, command, failed):
-    """The command line refuses a misspelt input and names the key that was meant."""
+    """The command line refuses a misspelled input and names the key that was meant."""
     status, out, err = program(command, 'asked.json', **{'asked.json': MISSPELT})
 
     assert (status, out) == (failed, '')
@@ -57,7 +57,7 @@ def test_unknown_input_on_the_command_line_is_an_error(program, command, failed)
 
 
 def test_unknown_input_in_a_line_is_an_error_and_the_rest_goes_on(program):
-    """A misspelt input is the error of its line alone."""
+    """A misspelled input is the error of its line alone."""
     lines = '\n'.join(map(json.dumps, [MISSPELT, EMPTYING]))
 
     _, out, _ = program('check', '--lines', 'asked.jsonl', **{'asked.jsonl': lines})
