@@ -24,7 +24,7 @@ def another(document: object, wanted: str) -> str | None:
     if _KINDS[wanted][0] <= keys:
         return None
     found = (
-        f'{name}; placement-policy {command} takes it'
+        f'{name}; run placement-policy {command} FILE'
         for identifying, name, command in _KINDS.values()
         if identifying <= keys
     )
@@ -40,7 +40,7 @@ def check(document: object, wanted: type, expected: str) -> None:
     """
     other = another(document, wanted.__name__)
     if other:
-        raise errors.InvalidRequest(f'It looks like {other}')
+        raise errors.InvalidRequest(f'This is {other}')
     unknown = unknown_keys.described(document, wanted)
     if unknown:
         raise errors.InvalidRequest(f'{expected}, got {unknown}')

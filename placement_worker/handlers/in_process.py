@@ -35,5 +35,7 @@ class InProcessCaller(Caller):
             raise
         except Exception as exc:
             LOG.debug('%s failed', method, exc_info=True)
-            raise WorkerFailed(f'{method} failed: {with_notes(exc)} (-vv shows where)') from exc
+            raise WorkerFailed(
+                f'{method} failed: {with_notes(exc)} (use -vv for the traceback)'
+            ) from exc
         return reply

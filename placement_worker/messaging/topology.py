@@ -131,7 +131,7 @@ def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
             yield connection
         except (OSError, RecoverableConnectionError) as exc:
             cause = str(exc) or type(exc).__name__
-            raise BrokerUnreachable(f'The broker stopped answering: {cause}') from exc
+            raise BrokerUnreachable(f'The broker stopped responding: {cause}') from exc
 
 
 class _Topology:
@@ -203,7 +203,7 @@ def _check_reply_permission(connection: Connection) -> None:
     """
     with _permissions(exchange='write'):
         connection.channel().basic_publish_confirm(
-            Message(), exchange='', routing_key=f'nobody-{uuid.uuid4().hex}'
+            Message(), exchange='', routing_key=f'unroutable-{uuid.uuid4().hex}'
         )
 
 

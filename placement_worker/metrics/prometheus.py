@@ -16,8 +16,8 @@ DECISION_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 CALL_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 CONFLICT_S = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 METHODS = ('policy_check', 'policy_attach', 'policy_detach')
-# The metric names (`requests_in_work`, `requests_put_aside`) and the label value `suspects` are kept
-# for compatibility with dashboards and alerts.
+# The metric names (`requests_in_work`, `requests_put_aside`) and the label value `suspects` are
+# kept for compatibility with dashboards and alerts.
 ISOLATED, PARKED = 'suspects', 'parked'
 
 

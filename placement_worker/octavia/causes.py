@@ -10,5 +10,5 @@ def cause(exc: Exception) -> str:
     if not isinstance(exc, ApiError):
         return str(exc)
     if not exc.status:
-        return f'Octavia gives no answer: {exc}'
-    return f'Octavia answers {exc.status}: {exc}'
+        return f'Octavia did not respond: {exc}'
+    return f'Octavia responded with status {exc.status}: {exc}'

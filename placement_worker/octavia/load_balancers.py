@@ -144,7 +144,7 @@ def _create(updater: Updater, layout: Layout) -> str:
         updater.create(CreateLoadBalancer(layout.tags, layout.marked(layout.load_balancer)))
     selected = _elect(updater, layout.tags)
     if selected is None:
-        raise LoadBalancerGone(f'The load balancer {layout.name} vanished while it was made')
+        raise LoadBalancerGone(f'Load balancer {layout.name} was deleted during its creation')
     return selected
 
 
@@ -185,5 +185,5 @@ def _part(
         updater.update(lb_id, CreatePart(kind, layout.marked(body), layout.tags, parent))
         part = queries.part(updater, kind, layout.tags, parent)
     if part is None:
-        raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} has vanished')
+        raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} was deleted')
     return part

@@ -137,9 +137,7 @@ class Reader:
         outcome = state.outcome
         exc = outcome.exception() if outcome else None
         if isinstance(exc, ApiError):
-            raise LoadBalancerFailed(
-                f'Load balancer {lb_id} cannot be looked at: {cause(exc)}'
-            ) from exc
+            raise LoadBalancerFailed(f'Cannot read load balancer {lb_id}: {cause(exc)}') from exc
         status = outcome.result()['provisioning_status'] if outcome else 'unknown'
         raise LoadBalancerFailed(
             f'Load balancer {lb_id} is still {status} after {self._budget.seconds:.0f} s'

@@ -70,7 +70,9 @@ class Updater(Reader):
         if self.left_s() <= 0:
             raise RequestExpired('Request expired')
         if not self._budget.left_s():
-            raise LoadBalancerFailed(f'The {self._budget.seconds:.0f} s for changes are up')
+            raise LoadBalancerFailed(
+                f'Load balancer changes exceeded lb_status_timeout ({self._budget.seconds:.0f} s)'
+            )
 
     def delete_load_balancer(self, lb_id: str) -> None:
         """Delete a load balancer with all its parts and wait until it is gone.
@@ -126,7 +128,7 @@ class Updater(Reader):
             self.wait_active(lb_id)
         if not self._budget.left_s():
             raise LoadBalancerFailed(
-                f'Load balancer {lb_id} took no change within {self._budget.seconds:.0f} s: '
+                f'Load balancer {lb_id} accepted no change within {self._budget.seconds:.0f} s: '
                 f'{refusal}'
             ) from refusal
 

@@ -34,7 +34,7 @@ def load(name: str) -> Scenario:
     other = document_kinds.another(raw[0], document_kinds.SCENARIO)
     unexpected = unknown_keys.described(raw[0], Scenario)
     if other:
-        raise InvalidScenario(f'{name} is not a scenario: it looks like {other}')
+        raise InvalidScenario(f'{name} is not a scenario: it is {other}')
     if unexpected:
         raise InvalidScenario(
             f'{name} is not a scenario: expected only keys of a scenario, got {unexpected}{CORRECT}'

@@ -46,7 +46,7 @@ def start(start_worker, own_broker):
 
 
 def redelivered(worker):
-    return worker.log.read_text().count('is delivered again')
+    return worker.log.read_text().count('was redelivered\n')
 
 
 def kill_until_redelivery(worker, timeout_s=60):

@@ -193,7 +193,7 @@ def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, t
         caller.start()
         killed = 0
         for stage in range(KILLS):
-            begun = worker.log.read_text().count('is delivered again')
+            begun = worker.log.read_text().count('was redelivered\n')
             wait_for(
                 lambda stage=stage: (
                     kept.all('loadbalancer') if stage < KILLS // 2 else kept.members()
@@ -207,7 +207,7 @@ def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, t
             os.kill(child, signal.SIGKILL)
             killed += 1
             wait_for(
-                lambda begun=begun: worker.log.read_text().count('is delivered again') > begun, 60
+                lambda begun=begun: worker.log.read_text().count('was redelivered\n') > begun, 60
             )
         caller.join(timeout=300)
 

@@ -63,8 +63,8 @@ def test_poison_message_is_reported_to_its_caller_and_harms_no_other_request(poi
     worker, answers, _ = poisoned
 
     assert answers.pop(10) == (
-        'The workers that took the request died or gave it up; '
-        f'it is parked in {worker.topic}-parked.'
+        f'The request exceeded its delivery limit and is parked in {worker.topic}-parked; '
+        'run placement-policy parked list'
     )
     assert answers == ['OK'] * 50
 
@@ -143,6 +143,6 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
 
     assert json.loads(engine.received['request-cast'])['error'] == {
         'type': 'RequestParked',
-        'message': 'The workers that took the request died or gave it up; '
-        f'it is parked in {worker.topic}-parked.',
+        'message': f'The request exceeded its delivery limit and is parked in {worker.topic}-parked; '
+        'run placement-policy parked list',
     }

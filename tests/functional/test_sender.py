@@ -92,7 +92,7 @@ def test_publish_without_a_queue_is_refused_and_the_next_one_arrives(broker, que
     """A returned message costs no connection, and is not mistaken for the next one."""
     name, waiting = queue
     with pytest.raises(DestinationRefused, match='no queue is bound') as refused:
-        broker.publish('', f'nobody-{uuid.uuid4().hex}')
+        broker.publish('', f'unroutable-{uuid.uuid4().hex}')
     broker.publish('', name)
 
     assert not refused.value.for_good

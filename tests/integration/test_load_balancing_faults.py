@@ -121,7 +121,7 @@ def test_attach_refused_by_octavia_leaves_nothing(
     reply = web.attach()
 
     assert reply['status'] == 'ERROR'
-    assert f'Octavia answers {status}: ' in reply['reason']
+    assert f'Octavia responded with status {status}: ' in reply['reason']
     assert 'Quota has been met' in reply['reason']
     assert not any(remaining(openstack, web.name).values())
     assert reply['nodes'] == {}

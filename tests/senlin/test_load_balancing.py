@@ -77,7 +77,9 @@ def test_failed_attach_binds_no_policy_and_leaves_no_load_balancer():
     _, done, reason = engine.attach(cluster, 'lb', spec)
 
     assert not done
-    assert reason == "Failed policy 'lb': The cloud has no subnet nowhere, which the pool is of."
+    assert (
+        reason == "Failed policy 'lb': Subnet nowhere of `pool.subnet` does not exist in the cloud."
+    )
     assert cloud.load_balancers() == before
     assert loaded(cluster).policies == []
 

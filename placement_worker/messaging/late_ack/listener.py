@@ -77,7 +77,7 @@ class LateAckListener(base.PollStyleListener):
         """Take a delivery; the driver rejects it for good if this raises."""
         unique_id = _unique_id(delivery)
         if delivery._raw_message.delivery_info.get('redelivered'):
-            LOG.info('Request %s is delivered again', unique_id)
+            LOG.info('Request %s was redelivered', unique_id)
             self._events.handle(RequestRedelivered(self._topic))
         if unique_id is not None and self._is_duplicate(unique_id, delivery):
             return

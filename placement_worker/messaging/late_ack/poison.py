@@ -97,8 +97,8 @@ class PoisonMessages:
 
     def _reply_parked(self, request: LateAckRequest) -> RequestParked:
         error = RequestParked(
-            'The workers that took the request died or gave it up; '
-            f'it is parked in {self._limit.queue}.'
+            f'The request exceeded its delivery limit and is parked in {self._limit.queue}; '
+            'run placement-policy parked list'
         )
         try:
             request.reply(failure=(RequestParked, error, None))

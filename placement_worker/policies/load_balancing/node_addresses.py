@@ -53,7 +53,9 @@ class AddressLookup(WantedMembers):
         region, pool = cluster.profile.region, properties.pool
         subnet = state.cloud.subnet(region, pool.subnet)
         if subnet is None:
-            raise InvalidInput(f'The cloud has no subnet {pool.subnet}, which the pool is of.')
+            raise InvalidInput(
+                f'Subnet {pool.subnet} of `pool.subnet` does not exist in the cloud.'
+            )
         return cls(state.cloud, region, subnet, pool.protocol_port)
 
     @override
@@ -95,7 +97,7 @@ class AddressLookup(WantedMembers):
     def _no_address(self) -> str:
         return (
             f'The node has no address of IP version {self.subnet.ip_version} on network '
-            f'{self.subnet.network.name}, which subnet {self.subnet.name} is of'
+            f'{self.subnet.network.name} of subnet {self.subnet.name}'
         )
 
 

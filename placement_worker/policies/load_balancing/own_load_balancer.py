@@ -61,8 +61,9 @@ def _vip_location(
         if name is not None:
             location = look_up(region, name)
             if location is None:
+                kind = key[4:-3]
                 raise InvalidInput(
-                    f'The cloud has no {key[4:-3]} {name}, which the VIP is to be of.'
+                    f'{kind.capitalize()} {name} of `vip.{kind}` does not exist in the cloud.'
                 )
             found[key] = location.id
     return found

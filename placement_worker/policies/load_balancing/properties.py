@@ -163,6 +163,7 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
         if monitor is None or monitor.delay <= LONGEST_DELAY_S:
             return []
         return [
-            f'The health monitor probes each {monitor.delay} s and waits {monitor.timeout} s: '
-            'Octavia takes seconds, these look like milliseconds.'
+            f'The health monitor has a delay of {monitor.delay} s and a timeout of '
+            f'{monitor.timeout} s; Octavia expects seconds, so check that the values are not in '
+            'milliseconds.'
         ]

@@ -169,40 +169,40 @@ SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {
         (
             'check',
             SCENARIO,
-            'f, document 1: It looks like a scenario; placement-policy simulate takes it',
+            'f, document 1: This is a scenario; run placement-policy simulate FILE',
         ),
         (
             'check',
             zone_policy('a')['spec'],
-            'f, document 1: It looks like a policy spec; placement-policy validate takes it',
+            'f, document 1: This is a policy spec; run placement-policy validate FILE',
         ),
         (
             'plan',
             bind(zone_policy('a')),
-            'f, document 1: It looks like a request to attach or detach a policy; '
-            'placement-policy attach takes it',
+            'f, document 1: This is a request to attach or detach a policy; '
+            'run placement-policy attach FILE',
         ),
         (
             'attach',
             GOOD,
-            'f, document 1: It looks like a check request; placement-policy check takes it',
+            'f, document 1: This is a check request; run placement-policy check FILE',
         ),
         (
             'validate',
             GOOD,
-            'f, document 1: It looks like a check request; placement-policy check takes it',
+            'f, document 1: This is a check request; run placement-policy check FILE',
         ),
         (
             'simulate',
             GOOD,
-            'f is not a scenario: it looks like a check request; placement-policy check takes it',
+            'f is not a scenario: it is a check request; run placement-policy check FILE',
         ),
     ],
 )
 def test_command_with_a_document_of_another_kind_names_the_right_command(
     run, command, document, message
 ):
-    """A document of another kind is refused with the command that takes it."""
+    """A document of another kind is refused with the command that reads it."""
     status, out, err = run(command, 'f', f=document)
 
     assert (status, out) == (1 if command == 'plan' else 2, '')

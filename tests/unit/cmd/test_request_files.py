@@ -21,5 +21,5 @@ def test_request_of_a_document_with_an_unknown_key_is_refused():
 
 def test_request_of_another_kind_is_refused():
     """A document of another kind is refused before its keys are checked."""
-    with pytest.raises(InvalidRequest, match='looks like a scenario'):
+    with pytest.raises(InvalidRequest, match='This is a scenario'):
         request_of({'title': 't', 'cloud': {}, 'policies': [], 'steps': []}, CheckRequest)

@@ -16,14 +16,14 @@ SCENARIO = {'cloud': {}, 'steps': []}
 @pytest.mark.parametrize(
     ('document', 'wanted', 'other'),
     [
-        (CHECK, 'BindRequest', 'a check request; placement-policy check takes it'),
+        (CHECK, 'BindRequest', 'a check request; run placement-policy check FILE'),
         (
             BIND,
             'CheckRequest',
-            'a request to attach or detach a policy; placement-policy attach takes it',
+            'a request to attach or detach a policy; run placement-policy attach FILE',
         ),
-        (SPEC, 'Scenario', 'a policy spec; placement-policy validate takes it'),
-        (SCENARIO, 'Spec', 'a scenario; placement-policy simulate takes it'),
+        (SPEC, 'Scenario', 'a policy spec; run placement-policy validate FILE'),
+        (SCENARIO, 'Spec', 'a scenario; run placement-policy simulate FILE'),
         (CHECK, 'CheckRequest', None),
         ({'action': {}}, 'CheckRequest', None),
         ([], 'CheckRequest', None),
@@ -45,7 +45,7 @@ def test_check_of_a_document_of_the_kind_passes(document, kind):
 @pytest.mark.parametrize(
     ('document', 'text'),
     [
-        (SCENARIO, 'It looks like a scenario; placement-policy simulate takes it'),
+        (SCENARIO, 'This is a scenario; run placement-policy simulate FILE'),
         (
             {**CHECK, 'dryrun': True},
             'Expected only known keys, got `$.dryrun` (did you mean `dry_run`?)',

@@ -53,6 +53,6 @@ def test_call_that_fails_in_a_policy_raises_worker_failed():
     caller = InProcessCaller(Inventory(), Registry([('senlin.policy.deletion-1.1', Broken)]))
 
     with pytest.raises(
-        WorkerFailed, match=r'policy_check failed: ZeroDivisionError: oops \(in .*\) \(-vv'
+        WorkerFailed, match=r'policy_check failed: ZeroDivisionError: oops \(in .*\) \(use -vv'
     ):
         caller.policy_check(request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=1)))

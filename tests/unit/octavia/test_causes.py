@@ -10,8 +10,8 @@ from placement_worker.octavia.causes import cause
 @pytest.mark.parametrize(
     ('error', 'text'),
     [
-        (ApiError('busy', 503), 'Octavia answers 503: busy'),
-        (ApiError('connection refused'), 'Octavia gives no answer: connection refused'),
+        (ApiError('busy', 503), 'Octavia responded with status 503: busy'),
+        (ApiError('connection refused'), 'Octavia did not respond: connection refused'),
         (LoadBalancerFailed('too slow'), 'too slow'),
     ],
 )

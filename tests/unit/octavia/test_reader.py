@@ -77,7 +77,8 @@ def test_wait_active_after_transient_errors_returns_the_load_balancer(reader):
 def test_wait_active_with_lasting_errors_names_the_last(reader):
     """Polls that keep failing raise the last response of Octavia."""
     with pytest.raises(
-        LoadBalancerFailed, match='Load balancer lb cannot be looked at: Octavia answers 503: busy'
+        LoadBalancerFailed,
+        match='Cannot read load balancer lb: Octavia responded with status 503: busy',
     ):
         reader(ApiError('busy', 503)).wait_active('lb')
 

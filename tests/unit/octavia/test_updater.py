@@ -105,7 +105,11 @@ def test_update_of_load_balancer_in_error_fails_at_once(updater):
     ('limits', 'error', 'message'),
     [
         ({'left_s': 0}, RequestExpired, 'Request expired'),
-        ({'timeout_s': 0}, LoadBalancerFailed, 'The 0 s for changes are up'),
+        (
+            {'timeout_s': 0},
+            LoadBalancerFailed,
+            r'Load balancer changes exceeded lb_status_timeout \(0 s\)',
+        ),
     ],
 )
 def test_update_without_time_left_is_not_sent(updater, limits, error, message):

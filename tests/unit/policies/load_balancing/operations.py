@@ -44,7 +44,7 @@ class Operation:
         assert status == 'ERROR'
         assert any(
             words in f'{reason} {reply}'
-            for words in ('does not exist any more', 'not found', 'has no')
+            for words in ('does not exist any more', 'not found', 'has no', 'was deleted')
         )
         assert self.lab.is_empty()
 

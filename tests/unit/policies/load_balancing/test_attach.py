@@ -138,8 +138,8 @@ def test_delay_in_milliseconds_is_sent_with_a_warning(lab):
     assert (reply['status'], reply['warnings']) == (
         'OK',
         [
-            'The health monitor probes each 10000 s and waits 5000 s: Octavia takes seconds, '
-            'these look like milliseconds.'
+            'The health monitor has a delay of 10000 s and a timeout of 5000 s; Octavia expects '
+            'seconds, so check that the values are not in milliseconds.'
         ],
     )
 
@@ -314,7 +314,10 @@ class TestExisting:
             ({'health_monitor': {'id': 'none'}}, 'The cloud has no health monitor none.'),
             ({'loadbalancer': 'twin'}, '2 load balancers have the name twin: name one by its id.'),
             ({'loadbalancer': 'other'}, 'Load balancer other has no pool {pool}.'),
-            ({'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
+            (
+                {'pool': {'subnet': 'none'}},
+                'Subnet none of `pool.subnet` does not exist in the cloud.',
+            ),
         ],
     )
     def test_missing_existing_objects_are_named_without_a_change(self, lab, properties, reason):
@@ -350,7 +353,7 @@ class TestExisting:
 
         assert reply == {
             'status': 'ERROR',
-            'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: Octavia answers 403: Quota has been met for "
+            'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: Octavia responded with status 403: Quota has been met for "
             'resources: member)',
             'warnings': [],
             'policy': {'id': 'pol-loadbalance', 'data': {}},
@@ -367,13 +370,13 @@ class TestExisting:
             [connected(1), node(2)],
             {},
             "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP version 4 on network "
-            'private, which subnet private-subnet is of)',
+            'private of subnet private-subnet)',
         ),
         (
             [node(number) for number in range(1, 6)],
             {},
             "Failed in adding nodes into lb pool: ['n1', 'n2', 'n3', 'n4', 'n5'] (n1: The node has no address of IP "
-            'version 4 on network private, which subnet private-subnet is of)',
+            'version 4 on network private of subnet private-subnet)',
         ),
         (
             [connected(1, data={'placement': {'region_name': 'R2'}})],
@@ -385,16 +388,20 @@ class TestExisting:
             {},
             "Failed in adding nodes into lb pool: ['n2'] (n2: Node n1 has the same address)",
         ),
-        ([], {'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
+        (
+            [],
+            {'pool': {'subnet': 'none'}},
+            'Subnet none of `pool.subnet` does not exist in the cloud.',
+        ),
         (
             [],
             {'vip': {'subnet': 'none'}},
-            'The cloud has no subnet none, which the VIP is to be of.',
+            'Subnet none of `vip.subnet` does not exist in the cloud.',
         ),
         (
             [],
             {'vip': {'network': 'none'}, 'version': '1.2'},
-            'The cloud has no network none, which the VIP is to be of.',
+            'Network none of `vip.network` does not exist in the cloud.',
         ),
     ],
 )

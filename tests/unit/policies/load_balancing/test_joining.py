@@ -367,10 +367,10 @@ def test_deleted_subnet_fails_all_nodes(lab, web):
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n3')))
 
     assert reply['action']['data']['reason'] == (
-        "Failed in adding nodes into lb pool: ['n3'] (n3: The cloud has no subnet none, which the pool is of.)"
+        "Failed in adding nodes into lb pool: ['n3'] (n3: Subnet none of `pool.subnet` does not exist in the cloud.)"
     )
     assert decision(reply)['details']['failed'] == {
-        'n3': 'The cloud has no subnet none, which the pool is of.'
+        'n3': 'Subnet none of `pool.subnet` does not exist in the cloud.'
     }
     assert reply['nodes']['n3']['status'] == 'WARNING'
 

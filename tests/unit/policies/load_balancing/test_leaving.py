@@ -305,7 +305,7 @@ def test_node_in_error_that_stays_in_the_pool_keeps_its_status_and_reason(lab, w
 
     assert reply['action']['data']['reason'] == (
         "Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] "
-        '(n1: Octavia answers 403: Policy does not allow this request)'
+        '(n1: Octavia responded with status 403: Policy does not allow this request)'
     )
     assert {
         one: (reply['nodes'][one]['status'], reply['nodes'][one]['status_reason'])

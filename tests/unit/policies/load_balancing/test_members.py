@@ -7,7 +7,7 @@ from placement_worker.errors import CloudUnavailable
 from tests.factories import connected, node, request
 from tests.simulated_octavia import Lab, patched
 
-BUSY = 'Octavia answers 503: busy'
+BUSY = 'Octavia responded with status 503: busy'
 AWAY = 'Compute service unavailable'
 NOT_ADDED, NOT_REMOVED = (
     'Failed in adding nodes into lb pool',

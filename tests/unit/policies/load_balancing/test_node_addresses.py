@@ -5,7 +5,7 @@ import pytest
 from tests.factories import balancing_policy, bind, connected, node, request
 from tests.simulated_octavia import Lab
 
-NO_ADDRESS = 'The node has no address of IP version {} on network private, which subnet {} is of'
+NO_ADDRESS = 'The node has no address of IP version {} on network private of subnet {}'
 
 
 class Watching:

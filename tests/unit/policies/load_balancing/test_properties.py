@@ -216,8 +216,8 @@ def test_a_delay_that_looks_like_milliseconds_is_doubted(delay, doubted):
     assert (
         doubts
         == [
-            f'The health monitor probes each {delay} s and waits 5000 s: Octavia takes seconds, these look like '
-            'milliseconds.'
+            f'The health monitor has a delay of {delay} s and a timeout of 5000 s; Octavia expects '
+            'seconds, so check that the values are not in milliseconds.'
         ]
         * doubted
     )
@@ -368,7 +368,7 @@ class TestResources:
         properties = {'pool': {'subnet': 'sub1', 'id': 'p'}, 'loadbalancer': 'lb'}
         policy = LoadBalancing(msgspec.convert(properties, LoadBalancingProperties))
         with pytest.raises(
-            CloudUnavailable, match='Octavia gives no answer: http://octavia: connection refused'
+            CloudUnavailable, match='Octavia did not respond: http://octavia: connection refused'
         ):
             policy.check_resources(lab)
         assert len(lab.calls) == 3

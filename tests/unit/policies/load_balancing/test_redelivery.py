@@ -6,7 +6,7 @@ from placement_worker.cloud.ports import ApiError
 from tests.factories import balancing_policy, bind, connected, node
 from tests.simulated_octavia import Lab
 
-BUSY = 'Octavia answers 503: busy'
+BUSY = 'Octavia responded with status 503: busy'
 
 
 class Killed(BaseException):
@@ -79,11 +79,15 @@ def test_load_balancer_in_error_after_a_kill_is_deleted(lab):
             {},
             "Failed in adding nodes into lb pool: ['n3'] (n3: The node has no address",
         ),
-        ([], {'pool': {'subnet': 'none'}}, 'The cloud has no subnet none, which the pool is of.'),
+        (
+            [],
+            {'pool': {'subnet': 'none'}},
+            'Subnet none of `pool.subnet` does not exist in the cloud.',
+        ),
         (
             [],
             {'vip': {'subnet': 'none'}},
-            'The cloud has no subnet none, which the VIP is to be of.',
+            'Subnet none of `vip.subnet` does not exist in the cloud.',
         ),
     ],
 )
@@ -149,7 +153,7 @@ def test_reason_names_objects_that_cannot_be_looked_up(lab):
     reply = lab.attach(own())
 
     assert reply['reason'] == (
-        'Octavia answers 503: busy; what an earlier try may have made could not be removed: Octavia answers 503: busy'
+        'Octavia responded with status 503: busy; what an earlier try may have made could not be removed: Octavia responded with status 503: busy'
     )
 
 

@@ -42,8 +42,8 @@ GONE = {'deletion': {'candidates': ['n1', 'n2']}}
             {
                 'updates': 0,
                 'failed': {
-                    'n5': 'The node has no address of IP version 4 on network private, which subnet private-subnet '
-                    'is of'
+                    'n5': 'The node has no address of IP version 4 on network private of subnet '
+                    'private-subnet'
                 },
             },
         ),
