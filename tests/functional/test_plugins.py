@@ -91,7 +91,8 @@ BROKEN = (
     "ModuleNotFoundError: No module named 'no_such_module'",
     'Skipped policy type broken.class-1.0 from package broken: it must be a subclass of '
     'placement_worker.policies.base.Policy',
-    'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1, this '
+    'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1, '
+    'this '
     'worker supports 2; in broken, import placement_worker.contract.model instead of '
     'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
     'state.cloud.octavia_settings, and set interface = (2, 0)',
@@ -184,7 +185,8 @@ def test_failing_policy_in_a_worker_is_reported_without_a_traceback(
         client.policy_check(FAULTY)
 
     assert str(failed.value) == (
-        'policy_check failed in the worker: ZeroDivisionError: division by zero (in broken.check-1.0, a plugin of '
+        'policy_check failed in the worker: ZeroDivisionError: division by zero (in '
+        'broken.check-1.0, a plugin of '
         'broken)'
     )
     assert 'ZeroDivisionError' in worker.log.read_text()

@@ -143,6 +143,6 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
 
     assert json.loads(engine.received['request-cast'])['error'] == {
         'type': 'RequestParked',
-        'message': f'The request exceeded its delivery limit and is parked in {worker.topic}-parked; '
-        'run placement-policy parked list',
+        'message': 'The request exceeded its delivery limit and is parked in '
+        f'{worker.topic}-parked; run placement-policy parked list',
     }

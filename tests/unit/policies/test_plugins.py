@@ -61,9 +61,12 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             Old,
-            'it implements plugin interface 1, this worker supports 2; in tests.unit.policies.test_plugins, '
-            'import placement_worker.contract.model instead of placement_worker.model, rename Bond to '
-            'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set interface = (2, 0)',
+            'it implements plugin interface 1, this worker supports 2; in '
+            'tests.unit.policies.test_plugins, '
+            'import placement_worker.contract.model instead of placement_worker.model, rename '
+            'Bond to '
+            'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
+            'interface = (2, 0)',
         ),
         (
             'test.good-1.0',
@@ -152,7 +155,8 @@ def test_log_failed_load_import_of_an_old_name_explains_the_upgrade(error, hint,
 
     [message] = caplog.messages
     assert message.startswith(
-        f'Skipped policy type test.bad-1.0: bad:Bad cannot be loaded: {type(error).__name__}: {error}'
+        f'Skipped policy type test.bad-1.0: bad:Bad cannot be loaded: {type(error).__name__}: '
+        f'{error}'
     )
     assert message.endswith('set interface = (2, 0)') == hint
 

@@ -101,7 +101,8 @@ def test_unknown_type_without_a_similar_name_lists_all_types(registry, given):
             'zone_placement',
             '1.0',
             {'zones': [{'name': 'a', 'wieght': 1}]},
-            'Object contains unknown field `wieght`, expected one of `name`, `weight` - at `$.properties.zones[0]`',
+            'Object contains unknown field `wieght`, expected one of `name`, `weight` - at '
+            '`$.properties.zones[0]`',
         ),
         (
             'zone_placement',
@@ -125,14 +126,16 @@ def test_unknown_type_without_a_similar_name_lists_all_types(registry, given):
             'deletion',
             '1.0',
             {'hook': {}},
-            'Object contains unknown field `hook`, expected one of `criteria`, `destroy_after_deletion`, '
+            'Object contains unknown field `hook`, expected one of `criteria`, '
+            '`destroy_after_deletion`, '
             '`grace_period`, `reduce_desired_capacity`, `hooks` - at `$.properties`',
         ),
         (
             'deletion',
             '1.1',
             {'criteria': 'OLDEST'},
-            'Expected one of `OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`, got `OLDEST` - at '
+            'Expected one of `OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`, '
+            'got `OLDEST` - at '
             '`$.properties.criteria`',
         ),
         (

@@ -311,7 +311,8 @@ class Replace(Attached):
 
 
 OPERATIONS = [
-    Attach, AttachPartByPart, AttachToExisting, Detach, DetachFromExisting, Remove, RemoveOneByOne, Add, AddOneByOne,
+    Attach, AttachPartByPart, AttachToExisting, Detach, DetachFromExisting, Remove,
+    RemoveOneByOne, Add, AddOneByOne,
     Replace,
 ]  # fmt: skip
 

@@ -23,15 +23,18 @@ def test_attach_creates_all_parts_and_members_in_two_updates(lab):
     policy = balancing_policy(
         version='1.3',
         pool={
-            'protocol': 'TCP', 'protocol_port': 8080, 'lb_method': 'SOURCE_IP', 'admin_state_up': False,
+            'protocol': 'TCP', 'protocol_port': 8080, 'lb_method': 'SOURCE_IP',
+            'admin_state_up': False,
             'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'},
         },
         vip={
-            'subnet': 'sub1', 'network': 'private', 'address': '10.0.0.77', 'protocol': 'TCP', 'protocol_port': 8000,
+            'subnet': 'sub1', 'network': 'private', 'address': '10.0.0.77', 'protocol': 'TCP',
+            'protocol_port': 8000,
             'connection_limit': 50,
         },
         health_monitor={
-            'type': 'HTTP', 'delay': 9, 'timeout': 8, 'max_retries': 7, 'http_method': 'HEAD', 'url_path': '/up',
+            'type': 'HTTP', 'delay': 9, 'timeout': 8, 'max_retries': 7, 'http_method': 'HEAD',
+            'url_path': '/up',
             'expected_codes': '200-204',
         },
         availability_zone='lb-az', flavor_id='small',
@@ -52,9 +55,11 @@ def test_attach_creates_all_parts_and_members_in_two_updates(lab):
         ('placement-worker-web', *OURS)
     }
     assert shown(
-        lb, 'vip_subnet_id', 'vip_network_id', 'vip_address', 'admin_state_up', 'availability_zone', 'flavor_id'
+        lb, 'vip_subnet_id', 'vip_network_id', 'vip_address', 'admin_state_up',
+        'availability_zone', 'flavor_id'
     ) == {
-        'vip_subnet_id': 'sub1', 'vip_network_id': 'net1', 'vip_address': '10.0.0.77', 'admin_state_up': True,
+        'vip_subnet_id': 'sub1', 'vip_network_id': 'net1', 'vip_address': '10.0.0.77',
+        'admin_state_up': True,
         'availability_zone': 'lb-az', 'flavor_id': 'small',
     }  # fmt: skip
     assert shown(listener, 'protocol', 'protocol_port', 'connection_limit', 'admin_state_up') == {
@@ -65,9 +70,11 @@ def test_attach_creates_all_parts_and_members_in_two_updates(lab):
         'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'},
     }  # fmt: skip
     assert shown(
-        monitor, 'type', 'delay', 'timeout', 'max_retries', 'http_method', 'url_path', 'expected_codes'
+        monitor, 'type', 'delay', 'timeout', 'max_retries', 'http_method', 'url_path',
+        'expected_codes'
     ) == {
-        'type': 'HTTP', 'delay': 9, 'timeout': 8, 'max_retries': 7, 'http_method': 'HEAD', 'url_path': '/up',
+        'type': 'HTTP', 'delay': 9, 'timeout': 8, 'max_retries': 7, 'http_method': 'HEAD',
+        'url_path': '/up',
         'expected_codes': '200-204',
     }  # fmt: skip
     assert len(made['member']) == 20
@@ -113,7 +120,8 @@ def test_options_that_octavia_refuses_for_a_type_are_not_sent(lab, persistence, 
     policy = balancing_policy(
         pool={'session_persistence': {'type': persistence, 'cookie_name': 'whatever'}},
         health_monitor={
-            'type': monitor, 'http_method': 'GET', 'url_path': '/index.html', 'expected_codes': '200, 202',
+            'type': monitor, 'http_method': 'GET', 'url_path': '/index.html',
+            'expected_codes': '200, 202',
         },
     )  # fmt: skip
 
@@ -196,7 +204,8 @@ def test_provider_without_nested_creation_gets_one_part_at_a_time(lab):
 
     assert reply['status'] == 'OK'
     assert [str(call) for call in lab.calls if call.writes] == [
-        'create loadbalancer', 'create loadbalancer', 'create listener', 'create pool', 'create healthmonitor',
+        'create loadbalancer', 'create loadbalancer', 'create listener', 'create pool',
+        'create healthmonitor',
         'update_members',
     ]  # fmt: skip
     for kind, made in nested.settled().items():
@@ -289,7 +298,8 @@ class TestExisting:
         )
 
         assert policy['data']['LoadBalancingPolicy']['data'] == {
-            'loadbalancer': lb, 'listener': before['listener'][0]['id'], 'pool': pool, 'healthmonitor': monitor,
+            'loadbalancer': lb, 'listener': before['listener'][0]['id'], 'pool': pool,
+            'healthmonitor': monitor,
             'preexisting': True,
         }  # fmt: skip
         assert [str(call) for call in lab.calls if call.writes] == ['update_members']
@@ -353,8 +363,8 @@ class TestExisting:
 
         assert reply == {
             'status': 'ERROR',
-            'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: Octavia responded with status 403: Quota has been met for "
-            'resources: member)',
+            'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: "
+            'Octavia responded with status 403: Quota has been met for resources: member)',
             'warnings': [],
             'policy': {'id': 'pol-loadbalance', 'data': {}},
             'cluster': None,
@@ -369,19 +379,22 @@ class TestExisting:
         (
             [connected(1), node(2)],
             {},
-            "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP version 4 on network "
+            "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP "
+            'version 4 on network '
             'private of subnet private-subnet)',
         ),
         (
             [node(number) for number in range(1, 6)],
             {},
-            "Failed in adding nodes into lb pool: ['n1', 'n2', 'n3', 'n4', 'n5'] (n1: The node has no address of IP "
+            "Failed in adding nodes into lb pool: ['n1', 'n2', 'n3', 'n4', 'n5'] (n1: The node "
+            'has no address of IP '
             'version 4 on network private of subnet private-subnet)',
         ),
         (
             [connected(1, data={'placement': {'region_name': 'R2'}})],
             {},
-            "Failed in adding nodes into lb pool: ['n1'] (n1: The node is in region R2, the load balancer in R1)",
+            "Failed in adding nodes into lb pool: ['n1'] (n1: The node is in region R2, the load "
+            'balancer in R1)',
         ),
         (
             [connected(1), {**connected(1), 'id': 'n2'}],

@@ -101,7 +101,8 @@ def test_detach_deletes_the_others_if_one_cannot_be_deleted(lab):
 
     assert (reply['status'], reply['reason']) == (
         'ERROR',
-        f'Load balancer {known} cannot be deleted: Octavia responded with status 403: Policy does not allow this request to be '
+        f'Load balancer {known} cannot be deleted: Octavia responded with status 403: Policy '
+        'does not allow this request to be '
         'performed.',
     )
     assert reply['policy']['data'] == policy['data']
@@ -208,7 +209,8 @@ class TestExisting:
         assert (reply['status'], reply['policy']['data']) == ('ERROR', policy['data'])
         assert (
             reply['reason']
-            == 'Octavia responded with status 403: Policy does not allow this request to be performed.'
+            == 'Octavia responded with status 403: Policy does not allow this request to be '
+            'performed.'
         )
 
     def test_detach_with_a_member_that_stays_fails_with_the_cause(self, lab):
@@ -229,7 +231,8 @@ class TestExisting:
 
         assert (reply['status'], reply['reason']) == (
             'ERROR',
-            "Failed in removing deleted node(s) from lb pool: ['n1'] (n1: Octavia responded with status 403: Policy does not allow "
+            "Failed in removing deleted node(s) from lb pool: ['n1'] (n1: Octavia responded with "
+            'status 403: Policy does not allow '
             'this request to be performed.)',
         )
         assert reply['policy']['data'] == policy['data']

@@ -183,12 +183,14 @@ def test_check_without_new_nodes_is_skipped_without_a_call(lab, web, action, mor
         (
             'CLUSTER_REPLACE_NODES',
             {'inputs': {'candidates': ['n3']}},
-            'Expected `object`, got `array` - at `$.action.inputs.candidates` (old node id: new node id)',
+            'Expected `object`, got `array` - at `$.action.inputs.candidates` (old node id: new '
+            'node id)',
         ),
         (
             'CLUSTER_REPLACE_NODES',
             {},
-            'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new node id)',
+            'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new '
+            'node id)',
         ),
         (
             SCALE_OUT,
@@ -367,7 +369,8 @@ def test_deleted_subnet_fails_all_nodes(lab, web):
     reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n3')))
 
     assert reply['action']['data']['reason'] == (
-        "Failed in adding nodes into lb pool: ['n3'] (n3: Subnet none of `pool.subnet` does not exist in the cloud.)"
+        "Failed in adding nodes into lb pool: ['n3'] (n3: Subnet none of `pool.subnet` does not "
+        'exist in the cloud.)'
     )
     assert decision(reply)['details']['failed'] == {
         'n3': 'Subnet none of `pool.subnet` does not exist in the cloud.'
@@ -466,7 +469,7 @@ class TestRecovered:
         assert not lab.calls
 
     def test_recreated_node_without_address_loses_its_member_and_fails(self, lab, web):
-        """A recreated node without an address fails, and the member of its old server is removed."""
+        """A recreated node without an address fails, and its old member is removed."""
         policy, members = web
         again = node(1, data={**members[0]['data'], 'recovery': 'RECREATE'})
 

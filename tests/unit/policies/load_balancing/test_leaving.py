@@ -36,16 +36,28 @@ def left(lab):
     [
         (SCALE_IN, {'data': {'deletion': {'candidates': ['n2', 'n1']}}}, ['n3', 'n4']),
         (SCALE_IN, {'inputs': {'candidates': ['n2']}}, ['n1', 'n3', 'n4']),
-        (SCALE_IN, {'data': {'deletion': {'candidates': ['n2']}}, 'inputs': {'candidates': 7}}, ['n1', 'n3', 'n4']),
+        (
+            SCALE_IN,
+            {'data': {'deletion': {'candidates': ['n2']}}, 'inputs': {'candidates': 7}},
+            ['n1', 'n3', 'n4'],
+        ),
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n4', 'n1']}}, ['n2', 'n3']),
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': {'n1': 'n8'}}}, ['n2', 'n3', 'n4']),
-        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}}, ['n3', 'n4']),
+        (
+            'CLUSTER_REPLACE_NODES',
+            {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}},
+            ['n3', 'n4'],
+        ),
         (
             'CLUSTER_REPLACE_NODES',
             {'inputs': {'candidates': {'n1': 'n8'}}, 'data': {'deletion': {'candidates': ['n2']}}},
             ['n2', 'n3', 'n4'],
         ),
-        (RESIZE, {'data': {'deletion': {'count': 1, 'candidates': ['n3']}}, 'inputs': SHRINK}, ['n1', 'n2', 'n4']),
+        (
+            RESIZE,
+            {'data': {'deletion': {'count': 1, 'candidates': ['n3']}}, 'inputs': SHRINK},
+            ['n1', 'n2', 'n4'],
+        ),
         ('NODE_DELETE', {'node': connected(2)}, ['n1', 'n3', 'n4']),
         (
             'NODE_DELETE',
@@ -96,7 +108,8 @@ def test_victims_are_chosen_and_stored_if_no_policy_chose_any(lab, web, action, 
 
     deletion = reply['action']['data']['deletion']
     assert deletion == {
-        **more.get('data', {}).get('deletion', {}), 'count': count, 'candidates': deletion['candidates'],
+        **more.get('data', {}).get('deletion', {}), 'count': count,
+        'candidates': deletion['candidates'],
     }  # fmt: skip
     assert len(set(deletion['candidates'])) == count
     assert left(lab) == [one['id'] for one in members if one['id'] not in deletion['candidates']]
@@ -266,12 +279,14 @@ def test_invalid_inputs_are_refused_without_a_removal(lab, web, more, reason):
         (
             'CLUSTER_REPLACE_NODES',
             {'inputs': {'candidates': ['n1']}},
-            'Expected `object`, got `array` - at `$.action.inputs.candidates` (old node id: new node id)',
+            'Expected `object`, got `array` - at `$.action.inputs.candidates` (old node id: new '
+            'node id)',
         ),
         (
             'CLUSTER_REPLACE_NODES',
             {},
-            'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new node id)',
+            'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new '
+            'node id)',
         ),
         ('NODE_DELETE', {'node': connected(9)}, 'Not a member of cluster c1: n9'),
         ('NODE_DELETE', {'node': connected(9), 'min_size': 4}, 'Not a member of cluster c1: n9'),

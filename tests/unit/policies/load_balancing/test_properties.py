@@ -19,15 +19,18 @@ TYPE = 'senlin.policy.loadbalance'
 VERSIONS = ['1.0', '1.1', '1.2', '1.3']
 LEAST = {'pool': {'subnet': 's'}, 'vip': {'subnet': 's'}}
 POOL = {
-    'subnet': 's', 'protocol': 'HTTP', 'protocol_port': 80, 'lb_method': 'ROUND_ROBIN', 'admin_state_up': True,
+    'subnet': 's', 'protocol': 'HTTP', 'protocol_port': 80, 'lb_method': 'ROUND_ROBIN',
+    'admin_state_up': True,
     'session_persistence': {'type': 'NONE', 'cookie_name': None}, 'id': None,
 }  # fmt: skip
 VIP = {
-    'subnet': 's', 'network': None, 'address': None, 'connection_limit': -1, 'protocol': 'HTTP', 'protocol_port': 80,
+    'subnet': 's', 'network': None, 'address': None, 'connection_limit': -1, 'protocol': 'HTTP',
+    'protocol_port': 80,
     'admin_state_up': True,
 }  # fmt: skip
 MONITOR = {
-    'type': 'PING', 'delay': 10, 'timeout': 5, 'max_retries': 3, 'admin_state_up': True, 'http_method': None,
+    'type': 'PING', 'delay': 10, 'timeout': 5, 'max_retries': 3, 'admin_state_up': True,
+    'http_method': None,
     'url_path': None, 'expected_codes': None, 'id': None,
 }  # fmt: skip
 
@@ -167,7 +170,8 @@ def test_values_that_octavia_accepts_are_valid(version, properties):
         (
             '1.1',
             {**LEAST, 'health_monitor': {'type': 'HTTP', 'url_path': 'up'}},
-            'Expected a `url_path` that begins with `/`, got `up` - at `$.spec.properties.health_monitor`',
+            'Expected a `url_path` that begins with `/`, got `up` - at '
+            '`$.spec.properties.health_monitor`',
         ),
         (
             '1.1',
@@ -253,7 +257,8 @@ def test_json_schema_of_each_version_describes_all_properties(version):
     kinds = schema['$defs']
     top = kinds[schema['$ref'].rpartition('/')[2]] if '$ref' in schema else schema
     assert set(top['properties']) == {
-        'pool', 'vip', 'health_monitor', 'lb_status_timeout', 'loadbalancer', 'availability_zone', 'flavor_id',
+        'pool', 'vip', 'health_monitor', 'lb_status_timeout', 'loadbalancer',
+        'availability_zone', 'flavor_id',
     }  # fmt: skip
     assert top['required'] == ['pool']
     assert kinds['Pool']['required'] == ['subnet']
@@ -291,7 +296,8 @@ class TestResources:
         for properties, message in (
             (
                 own,
-                'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, no flavor_id `f`, '
+                'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, no '
+                'flavor_id `f`, '
                 'no availability_zone `az`.',
             ),
             (

@@ -146,14 +146,15 @@ def test_load_balancer_is_deleted_if_its_members_cannot_be_listed(lab):
 
 
 def test_reason_names_objects_that_cannot_be_looked_up(lab):
-    """The reason says that objects of an earlier attempt may be left if they cannot be looked up."""
+    """The reason names objects of an earlier attempt that cannot be looked up."""
     killed(lab, own(), 'update_members')
     busy(lab, 'find', times=10**6)
 
     reply = lab.attach(own())
 
     assert reply['reason'] == (
-        'Octavia responded with status 503: busy; what an earlier try may have made could not be removed: Octavia responded with status 503: busy'
+        'Octavia responded with status 503: busy; what an earlier try may have made could not be '
+        'removed: Octavia responded with status 503: busy'
     )
 
 

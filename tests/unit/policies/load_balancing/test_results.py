@@ -14,27 +14,33 @@ GONE = {'deletion': {'candidates': ['n1', 'n2']}}
     [
         (
             True, 'CLUSTER_SCALE_OUT', 'AFTER', {'data': CREATED},
-            '2 to be added, in 1 update; nothing was written', {'added': ['n3', 'n4'], 'updates': 1},
+            '2 to be added, in 1 update; nothing was written',
+            {'added': ['n3', 'n4'], 'updates': 1},
         ),
         (
             False, 'CLUSTER_SCALE_OUT', 'AFTER', {'data': CREATED},
-            '2 to be added, in 2 updates; nothing was written', {'added': ['n3', 'n4'], 'updates': 2},
+            '2 to be added, in 2 updates; nothing was written',
+            {'added': ['n3', 'n4'], 'updates': 2},
         ),
         (
             True, 'CLUSTER_SCALE_OUT', 'AFTER', {'data': {'creation': {'nodes': ['n1']}}},
-            '1 in the pool already, in 0 updates; nothing was written', {'already_there': ['n1'], 'updates': 0},
+            '1 in the pool already, in 0 updates; nothing was written',
+            {'already_there': ['n1'], 'updates': 0},
         ),
         (
             True, 'CLUSTER_SCALE_IN', 'BEFORE', {'data': GONE},
-            '2 to be removed, in 1 update; nothing was written', {'removed': ['n1', 'n2'], 'updates': 1},
+            '2 to be removed, in 1 update; nothing was written',
+            {'removed': ['n1', 'n2'], 'updates': 1},
         ),
         (
             False, 'CLUSTER_SCALE_IN', 'BEFORE', {'data': GONE},
-            '2 to be removed, in 2 updates; nothing was written', {'removed': ['n1', 'n2'], 'updates': 2},
+            '2 to be removed, in 2 updates; nothing was written',
+            {'removed': ['n1', 'n2'], 'updates': 2},
         ),
         (
             True, 'NODE_DELETE', 'BEFORE', {'node': connected(3)},
-            'Nothing to change, in 0 updates; nothing was written', {'passed_over': ['n3'], 'updates': 0},
+            'Nothing to change, in 0 updates; nothing was written',
+            {'passed_over': ['n3'], 'updates': 0},
         ),
         (
             True, 'NODE_CREATE', 'AFTER', {'node': node(5)},
