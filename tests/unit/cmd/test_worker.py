@@ -11,7 +11,10 @@ def test_main_with_help_prints_the_options():
     code = 'import sys; sys.argv = ["placement-worker", "--help"]; '
     code += 'from placement_worker.cmd import worker; sys.exit(worker.main())'
 
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False)
+    # In development mode Python shows deprecations of libraries.
+    command = [sys.executable, '-W', 'ignore::DeprecationWarning', '-c', code]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, '')
     assert '--config-file' in done.stdout
