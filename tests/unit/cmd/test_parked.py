@@ -100,9 +100,8 @@ def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(show):
             (0, ''),
             (
                 2,
-                'placement-policy parked show: Request 7 is nested too deeply to be shown; '
-                'placement-policy parked '
-                'drop deletes it\n',
+                'placement-policy parked show: Request 7 is nested too deeply to show; '
+                'run "placement-policy parked drop 7" to delete it\n',
             ),
         )
         assert bool(out) is (status == 0)
