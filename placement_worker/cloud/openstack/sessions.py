@@ -70,6 +70,8 @@ class Session(keystone.Session):
         self._service = TRUST_LOGIN if trust_id else USER_LOGIN
         self._project: str | None = None
         self._sent = threading.local()
+        self._discarded = 0
+        self._discard_lock = threading.Lock()
         self.load_balancers: dict[str | None, Any] = {}
 
     @property
@@ -91,7 +93,9 @@ class Session(keystone.Session):
         """
         left_s = deadline.left_s(self._shared.retry_policy.budget_s)
         call = partial(self._shared.retry_policy.call, self._service, self._log_in)
-        return self._shared.single_flight.do(('token', self.trust_id), call, wait_s=left_s)
+        # A login that began before a token was discarded may return that token.
+        key = ('token', self.trust_id, self._discarded)
+        return self._shared.single_flight.do(key, call, wait_s=left_s)
 
     @override
     def request(self, *args: Any, **kwargs: Any) -> Any:
@@ -106,9 +110,11 @@ class Session(keystone.Session):
     @override
     def invalidate(self, auth: Any = None) -> bool:
         # Several threads may see the same token refused; only the first one discards it.
-        held = self.plugin.auth_ref
-        if held is not None and held.auth_token == self._sent.token:
-            self.plugin.invalidate()
+        with self._discard_lock:
+            held = self.plugin.auth_ref
+            if held is not None and held.auth_token == self._sent.token:
+                self.plugin.invalidate()
+                self._discarded += 1
         return True
 
     def _log_in(self) -> AccessInfo:

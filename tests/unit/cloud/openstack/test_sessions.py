@@ -1,5 +1,6 @@
 """Sessions: tokens, trusts and the request id."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -43,6 +44,30 @@ def test_refused_token_of_many_threads_is_replaced_once(clouds, services):
     assert results == [None] * MANY
     assert services.count(TOKENS) == 2
     assert cloud.zones(None)
+
+
+def test_log_in_after_invalidate_does_not_join_an_earlier_login(clouds, monkeypatch):
+    """A thread whose token was refused gets a new one, although another login still has the old."""
+    session = clouds.sessions.of(TRUST.trust_id)
+    old = session.get_auth_headers()['X-Auth-Token']
+    get_access, looking, opened = session.plugin.get_access, threading.Event(), threading.Event()
+
+    def hold_old_token(*arguments):
+        found = get_access(*arguments)
+        if found.auth_token == old:
+            looking.set()
+            assert opened.wait(WAIT_S)
+        return found
+
+    monkeypatch.setattr(session.plugin, 'get_access', hold_old_token)
+    with ThreadPoolExecutor(2) as threads:
+        threads.submit(session.log_in)
+        assert looking.wait(WAIT_S)
+        session.invalidate()
+        later = threads.submit(session.log_in)
+        threading.Timer(0.3, opened.set).start()
+
+        assert later.result().auth_token != old
 
 
 def test_invalidate_of_old_token_keeps_new_one(clouds, services):
