@@ -9,38 +9,9 @@ import pytest
 
 from placement_worker.cmd import hints
 from placement_worker.cmd.cli import PlacementPolicy
-from tests.factories import bind, deletion_policy, nodes, request, zone_policy
-
-COMMANDS = [
-    'attach',
-    'check',
-    'detach',
-    'parked drop',
-    'parked list',
-    'parked retry',
-    'parked show',
-    'ping',
-    'plan',
-    'replay',
-    'simulate',
-    'type list',
-    'type show',
-    'validate',
-]
+from tests.unit.cmd.inputs import COMMANDS, FILES, GOOD
 
 NOWHERE = 'rabbit://127.0.0.1:1/'
-GOOD = request('CLUSTER_SCALE_IN', [zone_policy('az1'), deletion_policy()], nodes(az1=2))
-FILES = {
-    'bad': 'a: [',
-    'binary': b'\xff\xfe\0',
-    'empty': '',
-    'text': 'hello',
-    'keys': {'taget': 1},
-    'scenario': {'titel': 1},
-    'good': GOOD,
-    'bind': bind(zone_policy('az1')),
-    'spec': zone_policy('az1')['spec'],
-}
 
 
 def command_of(name):

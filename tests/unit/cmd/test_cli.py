@@ -12,10 +12,8 @@ import pytest
 import yaml
 
 from placement_worker.cmd.cli import PlacementPolicy
-from tests.factories import (
-    request,
-    zone_policy,
-)
+from tests.factories import request, zone_policy
+from tests.unit.cmd.inputs import COMMANDS
 
 REAL_OPEN = open
 
@@ -121,24 +119,6 @@ def test_program_without_a_command_prints_the_overview():
     assert done.returncode == 0
     assert 'type list' in done.stdout
     assert 'validate' in done.stdout
-
-
-COMMANDS = [
-    'attach',
-    'check',
-    'detach',
-    'parked drop',
-    'parked list',
-    'parked retry',
-    'parked show',
-    'ping',
-    'plan',
-    'replay',
-    'simulate',
-    'type list',
-    'type show',
-    'validate',
-]
 
 
 def test_commands_are_the_documented_ones():

@@ -1,7 +1,7 @@
 """The changes that a reply implies."""
 
 from placement_worker.cmd import plan_changes
-from placement_worker.cmd.plan_changes import Changes, PoolChange
+from placement_worker.cmd.plan_changes import PoolChange
 from placement_worker.cmd.plan_diff import shown
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
@@ -12,24 +12,9 @@ from tests.factories import (
     zone_policy,
 )
 from tests.simulated_octavia import Lab
+from tests.unit.cmd.pool_changes import POOL, with_pool
 
 IDLE = request('CLUSTER_UPDATE', [zone_policy('a')], nodes(a=1))
-POOL = {
-    'pool': 'p1',
-    'added': ['n4', 'n5'],
-    'removed': [],
-    'already_there': ['n1'],
-    'failed': {'n6': 'no address'},
-    'api_calls': 3,
-    'updates': 2,
-    'estimated_s': 6.5,
-    'waited_s': 0,
-}
-
-
-def with_pool(**details):
-    change = PoolChange('balanced', {**POOL, **details})
-    return Changes('CLUSTER_SCALE_OUT', 'a1', 'AFTER', 'web', 'OK', 'done', size=5, pools=[change])
 
 
 def test_changes_with_an_unchanged_pool_are_none():

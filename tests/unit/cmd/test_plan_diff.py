@@ -1,25 +1,9 @@
 """The difference that `placement-policy plan` prints."""
 
 from placement_worker.cmd.colors import Paint
-from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange
+from placement_worker.cmd.plan_changes import Changes, PlaceChange
 from placement_worker.cmd.plan_diff import shown
-
-POOL = {
-    'pool': 'p1',
-    'added': ['n4', 'n5'],
-    'removed': [],
-    'already_there': ['n1'],
-    'failed': {'n6': 'no address'},
-    'api_calls': 3,
-    'updates': 2,
-    'estimated_s': 6.5,
-    'waited_s': 0,
-}
-
-
-def with_pool(**details):
-    change = PoolChange('balanced', {**POOL, **details})
-    return Changes('CLUSTER_SCALE_OUT', 'a1', 'AFTER', 'web', 'OK', 'done', size=5, pools=[change])
+from tests.unit.cmd.pool_changes import with_pool
 
 
 def test_shown_with_a_pool_lists_members_updates_and_time():

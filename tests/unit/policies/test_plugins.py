@@ -4,23 +4,9 @@ import logging
 from importlib import metadata
 
 import pytest
-from msgspec import Struct
 
 from placement_worker.policies import base, plugins
-
-
-class Properties(Struct, forbid_unknown_fields=True):
-    size: int = 1
-
-
-class Good(base.Policy):
-    name = 'test.good'
-    versions = {'1.0': Properties}
-    priority = 100
-    targets = base.on(base.BEFORE, 'CLUSTER_SCALE_OUT')
-
-    def check(self, request, state):
-        return base.skipped('')
+from tests.unit.policies.good_policy import Good, Properties
 
 
 class Old(Good):

@@ -6,22 +6,8 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
-from placement_worker.policies import base
 from placement_worker.policies.registry import Registry
-
-
-class Properties(msgspec.Struct, forbid_unknown_fields=True):
-    size: int = 1
-
-
-class Good(base.Policy):
-    name = 'test.good'
-    versions = {'1.0': Properties}
-    priority = 100
-    targets = base.on(base.BEFORE, 'CLUSTER_SCALE_OUT')
-
-    def check(self, request, state):
-        return base.skipped('')
+from tests.unit.policies.good_policy import Good
 
 
 def test_installed_types_are_those_of_the_contract(registry):

@@ -20,6 +20,17 @@ def stored(version, **data):
     return {'LoadBalancingPolicy': {'version': version, 'data': data}}
 
 
+def refusal(name, resource_id):
+    """Return what makes Octavia refuse a call about one resource."""
+
+    def around(call):
+        if call.name == name and call.arguments[1] == resource_id:
+            raise ApiError('Policy does not allow this request to be performed.', 403)
+        return call.act()
+
+    return around
+
+
 def test_detach_deletes_the_load_balancer_in_one_update(lab):
     """The load balancer and all its parts are deleted in one update."""
     policy, members = lab.attached([connected(1), connected(2)], health_monitor={})
@@ -91,12 +102,7 @@ def test_detach_deletes_the_others_if_one_cannot_be_deleted(lab):
     lab.octavia(None).create('loadbalancer', {'name': 'loser', 'tags': OURS})
     known = policy['data']['LoadBalancingPolicy']['data']['loadbalancer']
 
-    def refuse_one(call):
-        if call.name == 'delete' and call.arguments[1] == known:
-            raise ApiError('Policy does not allow this request to be performed.', 403)
-        return call.act()
-
-    lab.around = refuse_one
+    lab.around = refusal('delete', known)
     reply = lab.detach(bind(policy, members))
 
     assert (reply['status'], reply['reason']) == (
@@ -221,12 +227,7 @@ class TestExisting:
         )
         doomed = members[0]['data']['lb_member']
 
-        def refuse_one(call):
-            if call.name == 'delete_member' and call.arguments[1] == doomed:
-                raise ApiError('Policy does not allow this request to be performed.', 403)
-            return call.act()
-
-        lab.around = refuse_one
+        lab.around = refusal('delete_member', doomed)
         reply = lab.detach(bind(policy, members))
 
         assert (reply['status'], reply['reason']) == (

@@ -1,0 +1,19 @@
+"""A policy type that the registry accepts."""
+
+from msgspec import Struct
+
+from placement_worker.policies import base
+
+
+class Properties(Struct, forbid_unknown_fields=True):
+    size: int = 1
+
+
+class Good(base.Policy):
+    name = 'test.good'
+    versions = {'1.0': Properties}
+    priority = 100
+    targets = base.on(base.BEFORE, 'CLUSTER_SCALE_OUT')
+
+    def check(self, request, state):
+        return base.skipped('')
