@@ -19,6 +19,7 @@ from amqp import Message
 from tenacity.stop import stop_base
 from tenacity.wait import wait_exponential
 
+from placement_worker.messaging.deferred_replies import DeferredReplies, Reply
 from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused, Sender
 
 LOG = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class Replies:
 
         :param stopping: an event that is set when the process stops; it ends every wait.
         :param slots: the number of threads that may wait at a time for destinations that refuse.
-            Any other reply has one attempt, so that the other threads continue to serve.
+            Any other reply is deferred, so that the other threads continue to serve.
         :param timeout_s: how long a destination may refuse a reply.
         :param away_s: how long a reply waits for the broker before its request is requeued.
         """
@@ -58,11 +59,12 @@ class Replies:
         self._slots = threading.BoundedSemaphore(slots)
         self._timeout_s = timeout_s
         self._away_s = away_s
+        self._deferred = DeferredReplies(sender)
 
     def send(
         self, name: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf
     ) -> None:
-        """Publish a reply; the log reports a reply that is given up.
+        """Publish or defer a reply; the log reports a reply that is given up.
 
         :param name: the name of the reply in the log.
         :param left_s: seconds until the request expires.
@@ -84,7 +86,10 @@ class Replies:
                 self._stopping.is_set() or isinstance(exc, BrokerUnavailable)
             ):
                 raise ReplyPending(f'{name}: {exc}') from exc
-            LOG.error('Gave up %s after %.1f s: %s%s', name, bound.elapsed_s, exc, bound.note)
+            deadline = time.monotonic() + min(self._timeout_s, left_s - bound.elapsed_s)
+            reply = Reply(name, message, exchange, routing_key, deadline)
+            if not (bound.has_no_slot and self._deferred.keep(reply)):
+                LOG.error('Gave up %s after %.1f s: %s', name, bound.elapsed_s, exc)
         finally:
             bound.release()
 
@@ -97,7 +102,8 @@ class Replies:
         self._sender.publish(message, exchange, routing_key)
 
     def close(self) -> None:
-        """Close the connections that no thread uses."""
+        """Make a last attempt for deferred replies, and close the connections."""
+        self._deferred.close()
         self._sender.close()
 
 
@@ -116,7 +122,7 @@ class _Bound(stop_base):
         self._timeout_s, self._away_s, self._left_s = timeout_s, away_s, left_s
         self._began = time.monotonic()
         self._refused_at: float | None = None
-        self.note = ''
+        self.has_no_slot = False
 
     @property
     def elapsed_s(self) -> float:
@@ -146,7 +152,7 @@ class _Bound(stop_base):
     def _has_refused_for_too_long(self) -> bool:
         if self._refused_at is None:
             if not self._slots.acquire(blocking=False):
-                self.note = '; other replies that are refused already occupy half of the threads'
+                self.has_no_slot = True
                 return True
             self._refused_at = time.monotonic()
         return time.monotonic() - self._refused_at >= self._timeout_s

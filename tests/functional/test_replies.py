@@ -156,6 +156,23 @@ def test_callers_whose_reply_queue_rejects_disturb_no_other_call_and_no_stop(sta
     assert stop_s(worker) < 10
 
 
+def test_replies_that_a_missing_queue_refuses_all_arrive_when_the_queue_returns(
+    start_worker, channel
+):
+    """Replies in excess of the threads that may wait outlive a failover of their caller."""
+    worker = start_worker(CLOUD)
+    reply_queue, count = f'reply_{uuid.uuid4().hex}', 40
+    for _ in range(count):
+        publish_call(channel, worker.topic, reply_queue)
+    wait_for(lambda: 'Retrying the reply' in worker.log.read_text())
+    time.sleep(2)
+
+    channel.queue_declare(reply_queue, durable=True, auto_delete=False)
+
+    wait_for(lambda: channel.queue_declare(reply_queue, passive=True).message_count == count)
+    assert 'Gave up' not in worker.log.read_text()
+
+
 def test_64_callers_that_are_gone_delay_the_next_call_by_less_than_2_s(start_worker, channel):
     """Callers that are gone, each with a reply queue of its own, hold up the next call for less
     than 2 s in all.

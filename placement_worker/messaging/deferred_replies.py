@@ -1,0 +1,118 @@
+"""Replies that are retried in the background, after their requests were acknowledged.
+
+While a node of a RabbitMQ cluster dies, the queues that it led reject messages until they have
+another leader. All replies to one caller then meet the rejection at the same time, more of them
+than threads may wait.
+"""
+
+import logging
+import math
+import threading
+import time
+from dataclasses import dataclass
+
+from amqp import Message
+
+from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused, Sender
+
+LOG = logging.getLogger(__name__)
+RETRY_S = 0.5
+"""The time between two rounds of attempts."""
+BYTES_MAX = 32 * 2**20
+"""The total size of the kept replies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply, the destination that refused it, and the end of its retries (monotonic clock)."""
+
+    name: str
+    message: Message
+    exchange: str
+    routing_key: str
+    deadline: float
+
+    @property
+    def size(self) -> int:
+        """The size of the body in bytes."""
+        return len(self.message.body)
+
+
+class DeferredReplies:
+    """Retries replies from one thread, so that they occupy no thread that serves requests.
+
+    A crash of the process loses the kept replies; each is kept for some seconds.
+    """
+
+    def __init__(self, sender: Sender) -> None:
+        """Prepare; the thread starts with the first reply."""
+        self._sender = sender
+        self._lock = threading.Lock()
+        self._kept: list[Reply] = []
+        self._bytes = 0
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def keep(self, reply: Reply) -> bool:
+        """Keep a reply for retries, and return False if there is no room."""
+        with self._lock:
+            if self._closing.is_set() or self._bytes + reply.size > BYTES_MAX:
+                return False
+            self._kept.append(reply)
+            self._bytes += reply.size
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name='replies', daemon=True)
+                self._thread.start()
+        return True
+
+    def close(self) -> None:
+        """Make a last attempt to send the kept replies, and log those that are lost."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.wait(RETRY_S):
+            self._retry(time.monotonic())
+        self._retry(math.inf)
+
+    def _retry(self, now: float) -> None:
+        """Try to send the kept replies, but try a destination that refuses only once."""
+        with self._lock:
+            replies, self._kept = self._kept, []
+        attempt = _Round(self._sender)
+        unsent = []
+        for reply in replies:
+            cause = attempt.send(reply)
+            if cause is not None and now >= reply.deadline:
+                LOG.error('Gave up %s: %s', reply.name, cause)
+            elif cause is not None:
+                unsent.append(reply)
+        with self._lock:
+            self._kept = unsent + self._kept
+            self._bytes = sum(reply.size for reply in self._kept)
+
+
+class _Round:
+    """One attempt to send replies, and the reasons why destinations do not get them."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._refusals: dict[tuple[str, str], str] = {}
+        self._unavailable: str | None = None
+
+    def send(self, reply: Reply) -> str | None:
+        """Send a reply; return the cause if it was not sent."""
+        destination = (reply.exchange, reply.routing_key)
+        cause = self._unavailable or self._refusals.get(destination)
+        if cause is not None:
+            return cause
+        try:
+            self._sender.publish(reply.message, reply.exchange, reply.routing_key)
+        except DestinationRefused as exc:
+            self._refusals[destination] = str(exc)
+            return str(exc)
+        except BrokerUnavailable as exc:
+            self._unavailable = str(exc)
+            return str(exc)
+        return None
