@@ -53,8 +53,13 @@ class Cluster:
             node.launch()
         for node in self.nodes:
             node.wait_until_ready()
-        self.nodes[0].control('await_online_nodes', str(SIZE))
+        self.await_all()
         return self
+
+    def await_all(self) -> None:
+        """Return when all nodes are online; a node takes connections before it counts as online."""
+        self.nodes[0].control('await_startup')
+        self.nodes[0].control('await_online_nodes', str(SIZE))
 
     def close(self) -> None:
         """End all nodes and remove their folders."""

@@ -47,7 +47,7 @@ def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster
             node.kill()
             time.sleep(1)
             node.start()
-            cluster.nodes[0].control('await_online_nodes', str(SIZE))
+            cluster.await_all()
     finally:
         enough()
     while len(busy.confirmed) < CASTS:
