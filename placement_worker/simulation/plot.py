@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 
 from placement_worker.errors import PlacementWorkerError
-from placement_worker.simulation import charts, figures
+from placement_worker.simulation import run_charts, svg_charts
 from placement_worker.simulation.history import History
 from placement_worker.simulation.scenario import Scenario
 
@@ -54,10 +54,10 @@ def draw(scenario: Scenario, history: History, path: str) -> None:
 
 
 def svg(scenario: Scenario, history: History) -> str:
-    """Return the figures of a run below each other, in the light colors of the report."""
-    shown = figures.figures(history)
-    rows = max(-(-len(figure.legend) // LEGEND_COLUMNS) for figure in shown)
-    figure_height = HEADING_HEIGHT + rows * ROW_HEIGHT + charts.HEIGHT
+    """Return the charts of a run below each other, in the light colors of the report."""
+    shown = run_charts.charts(history)
+    rows = max(-(-len(chart.legend) // LEGEND_COLUMNS) for chart in shown)
+    figure_height = HEADING_HEIGHT + rows * ROW_HEIGHT + svg_charts.HEIGHT
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True,
         trim_blocks=True, undefined=jinja2.StrictUndefined,
@@ -65,18 +65,18 @@ def svg(scenario: Scenario, history: History) -> str:
     style, colors = _style()
     return environment.get_template('picture.svg.j2').render(
         title=scenario.title,
-        figures=shown,
+        charts=shown,
         style=style,
         colors=colors,
-        width=charts.WIDTH,
+        width=svg_charts.WIDTH,
         height=TITLE_HEIGHT + len(shown) * figure_height + FOOT_HEIGHT,
         margin=MARGIN,
         title_height=TITLE_HEIGHT,
         figure_height=figure_height,
-        chart_height=charts.HEIGHT,
+        chart_height=svg_charts.HEIGHT,
         row_height=ROW_HEIGHT,
         columns=LEGEND_COLUMNS,
-        column=(charts.WIDTH - 2 * MARGIN) // LEGEND_COLUMNS,
+        column=(svg_charts.WIDTH - 2 * MARGIN) // LEGEND_COLUMNS,
     )
 
 

@@ -9,7 +9,7 @@ import markupsafe
 import msgspec
 
 from placement_worker.formats import plurals
-from placement_worker.simulation.figures import GREEDY, WORKER, figures
+from placement_worker.simulation.run_charts import GREEDY, WORKER, charts
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import Record
 from placement_worker.simulation.scenario import Scenario
@@ -33,7 +33,7 @@ def page(scenario: Scenario, history: History) -> str:
         history=history,
         moments=moments,
         places=history.places,
-        figures=figures(history),
+        charts=charts(history),
         marks=[moment.ours for moment in moments if moment.ours.changes_world],
         marks_named=MARKS_NAMED,
         data=_data(moments),

@@ -32,8 +32,8 @@ def test_svg_of_the_same_scenario_is_the_same(registry):
     assert first == second
 
 
-def test_svg_is_well_formed_and_has_each_figure_and_each_place(registry):
-    """The picture is valid XML and names the title, the figures and the places as text."""
+def test_svg_is_well_formed_and_has_each_chart_and_each_place(registry):
+    """The picture is valid XML and names the title, the charts and the places as text."""
     scenario = scenario_files.load('zone-outage')
 
     root = ElementTree.fromstring(plot.svg(scenario, played(scenario, registry)))  # noqa: S314

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from placement_worker.simulation import charts, scenario_files
+from placement_worker.simulation import scenario_files, svg_charts
 from tests.unit.simulation.conftest import played
 
 
@@ -16,7 +16,7 @@ def moments(registry):
 
 def nodes_chart(moments):
     names = [one.name for one in moments[0].ours.standings]
-    return charts.nodes_by_place('id', '<T>', moments, names, lambda moment: moment.ours)
+    return svg_charts.nodes_by_place('id', '<T>', moments, names, lambda moment: moment.ours)
 
 
 def test_nodes_by_place_has_a_path_per_place_and_escapes_its_title(moments):
@@ -40,12 +40,12 @@ def test_nodes_by_place_marks_failed_checks_and_changes_of_the_world(moments):
 
 def test_lines_with_negative_values_extend_below_zero(moments):
     """A chart with negative values has its zero line inside."""
-    lines = [charts.Line('a', lambda moment: -1.0 if moment.ours.number else 1.0, 1)]
+    lines = [svg_charts.Line('a', lambda moment: -1.0 if moment.ours.number else 1.0, 1)]
 
-    drawn = charts.lines('id', 'T', moments, lines)
+    drawn = svg_charts.lines('id', 'T', moments, lines)
 
     (zero,) = re.findall(r'class="zero".*?y1="([\d.]+)"', drawn)
-    assert charts.TOP < float(zero) < charts.HEIGHT - charts.BOTTOM
+    assert svg_charts.TOP < float(zero) < svg_charts.HEIGHT - svg_charts.BOTTOM
 
 
 @pytest.mark.parametrize(('count', 'groups'), [(8, 8), (9, 8), (20, 8)])
@@ -53,7 +53,7 @@ def test_grouped_with_more_names_than_colors_joins_the_rest(count, groups):
     """There are at most eight colors, and no place is lost."""
     names = [str(number) for number in range(count)]
 
-    grouped = charts.grouped(names)
+    grouped = svg_charts.grouped(names)
 
     assert len(grouped) == groups
     assert [name for members in grouped.values() for name in members] == names

@@ -1,4 +1,4 @@
-"""Charts as SVG elements with title and description; style sheets give them colors."""
+"""Draw a chart as an SVG element with title and description; style sheets give it colors."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
