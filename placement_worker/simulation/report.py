@@ -9,9 +9,9 @@ import markupsafe
 import msgspec
 
 from placement_worker.formats import plurals
-from placement_worker.simulation.run_charts import GREEDY, WORKER, charts
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import Record
+from placement_worker.simulation.run_charts import GREEDY, WORKER, charts
 from placement_worker.simulation.scenario import Scenario
 
 MARKS_NAMED = 20

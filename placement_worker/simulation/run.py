@@ -53,7 +53,7 @@ def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator
 
 
 def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> Record:
-    standings = measures.standings(world.cluster, world.policies, world.inventory)
+    standings = measures.standings(world.cluster, world.policies, world.cloud.inventory)
     failed = any(check.status != 'OK' for check in taken.checks)
     status: Literal['OK', 'ERROR', ''] = 'ERROR' if failed else 'OK' if taken.checks else ''
     return Record(

@@ -99,7 +99,7 @@ def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
 
 def _zone(available: bool) -> Callable[[World, str, Ask, str], Taken]:
     def taken(world: World, name: str, _: Ask, __: str) -> Taken:
-        world.set_zone(name, available)
+        world.cloud.set_zone(name, available)
         return Taken(f'zone {name} {"is back" if available else "is lost"}', [], True)
 
     return taken
@@ -107,7 +107,7 @@ def _zone(available: bool) -> Callable[[World, str, Ask, str], Taken]:
 
 def _region(known: bool) -> Callable[[World, str, Ask, str], Taken]:
     def taken(world: World, name: str, _: Ask, __: str) -> Taken:
-        world.set_region(name, known)
+        world.cloud.set_region(name, known)
         return Taken(f'region {name} {"is back" if known else "is lost"}', [], True)
 
     return taken

@@ -1,4 +1,4 @@
-"""The simulated cluster with its cloud, and an engine that applies the decisions."""
+"""The simulated cluster, and an engine that applies the decisions."""
 
 import datetime
 import math
@@ -8,10 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import structs
-from typing_extensions import override
 
-from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.codec import decoder
@@ -22,7 +19,6 @@ from placement_worker.contract.model import (
     CheckReply,
     CheckRequest,
     Cluster,
-    Credentials,
     Explain,
     Node,
     Profile,
@@ -33,6 +29,7 @@ from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning import sizing, victims
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
+from placement_worker.simulation.changing_cloud import ChangingCloud
 from placement_worker.simulation.scenario import Failing, Scenario
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -43,7 +40,7 @@ ANY_SIZE = 2**62  # bytes of a request
 PROFILE_TYPE = 'os.nova.server-1.0'
 
 
-class World(Clouds):
+class World:
     """One cluster under one set of policy types; the real chain decides its checks."""
 
     def __init__(self, scenario: Scenario, registry: Registry) -> None:
@@ -53,19 +50,17 @@ class World(Clouds):
         :raises InvalidSpec: the properties of a policy are not valid.
         """
         self.scenario = scenario
-        self.inventory = scenario.inventory
+        self.cloud = ChangingCloud(scenario.inventory)
         self.policies: Sequence[Binding] = [
             _normalized(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'))
             for i, binding in enumerate(scenario.policies)
         ]
         self.nodes: dict[str, Node] = {}
         self.now = START
-        self._whole = self.inventory  # with the lost regions
-        self._lost_regions: set[str] = set()
         self._serial = 0
         self._checks = 0
         self._endpoints = Endpoints(
-            self,
+            self.cloud,
             registry,
             limits=lambda: Limits(scenario.max_nodes, ANY_SIZE),
             now=lambda: self.now,
@@ -74,14 +69,6 @@ class World(Clouds):
         for start in scenario.cluster.nodes:
             for _ in range(start.count):
                 self._create(_placement(start.zone, start.region))
-
-    @override
-    def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
-        return self.inventory
-
-    @override
-    def acting_as_service(self) -> Cloud:
-        return self.inventory
 
     def check(
         self, action: str, inputs: Mapping[str, Any], explain: Explain
@@ -116,7 +103,7 @@ class World(Clouds):
 
         :returns: the number of nodes that fail.
         """
-        found = Snapshot(self.inventory, self.cluster)
+        found = Snapshot(self.cloud.inventory, self.cluster)
         healthy = [
             node.id
             for node in self.nodes.values()
@@ -135,44 +122,9 @@ class World(Clouds):
         ids = sorted(self.nodes)
         return random.Random(seed).sample(ids, min(count, len(ids)))  # noqa: S311
 
-    def set_zone(self, name: str, available: bool) -> None:
-        """Set whether Nova reports a zone as available.
-
-        :param name: a zone of one region (`RegionOne/az1`), or a zone of all regions.
-        """
-        whole = self._whole
-        zones = _with_zone(whole.zone_list, name, available)
-        regions = whole.region_map
-        if isinstance(regions, dict):
-            regions = {
-                key: structs.replace(
-                    one, zones=_with_zone(one.zones, name.removeprefix(f'{key}/'), available)
-                )
-                if one.zones
-                else one
-                for key, one in regions.items()
-            }
-        self._show(structs.replace(whole, zone_list=zones, region_map=regions))
-
-    def set_region(self, name: str, known: bool) -> None:
-        """Set whether Keystone knows a region."""
-        self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
-        self._show(self._whole)
-
     def set_property(self, key: str, values: Mapping[str, int]) -> None:
         """Set the `weight` or `cap` of places in the placement policies."""
         self.policies = [_with_property(binding, key, values) for binding in self.policies]
-
-    def _show(self, whole: Inventory) -> None:
-        self._whole = whole
-        known: Any = whole.region_map
-        if isinstance(known, dict):
-            known = {
-                name: region for name, region in known.items() if name not in self._lost_regions
-            }
-        else:
-            known = [name for name in known if name not in self._lost_regions]
-        self.inventory = structs.replace(whole, region_map=known)
 
     @property
     def cluster(self) -> Cluster:
@@ -243,10 +195,6 @@ def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:
     """Return a binding with the property types of the schema, which the measures need."""
     properties = msgspec.to_builtins(policy.properties)
     return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
-
-
-def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:
-    return {**zones, zone: available} if zone in zones else zones
 
 
 def _with_property(binding: Binding, key: str, values: Mapping[str, int]) -> Binding:

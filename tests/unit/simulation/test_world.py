@@ -1,4 +1,4 @@
-"""The simulated cluster and its cloud."""
+"""The simulated cluster."""
 
 from placement_worker.simulation.run import play
 from tests.factories import deletion_policy, region_policy, zone_policy
@@ -27,52 +27,6 @@ def test_play_starts_with_the_nodes_of_the_scenario(load, registry):
     assert held(after)['a'] == 1
 
 
-def test_play_with_a_lost_zone_creates_no_node_there(run):
-    """A lost zone gets no new node until it is restored."""
-    records = run(
-        [
-            {'scale_out': 3},
-            {'lose_zone': 'b'},
-            {'scale_out': 2},
-            {'restore_zone': 'b'},
-            {'scale_out': 1},
-        ]
-    )
-
-    assert [held(record)['b'] for record in records] == [1, 1, 1, 1, 2]
-    assert [record.changes_world for record in records] == [False, True, False, True, False]
-    assert ideals(records[1]) == {'a': 1.5, 'b': 0.0, 'c': 1.5}
-
-
-def test_play_with_a_lost_region_creates_no_node_there(run, over_regions):
-    """A lost region gets no new node until it is restored."""
-    records = run(
-        [
-            {'scale_out': 6},
-            {'lose_region': 'R2'},
-            {'scale_out': 2},
-            {'restore_region': 'R2'},
-            {'scale_out': 2},
-        ],
-        **over_regions,
-    )
-
-    assert [held(record)['R2/a'] for record in records] == [3, 3, 3, 3, 5]
-    assert ideals(records[1]) == {'R1/a': 3.0, 'R1/b': 3.0, 'R2/a': 0.0}
-
-
-def test_play_with_a_lost_zone_of_one_region_affects_that_region_only(run, over_regions):
-    """A zone named with its region is lost in that region, otherwise in all regions."""
-    grow = {'scale_out': 2}
-
-    alone = run([grow, {'lose_zone': 'R1/a'}, {'scale_out': 4}], **over_regions)[-1]
-    everywhere = run([grow, {'lose_zone': 'a'}, {'scale_out': 4}], **over_regions)[-1]
-
-    assert held(alone) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 3}
-    assert held(everywhere) == {'R1/a': 1, 'R1/b': 4, 'R2/a': 1}
-    assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 6.0, 'R2/a': 0.0}
-
-
 def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
     """Nodes without a region of their own count for the region of the cluster's profile."""
     records = run(
@@ -84,23 +38,6 @@ def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
 
     assert [held(record) for record in records] == [{'R1': 2, 'R2': 4}, {'R1': 0, 'R2': 4}]
     assert [record.failed for record in records] == [2, 0]
-
-
-def test_play_with_a_slash_in_a_zone_name_finds_the_zone(run):
-    """A zone whose name contains a slash is lost with and without its region."""
-    policies = [region_policy('R/1', 'R2'), zone_policy('hall/1', 'b')]
-    zones = {'hall/1': True, 'b': True}
-    cloud = {'regions': {'R/1': {'zones': zones}, 'R2': {'zones': zones}}}
-
-    alone = run([{'lose_zone': 'R/1/hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
-    everywhere = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies, cloud=cloud)[-1]
-    whole = run([{'lose_zone': 'hall/1'}, {'scale_out': 4}], policies[1:], cloud={'zones': zones})[
-        -1
-    ]
-
-    assert held(alone) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 1, 'R2/b': 1}
-    assert held(everywhere) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 0, 'R2/b': 2}
-    assert held(whole) == {'hall/1': 0, 'b': 4}
 
 
 def test_play_with_new_weights_and_caps_applies_them_to_later_steps(run):

@@ -1,0 +1,66 @@
+"""A cloud that loses and regains zones and regions while a scenario is played."""
+
+from typing import Any
+
+from msgspec import structs
+from typing_extensions import override
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import Cloud, Clouds
+from placement_worker.contract.model import Credentials
+
+
+class ChangingCloud(Clouds):
+    """The embedded cloud of a scenario; `inventory` is what it shows now."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        self._whole = inventory  # with the lost regions
+        self._lost_regions: set[str] = set()
+
+    @override
+    def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
+        return self.inventory
+
+    @override
+    def acting_as_service(self) -> Cloud:
+        return self.inventory
+
+    def set_zone(self, name: str, available: bool) -> None:
+        """Set whether Nova reports a zone as available.
+
+        :param name: a zone of one region (`RegionOne/az1`), or a zone of all regions.
+        """
+        whole = self._whole
+        zones = _with_zone(whole.zone_list, name, available)
+        regions = whole.region_map
+        if isinstance(regions, dict):
+            regions = {
+                key: structs.replace(
+                    one, zones=_with_zone(one.zones, name.removeprefix(f'{key}/'), available)
+                )
+                if one.zones
+                else one
+                for key, one in regions.items()
+            }
+        self._show(structs.replace(whole, zone_list=zones, region_map=regions))
+
+    def set_region(self, name: str, known: bool) -> None:
+        """Set whether Keystone knows a region."""
+        self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
+        self._show(self._whole)
+
+    def _show(self, whole: Inventory) -> None:
+        self._whole = whole
+        known: Any = whole.region_map
+        if isinstance(known, dict):
+            known = {
+                name: region for name, region in known.items() if name not in self._lost_regions
+            }
+        else:
+            known = [name for name in known if name not in self._lost_regions]
+        self.inventory = structs.replace(whole, region_map=known)
+
+
+def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:
+    return {**zones, zone: available} if zone in zones else zones
