@@ -1,9 +1,8 @@
 """Switches between modules of this project while one request is handled.
 
-A switch is a call or return of a Python function of the project in another module than the
-previous call or return. Methods that dataclasses generate do not count, nor does the embedded
-cloud, which stands in for remote services. The fewer switches there are, the straighter is the path
-of a request.
+A switch is a call of a Python function of the project in another module than the previous such
+call. The fewer switches there are, the straighter is the path of a request. Methods that
+dataclasses generate do not count; the embedded cloud does.
 
 python -m benchmarks.counts.module_switches            # both counts
 python -m benchmarks.counts.module_switches --trace    # every switch, to find detours
@@ -27,7 +26,6 @@ from tests.factories import (
     balancing_policy,
     bind,
     connected,
-    deletion_policy,
     nodes,
     request,
     zone_policy,
@@ -35,11 +33,10 @@ from tests.factories import (
 from tests.simulated_octavia import Clock
 
 PACKAGE = str(Path(placement_worker.__file__).parent)
-EMBEDDED_CLOUD = str(Path(PACKAGE, 'cloud', 'embedded'))
 ZONES = ('az1', 'az2')
 CLOUD = {'zones': dict.fromkeys(ZONES, True), **NETWORKS}
 Step = tuple[str, str]
-"""The file and the name of a function that was called or returned."""
+"""The file and the name of a function that was called."""
 
 
 def counted() -> list[Count]:
@@ -56,15 +53,14 @@ def _switches() -> dict[str, list[Step]]:
 
 
 def _check(registry: Registry) -> Callable[[], Any]:
-    """Return a scale-out by two nodes under zone placement and deletion."""
+    """Return a scale-out by two nodes under zone placement."""
     endpoints = Endpoints(Inventory.parse(CLOUD, 'the cloud'), registry)
-    policies = [zone_policy(*ZONES), deletion_policy()]
-    asked = request('CLUSTER_SCALE_OUT', policies, nodes(az1=2), inputs={'count': 2})
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy(*ZONES)], nodes(az1=2), inputs={'count': 2})
     return lambda: endpoints.policy_check(asked)
 
 
 def _attachment(registry: Registry) -> Callable[[], Any]:
-    """Return an attachment of a load balancer with three members, on a clock that never sleeps."""
+    """Return an attachment of a load balancer with four members, on a clock that never sleeps."""
     clock = Clock()
     cloud = Inventory.parse(CLOUD, 'the cloud')
     endpoints = Endpoints(
@@ -73,7 +69,7 @@ def _attachment(registry: Registry) -> Callable[[], Any]:
         octavia_settings=lambda: OctaviaSettings(sleep=clock.sleep, clock=clock),
         clock=clock,
     )
-    asked = bind(balancing_policy(), [connected(number) for number in range(1, 4)])
+    asked = bind(balancing_policy(), [connected(number) for number in range(1, 5)])
     return lambda: endpoints.policy_attach(asked)
 
 
@@ -85,9 +81,7 @@ def _profile(prepare: Callable[[], Callable[[], Any]]) -> list[Step]:
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
         file = frame.f_code.co_filename
-        if event not in ('call', 'return') or file.startswith(EMBEDDED_CLOUD):
-            return
-        if file.startswith(PACKAGE):
+        if event == 'call' and file.startswith(PACKAGE):
             steps.append((file, frame.f_code.co_name))
 
     sys.setprofile(note)
