@@ -32,6 +32,7 @@ class Simulate(LocalCommand):
     """
 
     progress_delay_s: ClassVar[float] = 1
+    _broken_pipe: BrokenPipeError | None = None
 
     examples = (
         'placement-policy simulate zone-outage    # a shipped scenario',
@@ -96,10 +97,24 @@ class Simulate(LocalCommand):
             history.add(moment)
             if self._is_shown(moment.ours.number, scenario.length, args.every):
                 self._show_step(moment, args.format)
+            if self._broken_pipe and not (args.plot or args.report):
+                raise self._broken_pipe
         if args.format == 'table':
             self.write('\n'.join(_summary(history, Paint.of(self.app.stdout))))
         self._write_files(scenario, history, args)
+        if self._broken_pipe:
+            raise self._broken_pipe
         return UNEXPECTED if history.ours.unexpected else OK
+
+    @override
+    def write(self, text: str) -> None:
+        """Print, unless the reader has closed the pipe; the run goes on to write its files."""
+        if self._broken_pipe:
+            return
+        try:
+            super().write(text)
+        except BrokenPipeError as exc:
+            self._broken_pipe = exc
 
     def _moments(self, scenario: 'Scenario', args: argparse.Namespace) -> Iterator['Moment']:
         """Yield the moments of a run, with a progress bar on a terminal without other output."""

@@ -3,6 +3,8 @@
 import importlib.util
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -224,3 +226,22 @@ def test_simulate_on_a_terminal_shows_progress_unless_it_prints_steps(
     app.run(['hasty', 'zone-outage', *options])
 
     assert ('/17' in app.stderr.getvalue()) is shown
+
+
+@pytest.mark.parametrize('options', [['--report', 'r.html'], ['--plot', 'r.html.svg'], []])
+def test_simulate_into_a_closed_pipe_writes_the_files_and_exits_with_141(tmp_path, options):
+    """A reader that closes the pipe early, like `head`, loses no file and sees no traceback."""
+    turn = {'repeat': 300, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}
+    (tmp_path / 's').write_text(json.dumps({**SCENARIO, 'steps': [turn]}))
+    main = 'import sys; from placement_worker.cmd.cli import main; sys.exit(main())'
+    command = [sys.executable, '-c', main, 'simulate', 's', '--every', '1', *options]
+    with subprocess.Popen(
+        command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        first = process.stdout.readline()
+        process.stdout.close()
+        err = process.stderr.read()
+
+    assert first.startswith('Step 1: ')
+    assert (process.returncode, err) == (141, '')
+    assert [file.name for file in tmp_path.glob('r.html*')] == options[1:]
