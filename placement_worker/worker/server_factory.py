@@ -24,7 +24,7 @@ from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Recorder
-from placement_worker.messaging import parking, publisher, server, topology
+from placement_worker.messaging import notification_listener, parking, server, topology
 from placement_worker.messaging.delivery import CastDelivery
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.messaging.replies import Replies
@@ -55,7 +55,7 @@ class ServerFactory:
         queues = server.queues(self.conf)
         topics = [queue.topic for queue in queues]
         metrics = self.exporter and self.exporter.begin(process_number, topics)
-        notifications = publisher.create(self.conf)
+        notifications = notification_listener.create(self.conf)
         events = Listeners(*[one for one in (metrics, notifications) if one])
         replies = _replies(self.conf, stopping)
         endpoints = self._endpoints(events, CastDelivery(replies))

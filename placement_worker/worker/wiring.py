@@ -24,7 +24,7 @@ from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
 from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.systemd import Systemd
 from placement_worker.health.watchdog import Thresholds, Watchdog
-from placement_worker.messaging import publisher, size_limit, tracing
+from placement_worker.messaging import notification_listener, size_limit, tracing
 from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import (
@@ -62,7 +62,7 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
     tracing.prepare(conf)
     clouds, recorder = cloud_factory.create(conf, state_file), _create_recorder(conf)
-    publisher.check(conf)
+    notification_listener.check(conf)
     queue_setup.declare(conf)
     exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter)

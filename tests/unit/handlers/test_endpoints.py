@@ -30,7 +30,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging.publisher import ended, started
+from placement_worker.messaging.notification_listener import ended, started
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import changed, deletion_policy, node, region_policy, request, zone_policy

@@ -7,7 +7,7 @@ import pytest
 from placement_worker import config
 from placement_worker.client.connection import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.messaging import publisher
+from placement_worker.messaging import notification_listener
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.worker.server_factory import ServerFactory
 from tests.config_files import Options
@@ -21,7 +21,7 @@ def conf():
     conf.set_override('threads', 3, group='worker')
     transport_url(conf)  # registers the option
     conf.set_override('transport_url', 'fake://')
-    publisher.check(conf)  # registers the options of notifications
+    notification_listener.check(conf)  # registers the options of notifications
     return conf
 
 

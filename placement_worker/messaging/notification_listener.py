@@ -1,4 +1,4 @@
-"""Notifications for auditing: the start and the end of each decision, and each error."""
+"""The listener that turns events into notifications: start, end and error of each decision."""
 
 from importlib import metadata
 from typing import Any
@@ -21,18 +21,18 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.ports import Reply, Request
-from placement_worker.messaging.notifications import Notifications
+from placement_worker.messaging.notification_queue import NotificationQueue
 
 DRIVERS = 'oslo.messaging.notify.drivers'
 """The entry points that `driver` can name."""
 SECTION = '[oslo_messaging_notifications]'
 
 
-class Publisher(Listener):
+class NotificationListener(Listener):
     """Listener that sends a notification per start, end and error of a decision."""
 
-    def __init__(self, notifications: Notifications) -> None:
-        """Choose the sender."""
+    def __init__(self, notifications: NotificationQueue) -> None:
+        """Choose the queue that sends the notifications."""
         self._notifications = notifications
 
     @override
@@ -50,7 +50,7 @@ class Publisher(Listener):
                 self._send('error', f'{method}.error', failed(error, request_id))
 
     def close(self) -> None:
-        """Report the notifications that are lost."""
+        """Log the notifications that are lost."""
         self._notifications.close()
 
     def _send(self, priority: str, event_type: str, payload: dict[str, Any]) -> None:
@@ -84,15 +84,15 @@ def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
     return {'request_id': request_id, 'class': shown['type'], 'message': shown['message']}
 
 
-def create(conf: cfg.ConfigOpts) -> Publisher | None:
-    """Return the publisher, or None without a driver in `[oslo_messaging_notifications]`."""
+def create(conf: cfg.ConfigOpts) -> NotificationListener | None:
+    """Return the listener, or None without a driver in `[oslo_messaging_notifications]`."""
     transport = _notification_transport(conf)  # registers the options, too
     if set(conf.oslo_messaging_notifications.driver) <= {'noop'}:
         return None
     notifier = oslo_messaging.Notifier(
         transport, publisher_id=f'placement-worker.{conf.worker.host}'
     )
-    return Publisher(Notifications(notifier))
+    return NotificationListener(NotificationQueue(notifier))
 
 
 def check(conf: cfg.ConfigOpts) -> None:

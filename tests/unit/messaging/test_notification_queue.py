@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from placement_worker.messaging import notifications
-from placement_worker.messaging.notifications import Notifications
+from placement_worker.messaging import notification_queue
+from placement_worker.messaging.notification_queue import NotificationQueue
 
 PAYLOAD = {'request_id': 'req-1'}
 
@@ -37,10 +37,10 @@ def notifier():
 
 
 @pytest.fixture
-def sender(notifier, monkeypatch):
-    monkeypatch.setattr(notifications, 'WAIT_S', 0.05)
-    monkeypatch.setattr(notifications, 'QUEUE_MAX', 2)
-    return Notifications(notifier)
+def notifications(notifier, monkeypatch):
+    monkeypatch.setattr(notification_queue, 'WAIT_S', 0.05)
+    monkeypatch.setattr(notification_queue, 'QUEUE_MAX', 2)
+    return NotificationQueue(notifier)
 
 
 def wait_for(condition):
@@ -51,18 +51,20 @@ def wait_for(condition):
     assert condition()
 
 
-def test_notification_to_a_prompt_destination_is_sent_when_send_returns(sender, notifier):
+def test_notification_to_a_prompt_destination_is_sent_when_send_returns(notifications, notifier):
     """`send` returns after the confirmation."""
-    sender.send('info', 'a.start', PAYLOAD)
+    notifications.send('info', 'a.start', PAYLOAD)
 
     assert notifier.sent == [('info', 'a.start')]
 
 
-def test_notifications_to_a_late_destination_are_queued_and_sent_in_order(sender, notifier, caplog):
+def test_notifications_to_a_late_destination_are_queued_and_sent_in_order(
+    notifications, notifier, caplog
+):
     """After a late confirmation `send` does not wait, and no notification is lost."""
     notifier.accepts.clear()
     for name in ('a', 'b', 'c'):
-        sender.send('info', name, PAYLOAD)
+        notifications.send('info', name, PAYLOAD)
     notifier.accepts.set()
 
     wait_for(lambda: notifier.sent == [('info', name) for name in ('a', 'b', 'c')])
@@ -72,11 +74,11 @@ def test_notifications_to_a_late_destination_are_queued_and_sent_in_order(sender
     ]
 
 
-def test_notification_beyond_the_queue_is_dropped_and_logged(sender, notifier, caplog):
+def test_notification_beyond_the_queue_is_dropped_and_logged(notifications, notifier, caplog):
     """A notification that the queue cannot hold is dropped; the log names it."""
     notifier.accepts.clear()
     for name in ('a', 'b', 'c', 'd'):
-        sender.send('info', name, PAYLOAD)
+        notifications.send('info', name, PAYLOAD)
 
     assert caplog.messages[1:] == [
         'Dropped notification d of request req-1: '
@@ -84,36 +86,36 @@ def test_notification_beyond_the_queue_is_dropped_and_logged(sender, notifier, c
     ]
 
 
-def test_send_after_a_late_destination_recovers_waits_again(sender, notifier):
+def test_send_after_a_late_destination_recovers_waits_again(notifications, notifier):
     """When the queue is empty again, `send` returns after the confirmation."""
     notifier.accepts.clear()
-    sender.send('info', 'a', PAYLOAD)
+    notifications.send('info', 'a', PAYLOAD)
     notifier.accepts.set()
-    wait_for(lambda: not sender._is_late)
+    wait_for(lambda: not notifications._is_late)
 
-    sender.send('info', 'b', PAYLOAD)
+    notifications.send('info', 'b', PAYLOAD)
 
     assert notifier.sent[-1] == ('info', 'b')
 
 
 def test_notification_that_cannot_be_sent_is_logged_and_the_next_one_is_sent(
-    sender, notifier, caplog
+    notifications, notifier, caplog
 ):
     """A failure of the notifier is logged and does not end the thread."""
-    sender.send('error', 'a.error', PAYLOAD)
-    sender.send('info', 'b', PAYLOAD)
+    notifications.send('error', 'a.error', PAYLOAD)
+    notifications.send('info', 'b', PAYLOAD)
 
     assert caplog.messages == ['Failed to send notification a.error of request req-1']
     assert notifier.sent == [('info', 'b')]
 
 
-def test_close_with_unsent_notifications_logs_each(sender, notifier, caplog):
+def test_close_with_unsent_notifications_logs_each(notifications, notifier, caplog):
     """The log names each notification that is lost when the process ends."""
     notifier.accepts.clear()
     for name in ('a', 'b'):
-        sender.send('info', name, PAYLOAD)
+        notifications.send('info', name, PAYLOAD)
 
-    sender.close()
+    notifications.close()
 
     assert caplog.messages[1:] == [
         f'Lost notification {name} of request req-1: the worker stopped before it was confirmed'

@@ -1,4 +1,4 @@
-"""Sending of notifications that does not delay decisions for long."""
+"""A queue of notifications, so that a slow destination does not delay decisions for long."""
 
 import contextlib
 import logging
@@ -25,7 +25,7 @@ class _Notification(NamedTuple):
         return f'notification {self.event} of request {self.payload["request_id"]}'
 
 
-class Notifications:
+class NotificationQueue:
     """A queue of notifications and the thread that sends them in order.
 
     The driver of oslo.messaging 18.3.1 retries a notification until the destination accepts it
