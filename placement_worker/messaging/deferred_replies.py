@@ -13,7 +13,11 @@ from dataclasses import dataclass
 
 from amqp import Message
 
-from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused, Sender
+from placement_worker.messaging.confirmed_publisher import (
+    BrokerUnavailable,
+    ConfirmedPublisher,
+    DestinationRefused,
+)
 
 LOG = logging.getLogger(__name__)
 RETRY_S = 0.5
@@ -44,9 +48,9 @@ class DeferredReplies:
     A crash of the process loses the kept replies; each is kept for some seconds.
     """
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, publisher: ConfirmedPublisher) -> None:
         """Prepare; the thread starts with the first reply."""
-        self._sender = sender
+        self._publisher = publisher
         self._lock = threading.Lock()
         self._kept: list[Reply] = []
         self._bytes = 0
@@ -80,7 +84,7 @@ class DeferredReplies:
         """Try to send the kept replies, but try a destination that refuses only once."""
         with self._lock:
             replies, self._kept = self._kept, []
-        attempt = _Round(self._sender)
+        attempt = _Round(self._publisher)
         unsent = []
         for reply in replies:
             cause = attempt.send(reply)
@@ -96,8 +100,8 @@ class DeferredReplies:
 class _Round:
     """One attempt to send replies, and the reasons why destinations do not get them."""
 
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
+    def __init__(self, publisher: ConfirmedPublisher) -> None:
+        self._publisher = publisher
         self._refusals: dict[tuple[str, str], str] = {}
         self._unavailable: str | None = None
 
@@ -108,7 +112,7 @@ class _Round:
         if cause is not None:
             return cause
         try:
-            self._sender.publish(reply.message, reply.exchange, reply.routing_key)
+            self._publisher.publish(reply.message, reply.exchange, reply.routing_key)
         except DestinationRefused as exc:
             self._refusals[destination] = str(exc)
             return str(exc)

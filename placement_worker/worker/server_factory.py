@@ -25,10 +25,10 @@ from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Recorder
 from placement_worker.messaging import notification_listener, parking, server, topology
-from placement_worker.messaging.delivery import CastDelivery
+from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
 from placement_worker.messaging.late_ack import LateAckServer
-from placement_worker.messaging.replies import Replies
-from placement_worker.messaging.sender import Sender
+from placement_worker.messaging.reply_casts import ReplyCasts
+from placement_worker.messaging.reply_sender import ReplySender
 from placement_worker.policies.registry import Registry
 from placement_worker.worker.servers import Server, Servers
 
@@ -58,14 +58,14 @@ class ServerFactory:
         notifications = notification_listener.create(self.conf)
         events = Listeners(*[one for one in (metrics, notifications) if one])
         replies = _replies(self.conf, stopping)
-        endpoints = self._endpoints(events, CastDelivery(replies))
+        endpoints = self._endpoints(events, ReplyCasts(replies))
         builder = _ServerBuilder(self.conf, endpoints, events, replies, threading.Lock())
         transports = [_connect(self.conf, queue.threads) for queue in queues]
         servers = [builder.build(*pair) for pair in zip(transports, queues, strict=True)]
         publishers = (replies, notifications) if notifications else (replies,)
         return Servers(servers, transports, publishers)
 
-    def _endpoints(self, events: Listeners, delivery: CastDelivery) -> Endpoints:
+    def _endpoints(self, events: Listeners, delivery: ReplyCasts) -> Endpoints:
         worker = self.conf.worker
         return Endpoints(
             interceptor.Clouds(self.clouds, Timing(events)) if events else self.clouds,
@@ -86,7 +86,7 @@ class _ServerBuilder:
     conf: cfg.ConfigOpts
     endpoints: Endpoints
     events: Listener
-    replies: Replies
+    replies: ReplySender
     isolation: AbstractContextManager[Any]
 
     def build(self, transport: Any, queue: server.Queue) -> Server:
@@ -120,15 +120,17 @@ def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
     return connect(conf, transport_url(conf, rabbit_qos_prefetch_count=threads))
 
 
-def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> Replies:
-    """Return the retry policy for replies, with connections of its own."""
-    sender = Sender(functools.partial(open_connection, conf, transport_url(conf)), stopping)
+def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> ReplySender:
+    """Return the sender of replies, which opens connections of its own."""
+    publisher = ConfirmedPublisher(
+        functools.partial(open_connection, conf, transport_url(conf)), stopping
+    )
     worker = conf.worker
     # A reply that waits for the broker after a long request must not exceed the age at which the
     # worker counts as not alive.
     spare_s = worker.liveness_request_age_s - worker.engine_timeout_s
-    return Replies(
-        sender,
+    return ReplySender(
+        publisher,
         stopping,
         slots=max(1, worker.threads // 2),
         timeout_s=worker.reply_timeout_s,

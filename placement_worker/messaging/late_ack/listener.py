@@ -18,7 +18,7 @@ from placement_worker.messaging.late_ack.connection import ListenConnection
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.parking import RETRIED
-from placement_worker.messaging.replies import Replies
+from placement_worker.messaging.reply_sender import ReplySender
 
 LOG = logging.getLogger(__name__)
 POLL_S = 3.0
@@ -53,7 +53,7 @@ class LateAckListener(base.PollStyleListener):
         monotonic: Callable[[], float] = time.monotonic,
         events: Listener | None = None,
         topic: str = '',
-        replies: Replies | None = None,
+        replies: ReplySender | None = None,
     ) -> None:
         super().__init__(driver.prefetch_size)
         self.driver = driver

@@ -11,7 +11,7 @@ from placement_worker.events.listener import Listener
 from placement_worker.events.types import RequestMoved
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.parking import DeliveryLimit
-from placement_worker.messaging.replies import ReplyPending
+from placement_worker.messaging.reply_sender import ReplyPending
 
 LOG = logging.getLogger(__name__)
 MOVE_RETRY_S = 300

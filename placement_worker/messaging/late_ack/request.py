@@ -10,7 +10,7 @@ from oslo_messaging._drivers import common as driver_common
 from typing_extensions import override
 
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
-from placement_worker.messaging.replies import Replies, amqp_message
+from placement_worker.messaging.reply_sender import ReplySender, amqp_message
 
 LOG = logging.getLogger(__name__)
 REPLY_QUEUES = 'reply_'
@@ -20,7 +20,7 @@ REPLY_QUEUES = 'reply_'
 class Settler(Protocol):
     """The listener of a request, which settles it in the polling thread."""
 
-    replies: Replies | None
+    replies: ReplySender | None
     in_flight: RequestsInFlight
     obsolete_reply_queues: Any
 

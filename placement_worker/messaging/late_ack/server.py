@@ -19,7 +19,7 @@ from placement_worker.messaging.late_ack.listener import LateAckListener
 from placement_worker.messaging.late_ack.poison import Move, PoisonMessages, ReportParked
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.parking import DeliveryLimit
-from placement_worker.messaging.replies import Replies, ReplyPending
+from placement_worker.messaging.reply_sender import ReplyPending, ReplySender
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class LateAckServer(rpc_server.RPCServer):
         events: Listener | None = None,
         isolation: AbstractContextManager[Any] | None = None,
         report_parked: ReportParked | None = None,
-        replies: Replies | None = None,
+        replies: ReplySender | None = None,
     ) -> None:
         """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
 

@@ -7,11 +7,11 @@ import pytest
 from amqp import Message
 
 from placement_worker.messaging import deferred_replies
+from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging.deferred_replies import DeferredReplies, Reply
-from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused
 
 
-class Sender:
+class Publisher:
     """Publishes, except to the destinations that refuse."""
 
     def __init__(self):
@@ -31,13 +31,13 @@ def _often(monkeypatch):
 
 
 @pytest.fixture
-def sender():
-    return Sender()
+def publisher():
+    return Publisher()
 
 
 @pytest.fixture
-def deferred(sender):
-    replies = DeferredReplies(sender)
+def deferred(publisher):
+    replies = DeferredReplies(publisher)
     yield replies
     replies.close()
 
@@ -53,73 +53,79 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
-def test_kept_replies_of_a_destination_that_accepts_later_are_sent_in_order(sender, deferred):
+def test_kept_replies_of_a_destination_that_accepts_later_are_sent_in_order(publisher, deferred):
     """Replies that a queue rejects during a failover reach their caller."""
-    sender.refusing['t'] = DestinationRefused('the queue rejected the message')
+    publisher.refusing['t'] = DestinationRefused('the queue rejected the message')
     for body in 'abc':
         assert deferred.keep(reply(body))
-    wait_for(lambda: len(sender.attempts) >= 2)
+    wait_for(lambda: len(publisher.attempts) >= 2)
 
-    sender.refusing.clear()
+    publisher.refusing.clear()
 
-    wait_for(lambda: sender.sent == ['a', 'b', 'c'])
+    wait_for(lambda: publisher.sent == ['a', 'b', 'c'])
 
 
-def test_destination_that_refuses_has_one_attempt_per_round_and_delays_no_other(sender, deferred):
+def test_destination_that_refuses_has_one_attempt_per_round_and_delays_no_other(
+    publisher, deferred
+):
     """A full queue costs one attempt per round, and other destinations get their replies."""
-    sender.refusing['full'] = DestinationRefused('full')
+    publisher.refusing['full'] = DestinationRefused('full')
     for number in range(50):
         deferred.keep(reply(f'{number}', 'full'))
     deferred.keep(reply('other', 'free'))
 
-    wait_for(lambda: sender.sent == ['other'])
+    wait_for(lambda: publisher.sent == ['other'])
 
-    assert sender.attempts[: sender.attempts.index('free')].count('full') <= 2
+    assert publisher.attempts[: publisher.attempts.index('free')].count('full') <= 2
 
 
-def test_reply_that_is_refused_past_its_deadline_is_given_up_and_logged(sender, deferred, caplog):
+def test_reply_that_is_refused_past_its_deadline_is_given_up_and_logged(
+    publisher, deferred, caplog
+):
     """A reply is given up, not kept, when its destination refuses it for too long."""
-    sender.refusing['t'] = DestinationRefused('full')
+    publisher.refusing['t'] = DestinationRefused('full')
 
     deferred.keep(reply('late', left_s=0.05))
 
     wait_for(lambda: 'Gave up reply late: full' in caplog.text)
 
 
-def test_replies_during_an_unavailable_broker_are_kept_with_one_attempt_per_round(sender, deferred):
+def test_replies_during_an_unavailable_broker_are_kept_with_one_attempt_per_round(
+    publisher, deferred
+):
     """A missing broker delays the kept replies, and loses none."""
-    sender.refusing.update(dict.fromkeys('ab', BrokerUnavailable('gone')))
+    publisher.refusing.update(dict.fromkeys('ab', BrokerUnavailable('gone')))
     deferred.keep(reply('1', 'a'))
     deferred.keep(reply('2', 'b'))
-    wait_for(lambda: len(sender.attempts) >= 3)
+    wait_for(lambda: len(publisher.attempts) >= 3)
 
-    assert 'b' not in sender.attempts
-    sender.refusing.clear()
+    assert 'b' not in publisher.attempts
+    publisher.refusing.clear()
 
-    wait_for(lambda: sender.sent == ['1', '2'])
+    wait_for(lambda: publisher.sent == ['1', '2'])
 
 
-def test_keep_beyond_the_limit_of_bytes_returns_false(sender, deferred, monkeypatch):
+def test_keep_beyond_the_limit_of_bytes_returns_false(publisher, deferred, monkeypatch):
     """Kept replies occupy a bounded amount of memory."""
     monkeypatch.setattr(deferred_replies, 'BYTES_MAX', 10)
-    sender.refusing['t'] = DestinationRefused('full')
+    publisher.refusing['t'] = DestinationRefused('full')
 
     assert deferred.keep(reply('x' * 8))
     assert not deferred.keep(reply('x' * 8))
 
 
-def test_close_makes_a_last_attempt_and_logs_lost_replies(sender, caplog):
+def test_close_makes_a_last_attempt_and_logs_lost_replies(publisher, caplog):
     """A stop sends the kept replies that their destinations accept, and names the others."""
-    replies, hold = DeferredReplies(sender), threading.Event()
-    sender.refusing.update(a=DestinationRefused('full'), b=DestinationRefused('full'))
+    replies, hold = DeferredReplies(publisher), threading.Event()
+    publisher.refusing.update(a=DestinationRefused('full'), b=DestinationRefused('full'))
     replies.keep(reply('1', 'a'))
     replies.keep(reply('2', 'b'))
-    wait_for(lambda: sender.attempts)
-    del sender.refusing['a']
+    wait_for(lambda: publisher.attempts)
+    del publisher.refusing['a']
     hold.wait(0.001)
 
     replies.close()
 
-    assert sender.sent == ['1']
+    assert publisher.sent == ['1']
     assert 'Gave up reply 2: full' in caplog.text
     assert not replies.keep(reply('3'))

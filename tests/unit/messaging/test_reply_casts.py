@@ -1,12 +1,12 @@
-"""The delivery of replies to the places that casts name."""
+"""The casts that carry the replies to casts."""
 
 import json
 
 from placement_worker.contract.model import ReplyTo
-from placement_worker.messaging.delivery import CastDelivery
+from placement_worker.messaging.reply_casts import ReplyCasts
 
 
-class Replies:
+class ReplySender:
     """Replies that are kept."""
 
     def __init__(self):
@@ -18,10 +18,10 @@ class Replies:
 
 def test_reply_to_a_cast_is_sent_to_the_place_that_the_cast_names():
     """A reply is a cast to the exchange, topic and method of `reply_to`."""
-    replies = Replies()
+    replies = ReplySender()
     to = ReplyTo(exchange='engine', topic='replies', method='policy_checked')
 
-    CastDelivery(replies).reply(to, 'req-1', '{"action": {}}', 12.5)
+    ReplyCasts(replies).reply(to, 'req-1', '{"action": {}}', 12.5)
 
     ((what, message, *rest),) = replies.sent
     assert what == 'the reply to request req-1 (exchange engine, topic replies)'

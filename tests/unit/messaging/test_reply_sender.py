@@ -1,4 +1,4 @@
-"""The retry policy for replies: dropped replies, redelivered requests, and waiting threads."""
+"""Replies and their retries: dropped replies, redelivered requests, and waiting threads."""
 
 import json
 import math
@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from placement_worker.messaging.replies import Replies, ReplyPending, cast_message
-from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused
+from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, DestinationRefused
+from placement_worker.messaging.reply_sender import ReplyPending, ReplySender, cast_message
 
 REFUSED, AWAY = DestinationRefused('full'), BrokerUnavailable('gone')
 
 
-class Sender:
+class Publisher:
     """Raises what it is given, one by one, and the last one from then on."""
 
     def __init__(self, *outcomes):
@@ -37,11 +37,11 @@ def stopping():
 
 @pytest.fixture
 def send(stopping):
-    """Send a reply through a sender; the bounds can be set."""
+    """Send a reply through a publisher; the bounds can be set."""
 
-    def sending(sender, left_s=math.inf, **bounds):
-        replies = Replies(
-            sender, stopping, **{'slots': 4, 'timeout_s': 0.3, 'away_s': 0.6, **bounds}
+    def sending(publisher, left_s=math.inf, **bounds):
+        replies = ReplySender(
+            publisher, stopping, **{'slots': 4, 'timeout_s': 0.3, 'away_s': 0.6, **bounds}
         )
         replies.send('the reply', cast_message('m'), 'e', 't', left_s)
 
@@ -50,11 +50,11 @@ def send(stopping):
 
 def test_send_to_a_destination_that_accepts_later_delivers_the_reply(send, caplog):
     """A reply that is refused, or meets an absent broker, is sent again until it is accepted."""
-    sender = Sender(REFUSED, AWAY, REFUSED, None)
+    publisher = Publisher(REFUSED, AWAY, REFUSED, None)
 
-    send(sender)
+    send(publisher)
 
-    assert sender.attempts == 4
+    assert publisher.attempts == 4
     assert 'Gave up' not in caplog.text
 
 
@@ -62,7 +62,7 @@ def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(se
     """A reply is given up, not left, when its destination refuses it for too long."""
     began = time.monotonic()
 
-    send(Sender(REFUSED))
+    send(Publisher(REFUSED))
 
     assert time.monotonic() - began >= 0.3
     assert 'Gave up the reply after 0.' in caplog.text
@@ -71,18 +71,18 @@ def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(se
 
 def test_send_to_a_destination_that_refuses_for_good_has_one_attempt(send, caplog):
     """A missing permission does not come about by waiting."""
-    sender = Sender(DestinationRefused('403', for_good=True))
+    publisher = Publisher(DestinationRefused('403', for_good=True))
 
-    send(sender, timeout_s=60)
+    send(publisher, timeout_s=60)
 
-    assert sender.attempts == 1
+    assert publisher.attempts == 1
     assert 'Gave up the reply after 0.0 s: 403' in caplog.text
 
 
 @pytest.mark.parametrize('outcome', [REFUSED, AWAY])
 def test_send_of_a_reply_whose_request_expires_gives_up(send, caplog, outcome):
     """The reply to an expired request is given up, whichever the cause of the delay."""
-    send(Sender(outcome), left_s=0.2, timeout_s=60, away_s=60)
+    send(Publisher(outcome), left_s=0.2, timeout_s=60, away_s=60)
 
     assert 'Gave up the reply after 0.' in caplog.text
 
@@ -90,7 +90,7 @@ def test_send_of_a_reply_whose_request_expires_gives_up(send, caplog, outcome):
 def test_send_to_a_broker_that_stays_away_leaves_the_reply_pending(send, caplog):
     """A request whose reply met no broker is never given up before it expires."""
     with pytest.raises(ReplyPending):
-        send(Sender(AWAY))
+        send(Publisher(AWAY))
 
     assert 'Gave up' not in caplog.text
 
@@ -102,18 +102,18 @@ def test_send_while_the_process_stops_leaves_the_reply_pending(send, stopping, o
     began = time.monotonic()
 
     with pytest.raises(ReplyPending):
-        send(Sender(outcome), timeout_s=60, away_s=60)
+        send(Publisher(outcome), timeout_s=60, away_s=60)
 
     assert time.monotonic() - began < 30
 
 
 def test_send_beyond_the_slots_defers_the_reply_and_the_slot_is_free_again(stopping, caplog):
     """At most `slots` threads wait for destinations that refuse; other replies are not lost."""
-    sender = Sender(REFUSED)
-    replies = Replies(sender, stopping, slots=1, timeout_s=0.5, away_s=60)
+    publisher = Publisher(REFUSED)
+    replies = ReplySender(publisher, stopping, slots=1, timeout_s=0.5, away_s=60)
     waiting = threading.Thread(target=replies.send, args=('the first', cast_message('m'), 'e', 't'))
     waiting.start()
-    while sender.attempts < 2:
+    while publisher.attempts < 2:
         time.sleep(0.01)
 
     began = time.monotonic()
@@ -121,13 +121,13 @@ def test_send_beyond_the_slots_defers_the_reply_and_the_slot_is_free_again(stopp
     took = time.monotonic() - began
     logged = caplog.text
     waiting.join()
-    before = sender.attempts
+    before = publisher.attempts
     replies.send('the third', cast_message('m'), 'e', 't')
     replies.close()
 
     assert took < 0.3
     assert 'the second' not in logged
-    assert sender.attempts > before + 1
+    assert publisher.attempts > before + 1
     assert 'Gave up the second: full' in caplog.text
 
 

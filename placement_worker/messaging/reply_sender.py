@@ -1,4 +1,4 @@
-"""The retry policy for replies, which bounds how long a reply occupies a thread.
+"""Send replies with retries, and bound how long a reply occupies a thread.
 
 A destination that refuses a reply, or does not exist, may accept it later: a slow engine makes
 room, or a caller declares its reply queue again after a failover. An unavailable broker must not
@@ -19,8 +19,12 @@ from amqp import Message
 from tenacity.stop import stop_base
 from tenacity.wait import wait_exponential
 
+from placement_worker.messaging.confirmed_publisher import (
+    BrokerUnavailable,
+    ConfirmedPublisher,
+    DestinationRefused,
+)
 from placement_worker.messaging.deferred_replies import DeferredReplies, Reply
-from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused, Sender
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0
@@ -34,12 +38,12 @@ class ReplyPending(BaseException):
     """
 
 
-class Replies:
-    """The retry policy for the replies of one process."""
+class ReplySender:
+    """Sends the replies of one process, with retries."""
 
     def __init__(
         self,
-        sender: Sender,
+        publisher: ConfirmedPublisher,
         stopping: threading.Event,
         *,
         slots: int,
@@ -54,12 +58,12 @@ class Replies:
         :param timeout_s: how long a destination may refuse a reply.
         :param away_s: how long a reply waits for the broker before its request is requeued.
         """
-        self._sender = sender
+        self._publisher = publisher
         self._stopping = stopping
         self._slots = threading.BoundedSemaphore(slots)
         self._timeout_s = timeout_s
         self._away_s = away_s
-        self._deferred = DeferredReplies(sender)
+        self._deferred = DeferredReplies(publisher)
 
     def send(
         self, name: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf
@@ -80,7 +84,7 @@ class Replies:
             reraise=True,
         )
         try:
-            attempts(self._sender.publish, message, exchange, routing_key)
+            attempts(self._publisher.publish, message, exchange, routing_key)
         except (DestinationRefused, BrokerUnavailable) as exc:
             if not bound.is_expired and (
                 self._stopping.is_set() or isinstance(exc, BrokerUnavailable)
@@ -99,12 +103,12 @@ class Replies:
         :raises DestinationRefused: no queue accepted the message.
         :raises BrokerUnavailable: the broker did not confirm the message.
         """
-        self._sender.publish(message, exchange, routing_key)
+        self._publisher.publish(message, exchange, routing_key)
 
     def close(self) -> None:
         """Make a last attempt for deferred replies, and close the connections."""
         self._deferred.close()
-        self._sender.close()
+        self._publisher.close()
 
 
 class _Bound(stop_base):

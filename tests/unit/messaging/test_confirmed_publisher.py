@@ -1,6 +1,4 @@
-"""Connections of the sender for replies after publishing fails for a reason other than the
-broker.
-"""
+"""The connection of a message that fails for a reason other than the broker."""
 
 import struct
 import threading
@@ -8,7 +6,7 @@ import threading
 import pytest
 from amqp import Message
 
-from placement_worker.messaging.sender import Sender
+from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
 
 
 class Connection:
@@ -33,16 +31,16 @@ class Connection:
 
 
 def test_publish_with_a_routing_key_that_amqp_cannot_hold_closes_the_connection():
-    """An error that the sender does not know leaves no connection open that nothing uses."""
+    """An error that the publisher does not know leaves no connection open that nothing uses."""
     made = []
 
     def connect(**_):
         made.append(Connection())
         return made[-1]
 
-    sender = Sender(connect, threading.Event())
+    publisher = ConfirmedPublisher(connect, threading.Event())
 
     with pytest.raises(struct.error):
-        sender.publish(Message(b''), '', 'reply_' + 'x' * 300)
+        publisher.publish(Message(b''), '', 'reply_' + 'x' * 300)
 
     assert [connection.is_open for connection in made] == [False]

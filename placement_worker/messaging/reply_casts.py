@@ -1,4 +1,4 @@
-"""Delivery of replies to the places that casts name."""
+"""The reply to a cast: another cast, to the destination in `reply_to` of the request."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from typing_extensions import override
 
 from placement_worker.contract.model import ReplyTo
 from placement_worker.handlers.ports import Delivery
-from placement_worker.messaging.replies import Replies, cast_message
+from placement_worker.messaging.reply_sender import ReplySender, cast_message
 
 
-class CastDelivery(Delivery):
-    """Delivery by casts that the broker confirms; the log names a reply that is dropped."""
+class ReplyCasts(Delivery):
+    """Delivery by casts that the broker confirms; a reply that is given up is logged."""
 
-    def __init__(self, replies: Replies) -> None:
-        """Choose the retry policy."""
+    def __init__(self, replies: ReplySender) -> None:
+        """Choose the sender, which retries."""
         self._replies = replies
 
     @override

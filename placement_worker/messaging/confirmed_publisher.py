@@ -46,11 +46,11 @@ class BrokerUnavailable(Exception):
     """There is no connection or no confirmation; the broker may have the message or not."""
 
 
-class Sender:
+class ConfirmedPublisher:
     """Publish from many threads; each thread uses a connection of its own while it publishes."""
 
     def __init__(self, connect: Callable[..., Connection], stopping: threading.Event) -> None:
-        """Prepare the sender; the first message opens the first connection.
+        """Prepare; the first message opens the first connection.
 
         :param connect: opens a connection with publisher confirms, from options of py-amqp.
         :param stopping: an event that is set when the process stops.

@@ -12,18 +12,22 @@ from amqp import Message
 from oslo_config import cfg
 
 from placement_worker.client.connection import load_transport_url, open_connection
-from placement_worker.messaging.sender import BrokerUnavailable, DestinationRefused, Sender
+from placement_worker.messaging.confirmed_publisher import (
+    BrokerUnavailable,
+    ConfirmedPublisher,
+    DestinationRefused,
+)
 from tests.functional.conftest import amqp
 
 
 class Broker:
-    """A sender on a broker, and what it opened."""
+    """A publisher on a broker, and what it opened."""
 
     def __init__(self, url):
         self.url = url
         self.opened = 0
         self.stopping = threading.Event()
-        self.sender = Sender(self._open, self.stopping)
+        self.publisher = ConfirmedPublisher(self._open, self.stopping)
         self._target = load_transport_url(cfg.CONF, url)
 
     def _open(self, **more):
@@ -31,28 +35,30 @@ class Broker:
         return open_connection(cfg.CONF, self._target, **more)
 
     def publish(self, exchange, routing_key):
-        self.sender.publish(Message('{}', content_type='application/json'), exchange, routing_key)
+        self.publisher.publish(
+            Message('{}', content_type='application/json'), exchange, routing_key
+        )
 
 
 @pytest.fixture
 def broker(broker_url):
     broker = Broker(broker_url)
     yield broker
-    broker.sender.close()
+    broker.publisher.close()
 
 
 @pytest.fixture
 def killable(own_broker):
     broker = Broker(own_broker.url)
     yield broker
-    broker.sender.close()
+    broker.publisher.close()
 
 
 @pytest.fixture
 def queue(request):
     """Make a queue on the broker of the test; it is gone after the test."""
     broker = request.getfixturevalue('killable' if 'killable' in request.fixturenames else 'broker')
-    name = f'test-sender-{uuid.uuid4().hex}'
+    name = f'test-publisher-{uuid.uuid4().hex}'
     with amqp(broker.url) as connection:
         connection.default_channel.queue_declare(name, durable=True, auto_delete=False)
         yield name, functools.partial(count, broker.url, name)
