@@ -8,10 +8,9 @@ from typing import Any, Self
 
 from placement_worker.contract import actions
 from placement_worker.contract.model import Binding, CheckRequest
+from placement_worker.policies import plugins
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
-
-BUILT_IN = __name__.partition('.')[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,8 @@ def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
 
 def origin(policy: Policy[Any]) -> str:
     """Return the module of a third-party policy type, for errors."""
-    module = type(policy).__module__
-    return '' if module.startswith(f'{BUILT_IN}.') else f', a plugin of {module}'
+    policy_class = type(policy)
+    return '' if plugins.is_built_in(policy_class) else f', a plugin of {policy_class.__module__}'
 
 
 def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:

@@ -146,7 +146,8 @@ def skipped(reason: str) -> Outcome:
 class Policy(ABC, Generic[P]):
     """The base class of policies; one object serves one binding in one request.
 
-    :cvar interface: the version of this interface that the class implements.
+    :cvar interface: the version of this interface that the class implements. A class of another
+        package must define it itself.
     :cvar name: e.g. senlin.policy.zone_placement; the entry point's name appends the version.
     :cvar versions: version -> the schema of its properties.
     :cvar support_status: version -> its statuses, the oldest first.

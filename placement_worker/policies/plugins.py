@@ -22,6 +22,18 @@ UPGRADE = (
     'interface = (2, 0)'
 )
 """The changes that a plugin for interface 1.x needs."""
+ATTRIBUTES: Mapping[str, Any] = {
+    'priority': int,
+    'targets': frozenset[tuple[str, str]],
+    'profile_types': frozenset[str] | None,
+    'stored_as': str | None,
+    'after': frozenset[str],
+    'inputs': frozenset[str],
+    'exclusive': bool,
+    'support_status': dict[str, list[SupportStatus]],
+}
+"""Attribute of a policy class -> the type of its value."""
+_OWN_MODULES = f'{__name__.partition(".")[0]}.'
 PolicyClass = type[base.Policy[Any]]
 
 
@@ -57,16 +69,30 @@ def schema(policy: PolicyClass, type_name: str) -> type[Struct]:
     return policy.versions[type_name.rpartition('-')[2]]
 
 
+def is_built_in(policy: PolicyClass) -> bool:
+    """Return whether a class is part of this package."""
+    return policy.__module__.startswith(_OWN_MODULES)
+
+
 def _is_policy(plugin: object) -> TypeGuard[PolicyClass]:
     return isinstance(plugin, type) and issubclass(plugin, base.Policy)
 
 
 def _interface_problem(plugin: PolicyClass) -> str | None:
-    """Return what to change if a class implements another major version of the interface."""
+    """Return what to change if a class implements another major version of the interface.
+
+    A class of another package must define `interface` itself, because the inherited value is the
+    version of the worker, whatever version the class was written for.
+    """
+    upgrade = f'in {plugin.__module__}, {UPGRADE}'
+    if 'interface' not in vars(plugin) and not is_built_in(plugin):
+        return f'its class must define interface; if it implements plugin interface 1, {upgrade}'
+    if problem := _type_problem(plugin, 'interface', tuple[int, int]):
+        return problem
     major, supported = plugin.interface[0], base.INTERFACE[0]
     if major == supported:
         return None
-    change = f'in {plugin.__module__}, {UPGRADE}' if major < supported else 'upgrade the worker'
+    change = upgrade if major < supported else 'upgrade the worker'
     return f'it implements plugin interface {major}, this worker supports {supported}; {change}'
 
 
@@ -74,16 +100,30 @@ def _problem(name: str, plugin: PolicyClass) -> str | None:
     """Return the reason to skip a class, or None if it fits its entry point."""
     required = ('name', 'versions', 'priority', 'targets')
     missing = [attribute for attribute in required if not hasattr(plugin, attribute)]
+    missing += sorted(plugin.__abstractmethods__)
     if missing:
         return f'it must define {", ".join(missing)}'
+    if not _are_schemas(plugin.versions):
+        return 'its attribute versions must map strings to subclasses of msgspec.Struct'
     kind, _, version = name.rpartition('-')
     if plugin.name != kind or version not in plugin.versions:
         return f'its class defines {plugin.name} with versions {", ".join(plugin.versions)}'
     return _attribute_problem(plugin)
 
 
+def _are_schemas(versions: object) -> bool:
+    return isinstance(versions, Mapping) and all(
+        isinstance(version, str) and isinstance(schema, type) and issubclass(schema, Struct)
+        for version, schema in versions.items()
+    )
+
+
 def _attribute_problem(plugin: PolicyClass) -> str | None:
     """Return the problem of the first attribute with a wrong value, or None."""
+    problems = (_type_problem(plugin, name, expected) for name, expected in ATTRIBUTES.items())
+    problem = next(filter(None, problems), None)
+    if problem:
+        return problem
     wrong = [
         pair
         for pair in plugin.targets
@@ -91,13 +131,15 @@ def _attribute_problem(plugin: PolicyClass) -> str | None:
     ]
     if wrong:
         return f'its targets are unknown: {", ".join(map(" ".join, sorted(wrong)))}'
-    for attribute in ('after', 'inputs'):
-        if isinstance(getattr(plugin, attribute), str):
-            return f'its attribute {attribute} must be a set of strings, got a string'
+    return None
+
+
+def _type_problem(plugin: PolicyClass, name: str, expected: Any) -> str | None:
+    """Return the problem of an attribute whose value has another type than expected, or None."""
     try:
-        msgspec.convert(plugin.support_status, dict[str, list[SupportStatus]])
+        msgspec.convert(getattr(plugin, name), expected)
     except msgspec.ValidationError as exc:
-        return f'its support_status must map versions to lists of SupportStatus: {exc}'
+        return f'its attribute {name} is invalid: {exc}'.replace('`', '')
     return None
 
 

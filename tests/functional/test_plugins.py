@@ -71,6 +71,7 @@ class NotAPolicy: pass
 class Nothing(Struct): pass
 
 class Raising(Policy):
+    interface = (2, 0)
     name = 'broken.check'
     versions = {'1.0': Nothing}
     priority = 1

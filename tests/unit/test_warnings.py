@@ -34,6 +34,8 @@ EMPTIED = 'The action removes all 3 nodes of the cluster'
 class Cautious(Deletion):
     """Warns whenever it is asked."""
 
+    interface = (2, 0)
+
     def check(self, request, state):
         """Add a warning to the outcome, twice."""
         return base.Outcome('APPLIED', 'careful', warnings=['Mind the gap'] * 2)
@@ -295,6 +297,7 @@ def test_warning_of_inputs_that_a_plugin_declares_is_none():
     """A plugin's policy type may read keys of its own, which its description lists."""
 
     class Draining(Deletion):
+        interface = (2, 0)
         inputs = frozenset({'drain_s'})
 
     endpoints = Endpoints(Inventory(), Registry([('senlin.policy.deletion-1.1', Draining)]))

@@ -71,6 +71,7 @@ def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, mo
     """The command line accepts the keys that policy types of the answering worker declare."""
 
     class Draining(Deletion):
+        interface = (2, 0)
         inputs = frozenset({'cuont'})
 
     registry = Registry([('senlin.policy.deletion-1.1', Draining)])

@@ -629,6 +629,8 @@ def test_internal_error_of_a_policy_names_its_type(method):
     """The error of a policy that fails by mistake names its type, as at a check."""
 
     class Broken(Deletion):
+        interface = (2, 0)
+
         def attach(self, request, state):
             raise KeyError('zone')
 

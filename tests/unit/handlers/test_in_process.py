@@ -47,6 +47,8 @@ def test_call_that_fails_in_a_policy_raises_worker_failed():
     """An internal error is raised as `WorkerFailed`, with the policy and a hint for more."""
 
     class Broken(Deletion):
+        interface = (2, 0)
+
         def check(self, request, state):
             raise ZeroDivisionError('oops')
 

@@ -10,6 +10,7 @@ class Properties(Struct, forbid_unknown_fields=True):
 
 
 class Good(base.Policy):
+    interface = (2, 0)
     name = 'test.good'
     versions = {'1.0': Properties}
     priority = 100

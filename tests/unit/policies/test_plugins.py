@@ -13,29 +13,45 @@ class Old(Good):
     interface = (1, 2)
 
 
+class Undated(Good):
+    """Inherits the interface of the worker, as plugins for 1.x may."""
+
+
 class Newer(Good):
     interface = (3, 0)
 
 
 class Never(Good):
+    interface = (2, 0)
     targets = base.on('DURING', 'CLUSTER_SCALE_OUT') | base.on(base.BEFORE, 'CLUSTER_DANCE')
 
 
 class Nameless(base.Policy):
+    interface = (2, 0)
     versions = {'1.0': Properties}
 
     def check(self, request, state):
         return base.skipped('')
 
 
-class Vague(Good):
-    support_status = {'1.0': 'SUPPORTED'}
+class Undecided(base.Policy):
+    interface = (2, 0)
+    name = 'test.good'
+    versions = {'1.0': Properties}
+    priority = 1
+    targets = Good.targets
 
 
-class Waiting(Good):
-    after = 'x'
+def with_attribute(name, value):
+    """Return a good policy type in which one attribute has another value."""
+    return type('Variant', (Good,), {'interface': (2, 0), name: value})
 
 
+UPGRADE = (
+    'import placement_worker.contract.model instead of placement_worker.model, rename Bond to '
+    'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
+    'interface = (2, 0)'
+)
 NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
 
 
@@ -47,12 +63,18 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             Old,
-            'it implements plugin interface 1, this worker supports 2; in '
-            'tests.unit.policies.test_plugins, '
-            'import placement_worker.contract.model instead of placement_worker.model, rename '
-            'Bond to '
-            'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
-            'interface = (2, 0)',
+            f'it implements plugin interface 1, this worker supports 2; in {__name__}, {UPGRADE}',
+        ),
+        (
+            'test.good-1.0',
+            Undated,
+            'its class must define interface; if it implements plugin interface 1, in '
+            f'{__name__}, {UPGRADE}',
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('interface', '2.0'),
+            'its attribute interface is invalid: Expected array, got str',
         ),
         (
             'test.good-1.0',
@@ -65,13 +87,32 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
             'its targets are unknown: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT',
         ),
         ('test.bad-1.0', Nameless, 'it must define name, priority, targets'),
+        ('test.good-1.0', Undecided, 'it must define check'),
         (
             'test.good-1.0',
-            Vague,
-            'its support_status must map versions to lists of SupportStatus: '
-            'Expected `array`, got `str` - at `$[...]`',
+            with_attribute('versions', {'1.0': dict}),
+            'its attribute versions must map strings to subclasses of msgspec.Struct',
         ),
-        ('test.good-1.0', Waiting, 'its attribute after must be a set of strings, got a string'),
+        (
+            'test.good-1.0',
+            with_attribute('versions', '1.0'),
+            'its attribute versions must map strings to subclasses of msgspec.Struct',
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('priority', 'high'),
+            'its attribute priority is invalid: Expected int, got str',
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('support_status', {'1.0': 'SUPPORTED'}),
+            'its attribute support_status is invalid: Expected array, got str - at $[...]',
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('after', 'x'),
+            'its attribute after is invalid: Expected array, got str',
+        ),
         ('test.bad-1.0', Good, 'its class defines test.good with versions 1.0'),
         ('test.good-2.0', Good, 'its class defines test.good with versions 1.0'),
     ],
@@ -90,7 +131,8 @@ def test_valid_broken_plugin_is_skipped_and_others_stay(name, plugin, problem, c
 
 def depending(name, *after):
     """Return an entry point of a type that runs after others."""
-    return f'{name}-1.0', type('Depending', (Good,), {'name': name, 'after': frozenset(after)})
+    attributes = {'interface': (2, 0), 'name': name, 'after': frozenset(after)}
+    return f'{name}-1.0', type('Depending', (Good,), attributes)
 
 
 def test_valid_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):

@@ -73,6 +73,7 @@ def test_play_without_policies_replaces_only_failed_nodes(run):
 class Guard(Policy):
     """A policy that refuses every deletion by name."""
 
+    interface = (2, 0)
     name = 'test.guard'
     versions = {'1.0': msgspec.defstruct('Properties', [])}
     priority = 1
