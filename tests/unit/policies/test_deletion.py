@@ -103,6 +103,36 @@ def test_node_delete_has_its_node_as_the_victim(check):
     assert 'hooks' not in reply['action']['data']
 
 
+@pytest.mark.parametrize(
+    ('action', 'inputs'),
+    [
+        (SCALE_IN, {}),
+        ('CLUSTER_RESIZE', {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -2}),
+    ],
+)
+def test_named_nodes_of_a_scaling_action_are_the_victims_without_a_warning(check, action, inputs):
+    """A scaling action may name its victims, and its reply warns of nothing."""
+    named = {**inputs, 'candidates': ['n3', 'n1']}
+
+    reply = check(request(action, [deletion_policy()], nodes(a=3), inputs=named))
+
+    assert (deleted(reply), reply['warnings']) == (['n3', 'n1'], [])
+
+
+def test_named_nodes_of_a_node_delete_are_unknown_and_ignored(check):
+    """NODE_DELETE deletes the node of the action even if its inputs name others."""
+    named = {'candidates': ['n1']}
+
+    reply = check(
+        request('NODE_DELETE', [deletion_policy()], nodes(a=2), node=node(2), inputs=named)
+    )
+
+    assert (deleted(reply), reply['warnings']) == (
+        ['n2'],
+        ['Unknown input of NODE_DELETE: "candidates"'],
+    )
+
+
 def test_chosen_victims_get_the_configured_hooks(check):
     """Hooks of the policy are in the reply if the policy chose the victims."""
     reply = check(request(SCALE_IN, [deletion_policy(hooks=HOOKS)], nodes(a=2)))
