@@ -1,1 +1,1 @@
-"""The processes of the worker and their wiring."""
+"""The processes of the worker, and the factories of the objects that they use."""

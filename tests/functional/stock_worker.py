@@ -10,7 +10,7 @@ threading_backend.choose()
 
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from placement_worker.worker import server_factory, wiring  # noqa: E402
+from placement_worker.worker import parent_process, server_factory  # noqa: E402
 
 server_factory._ServerBuilder._server_class = lambda *_: RPCServer
-sys.exit(wiring.run(sys.argv[1:]))
+sys.exit(parent_process.run(sys.argv[1:]))

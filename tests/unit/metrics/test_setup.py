@@ -17,7 +17,7 @@ def test_export_without_a_port_does_not_import_the_library():
     code = (
         'import sys\n'
         'from placement_worker.metrics import setup\n'
-        'from placement_worker.worker import wiring\n'
+        'from placement_worker.worker import parent_process\n'
         'assert not setup.export(None, "", None)\n'
         'assert "prometheus_client" not in sys.modules'
     )

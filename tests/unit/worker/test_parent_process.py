@@ -5,7 +5,7 @@ import os
 import pytest
 from oslo_config import cfg
 
-from placement_worker.worker import wiring
+from placement_worker.worker import parent_process
 from tests.config_files import Options
 
 CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
@@ -29,7 +29,7 @@ def start(tmp_path, capsys):
         if text is not None:
             (tmp_path / 'w.conf').write_text(text)
             arguments = ['--config-file', 'w.conf']
-        return wiring.run(arguments, Options()), capsys.readouterr().err
+        return parent_process.run(arguments, Options()), capsys.readouterr().err
 
     return run
 
@@ -84,13 +84,13 @@ def test_run_in_tests_ignores_the_configuration_of_the_machine(
     for text, message in ((None, 'auth_type is not set'), (CLOUD, 'transport_url is not set')):
         assert message in start(text)[1]
         arguments = ['--config-file', 'w.conf'] if text else []
-        assert wiring.run(arguments, cfg.ConfigOpts()) == 2
+        assert parent_process.run(arguments, cfg.ConfigOpts()) == 2
         assert 'hostile' in capsys.readouterr().err
 
 
 def test_run_with_a_missing_file_returns_2_and_names_the_option(capsys):
     """A misspelled --config-file is reported with the absolute path."""
-    assert wiring.run(['--config-file', 'gone.conf'], Options()) == 2
+    assert parent_process.run(['--config-file', 'gone.conf'], Options()) == 2
     assert capsys.readouterr().err == (
         f'placement-worker: {os.path.abspath("gone.conf")}: no such file; check --config-file\n'
     )

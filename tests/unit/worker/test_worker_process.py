@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
-from placement_worker.worker import process
-from placement_worker.worker.process import WorkerProcess
+from placement_worker.worker import worker_process
+from placement_worker.worker.worker_process import WorkerProcess
 
 
 class Servers:
@@ -89,7 +89,7 @@ def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, factory, t
 def test_reload_applies_the_mutable_options_without_a_restart(worker, monkeypatch):
     """SIGHUP does not end the requests in progress."""
     reloaded = []
-    monkeypatch.setattr(process, 'reload', reloaded.append)
+    monkeypatch.setattr(worker_process, 'reload', reloaded.append)
 
     worker.reload()
 
@@ -97,6 +97,6 @@ def test_reload_applies_the_mutable_options_without_a_restart(worker, monkeypatc
 
 
 def test_process_creates_its_servers_with_an_event_that_is_not_set(worker, factory):
-    """The event tells waits of this process alone that it stops."""
+    """The stopping event ends the waits of this process alone."""
     assert isinstance(factory.servers.stopping, threading.Event)
     assert not factory.servers.stopping.is_set()

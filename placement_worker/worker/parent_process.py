@@ -1,4 +1,4 @@
-"""The parent of the worker's processes: configure, build, fork, and wait for a signal."""
+"""The parent of the worker's processes: configure, create, fork, and wait for a signal."""
 
 import logging
 import multiprocessing
@@ -34,9 +34,9 @@ from placement_worker.worker import (
     queue_setup,
     startup,
 )
-from placement_worker.worker.process import WorkerProcess
 from placement_worker.worker.reload import ReloadableConfig
 from placement_worker.worker.server_factory import ServerFactory
+from placement_worker.worker.worker_process import WorkerProcess
 
 LOG = logging.getLogger(__name__)
 
