@@ -1,4 +1,9 @@
-"""The events of a worker. Durations are in seconds."""
+"""The events of a worker. Durations are in seconds.
+
+`messaging` reports what happens to a message (`Message...`), whatever the message contains. The
+packages below it report what happens to the request that the message carries, and know no message.
+A message that holds no valid request therefore has no `CheckStarted`.
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +12,7 @@ from placement_worker.contract.model import BindReply, BindRequest, CheckReply, 
 
 @dataclass(frozen=True, slots=True)
 class CheckStarted:
-    """A valid check begins."""
+    """A request for a check was decoded and validated; the decision begins."""
 
     request: CheckRequest
     request_id: str | None
@@ -108,31 +113,31 @@ class LoadBalancerConflicted:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestBegun:
-    """A thread begins to handle a request of a topic."""
+class MessageTaken:
+    """A thread took a message of a topic: its request, not decoded yet, is in flight."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
-class RequestEnded:
-    """A request left the worker: its reply is sent, or it returned to the queue."""
+class MessageSettled:
+    """A message was handled, moved or requeued: its request is no longer in flight."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
-class RequestRedelivered:
-    """The broker delivered a request that it had delivered before."""
+class MessageRedelivered:
+    """The broker delivered a message that it had delivered before."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
-class RequestMoved:
-    """A request that exceeded its delivery limit is in another queue.
+class MessageMoved:
+    """A message that exceeded its delivery limit was moved to another queue.
 
-    `parked`: true for the queue of parked requests, false for the isolation queue.
+    `parked`: whether that is the parking lot; if not, it is the isolation queue.
     """
 
     topic: str
@@ -150,8 +155,8 @@ Event = (
     | LoadBalancerUpdated
     | LoadBalancerRetried
     | LoadBalancerConflicted
-    | RequestBegun
-    | RequestEnded
-    | RequestRedelivered
-    | RequestMoved
+    | MessageTaken
+    | MessageSettled
+    | MessageRedelivered
+    | MessageMoved
 )

@@ -48,10 +48,10 @@ class Metrics(Listener):
             types.LoadBalancerUpdated: lambda _: self._updates.inc(),
             types.LoadBalancerRetried: lambda _: self._retries.inc(),
             types.LoadBalancerConflicted: lambda event: self._conflicts.observe(event.waited_s),
-            types.RequestBegun: lambda event: self._in_flight.labels(event.topic).inc(),
-            types.RequestEnded: lambda event: self._in_flight.labels(event.topic).dec(),
-            types.RequestRedelivered: lambda event: self._redelivered.labels(event.topic).inc(),
-            types.RequestMoved: self._request_moved,
+            types.MessageTaken: lambda event: self._in_flight.labels(event.topic).inc(),
+            types.MessageSettled: lambda event: self._in_flight.labels(event.topic).dec(),
+            types.MessageRedelivered: lambda event: self._redelivered.labels(event.topic).inc(),
+            types.MessageMoved: self._message_moved,
         }
 
     @override
@@ -156,5 +156,5 @@ class Metrics(Listener):
         labels = event.service, event.operation, event.outcome
         self._calls.labels(*labels).observe(event.elapsed_s)
 
-    def _request_moved(self, event: types.RequestMoved) -> None:
+    def _message_moved(self, event: types.MessageMoved) -> None:
         self._moved.labels(PARKED if event.parked else ISOLATED).inc()

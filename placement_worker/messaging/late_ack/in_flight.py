@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from placement_worker.events.listener import Listener
-from placement_worker.events.types import RequestBegun, RequestEnded
+from placement_worker.events.types import MessageSettled, MessageTaken
 
 
 class RequestsInFlight:
@@ -21,13 +21,13 @@ class RequestsInFlight:
         """Record that a thread begins a request."""
         with self._lock:
             self._begun[key] = self._monotonic()
-        self._events.handle(RequestBegun(self._topic))
+        self._events.handle(MessageTaken(self._topic))
 
     def remove(self, key: object) -> None:
         """Record that the reply to a request is sent, or that the request returns to its queue."""
         with self._lock:
             self._begun.pop(key, None)
-        self._events.handle(RequestEnded(self._topic))
+        self._events.handle(MessageSettled(self._topic))
 
     def oldest(self) -> float | None:
         """Return the start time of the oldest request; the dictionary keeps the order of starts."""

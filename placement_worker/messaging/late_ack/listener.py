@@ -13,7 +13,7 @@ from oslo_messaging._drivers import amqp, amqpdriver, base
 from typing_extensions import override
 
 from placement_worker.events.listener import Listener, Listeners
-from placement_worker.events.types import RequestRedelivered
+from placement_worker.events.types import MessageRedelivered
 from placement_worker.messaging.late_ack.connection import ListenConnection
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
 from placement_worker.messaging.late_ack.request import LateAckRequest
@@ -78,7 +78,7 @@ class LateAckListener(base.PollStyleListener):
         unique_id = _unique_id(delivery)
         if delivery._raw_message.delivery_info.get('redelivered'):
             LOG.info('Request %s was redelivered', unique_id)
-            self._events.handle(RequestRedelivered(self._topic))
+            self._events.handle(MessageRedelivered(self._topic))
         if unique_id is not None and self._is_duplicate(unique_id, delivery):
             return
         key = object() if unique_id is None else unique_id

@@ -8,7 +8,7 @@ from typing import Any
 
 from placement_worker.errors import RequestParked
 from placement_worker.events.listener import Listener
-from placement_worker.events.types import RequestMoved
+from placement_worker.events.types import MessageMoved
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.parking import DeliveryLimit
 from placement_worker.messaging.reply_sender import ReplyPending
@@ -90,7 +90,7 @@ class PoisonMessages:
         :returns: the error for its caller, or None if the request is not parked.
         """
         self._move_message(request.delivery._raw_message, self._limit.queue)
-        self._events.handle(RequestMoved(self._topic, self._limit.parks))
+        self._events.handle(MessageMoved(self._topic, self._limit.parks))
         error = self._reply_parked(request) if self._limit.parks else None
         request.finish().wait(ACKNOWLEDGED_S)
         return error

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import values
 from prometheus_client.parser import text_string_to_metric_families
 
-from placement_worker.events.types import LoadBalancerUpdated, RequestBegun
+from placement_worker.events.types import LoadBalancerUpdated, MessageTaken
 from placement_worker.metrics.multiprocess import Exporter
 
 
@@ -73,7 +73,7 @@ def test_process_that_replaces_a_dead_one_continues_its_counters(exporter, tmp_p
 
 def test_requests_in_progress_of_a_dead_process_are_reset(exporter, tmp_path):
     """A dead process has no request in progress, and its counters stay."""
-    process(tmp_path, 0, RequestBegun('t'), LoadBalancerUpdated())
+    process(tmp_path, 0, MessageTaken('t'), LoadBalancerUpdated())
     assert scraped(exporter)['requests_in_work'] == 1
 
     exporter.process_died(None, 0, 1)

@@ -14,12 +14,12 @@ from placement_worker.events.types import (
     LoadBalancerConflicted,
     LoadBalancerRetried,
     LoadBalancerUpdated,
+    MessageMoved,
+    MessageRedelivered,
+    MessageSettled,
+    MessageTaken,
     PolicyConsulted,
-    RequestBegun,
-    RequestEnded,
     RequestFailed,
-    RequestMoved,
-    RequestRedelivered,
 )
 from placement_worker.metrics.prometheus import Metrics
 from tests.factories import bind, request, zone_policy
@@ -99,10 +99,10 @@ EVENTS = [
     ),
     (LoadBalancerUpdated(), 'load_balancer_updates_total', {}, 1),
     (LoadBalancerRetried(), 'load_balancer_retries_total', {}, 1),
-    (RequestBegun('t'), 'requests_in_work', {'topic': 't'}, 1),
-    (RequestRedelivered('t'), 'requests_redelivered_total', {'topic': 't'}, 1),
-    (RequestMoved('t', parked=False), 'requests_put_aside_total', {'to': 'suspects'}, 1),
-    (RequestMoved('t', parked=True), 'requests_put_aside_total', {'to': 'parked'}, 1),
+    (MessageTaken('t'), 'requests_in_work', {'topic': 't'}, 1),
+    (MessageRedelivered('t'), 'requests_redelivered_total', {'topic': 't'}, 1),
+    (MessageMoved('t', parked=False), 'requests_put_aside_total', {'to': 'suspects'}, 1),
+    (MessageMoved('t', parked=True), 'requests_put_aside_total', {'to': 'parked'}, 1),
 ]
 
 
@@ -133,8 +133,8 @@ def test_metrics_after_an_event_without_a_metric_are_unchanged(metrics, registry
 
 def test_requests_in_progress_after_the_end_of_a_request_are_zero(metrics, registry):
     """A request counts as in progress between its begin and its end only."""
-    metrics.handle(RequestBegun('t'))
-    metrics.handle(RequestEnded('t'))
+    metrics.handle(MessageTaken('t'))
+    metrics.handle(MessageSettled('t'))
 
     assert registry.get_sample_value('placement_worker_requests_in_work', {'topic': 't'}) == 0
 

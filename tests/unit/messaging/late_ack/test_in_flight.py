@@ -49,7 +49,7 @@ def test_events_report_begin_end_and_redelivery_but_not_waiting(connection):
     listener = LateAckListener(Driver(), connection, events=recorded, topic='t')
     deliver(listener, Delivery('u1', redelivered=True), Delivery('u2'), Delivery('u3'))
     (first,), (second,), (third,) = listener.poll(), listener.poll(), listener.poll()
-    assert recorded.names == ['RequestRedelivered']
+    assert recorded.names == ['MessageRedelivered']
 
     first.begin()
     second.begin()
@@ -58,9 +58,9 @@ def test_events_report_begin_end_and_redelivery_but_not_waiting(connection):
     assert third.requeue_unless_begun()
 
     assert recorded.names == [
-        'RequestRedelivered',
-        'RequestBegun',
-        'RequestBegun',
-        'RequestEnded',
-        'RequestEnded',
+        'MessageRedelivered',
+        'MessageTaken',
+        'MessageTaken',
+        'MessageSettled',
+        'MessageSettled',
     ]
