@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cloud.intercepted import interceptor
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.recording import Answer, Recording
 from placement_worker.contract.model import Wire
 from placement_worker.decisions.masking import masked
@@ -84,7 +84,7 @@ class _Line(Record):
         settings = conditions.octavia_settings
         self._conditions = replace(
             conditions,
-            clouds=interceptor.Clouds(conditions.clouds, Recording(self._answers)),
+            clouds=InterceptedClouds(conditions.clouds, Recording(self._answers)),
             octavia_settings=replace(settings, clock=_noting(settings.clock, self._clock)),
             left_s=_noting(conditions.left_s, self._left_s),
         )

@@ -15,7 +15,7 @@ from placement_worker.client.connection import (
     open_connection,
     transport_url,
 )
-from placement_worker.cloud.intercepted import interceptor
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.limits import Limits
@@ -68,7 +68,7 @@ class ServerFactory:
     def _endpoints(self, events: Listeners, delivery: ReplyCasts) -> Endpoints:
         worker = self.conf.worker
         return Endpoints(
-            interceptor.Clouds(self.clouds, Timing(events)) if events else self.clouds,
+            InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds,
             self.registry,
             events,
             delivery,

@@ -18,8 +18,8 @@ LOAD_BALANCER = 'load-balancer'
 class Call:
     """One call to a cloud.
 
-    `service`: the type of the service that answers, for example compute; None if the answer needs
-    no request. `operation`: the name of the call for operators. `method`: the method of
+    `service`: the type of the service that responds, for example compute; None for a call that
+    sends no request. `operation`: the name of the call for operators. `method`: the method of
     `ports.Clouds`, `ports.Cloud` or, with the prefix `octavia.`, of `ports.Octavia`. `arguments`:
     the arguments without credentials; Octavia's begin with the region.
     """
@@ -31,16 +31,13 @@ class Call:
 
 
 class Hook(Protocol):
-    """A function around each call."""
+    """A function that makes each call, and may do something before and after it."""
 
     def __call__(self, call: Call, make: Callable[[], T], /) -> T:
-        """Make the call and return its answer.
-
-        :param make: makes the call.
-        """
+        """Make the call by calling `make`, and return its result."""
 
 
-class Clouds(ports.Clouds):
+class InterceptedClouds(ports.Clouds):
     """Clouds whose calls pass through a hook."""
 
     def __init__(self, clouds: ports.Clouds, hook: Hook) -> None:
@@ -52,14 +49,14 @@ class Clouds(ports.Clouds):
     def acting_for(self, credentials: Credentials, project: str | None) -> ports.Cloud:
         call = Call('identity', 'acting_for', 'acting_for', [project])
         cloud = _opened(self._hook, call, lambda: self._clouds.acting_for(credentials, project))
-        return Cloud(cloud, self._hook)
+        return InterceptedCloud(cloud, self._hook)
 
     @override
     def acting_as_service(self) -> ports.Cloud:
-        return Cloud(self._clouds.acting_as_service(), self._hook)
+        return InterceptedCloud(self._clouds.acting_as_service(), self._hook)
 
 
-class Cloud(ports.Cloud):
+class InterceptedCloud(ports.Cloud):
     """A cloud whose calls pass through a hook."""
 
     def __init__(self, cloud: ports.Cloud, hook: Hook) -> None:
@@ -114,7 +111,7 @@ class Cloud(ports.Cloud):
     def octavia(self, region: str | None) -> ports.Octavia:
         call = Call(None, 'octavia', 'octavia', [region])
         octavia = _opened(self._hook, call, lambda: self._cloud.octavia(region))
-        return Octavia(octavia, region, self._hook)
+        return InterceptedOctavia(octavia, region, self._hook)
 
     def _call(
         self, service: str | None, method: str, arguments: Sequence[Any], make: Callable[[], T]
@@ -122,7 +119,7 @@ class Cloud(ports.Cloud):
         return self._hook(Call(service, method, method, arguments), make)
 
 
-class Octavia(ports.Octavia):
+class InterceptedOctavia(ports.Octavia):
     """Octavia in one region, with calls that pass through a hook."""
 
     def __init__(self, octavia: ports.Octavia, region: str | None, hook: Hook) -> None:
@@ -207,7 +204,7 @@ class Octavia(ports.Octavia):
 
 
 def _opened(hook: Hook, call: Call, open_: Callable[[], T]) -> T:
-    """Return what a call opens; it is no data, so the hook sees None for the answer."""
+    """Return the object that a call opens; the hook gets None, since the object is no data."""
     opened: list[T] = []
     hook(call, lambda: opened.append(open_()))
     return opened[0]

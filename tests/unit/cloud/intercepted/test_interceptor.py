@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.intercepted.interceptor import Clouds
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.contract.model import Credentials
 
 CLOUD = Inventory.parse({'zones': {'a': True}, 'regions': ['R1']}, 'test')
@@ -27,7 +27,7 @@ def calls():
 
 
 def acting(calls):
-    return Clouds(CLOUD, calls).acting_for(Credentials('trust-1'), 'p1')
+    return InterceptedClouds(CLOUD, calls).acting_for(Credentials('trust-1'), 'p1')
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_credentials_are_hidden_from_the_hook(calls):
 
 def test_cloud_of_the_service_passes_its_calls_through_the_hook(calls):
     """The calls of a cloud that acts as the service pass through the hook too."""
-    Clouds(CLOUD, calls).acting_as_service().zones(None)
+    InterceptedClouds(CLOUD, calls).acting_as_service().zones(None)
 
     assert calls.seen == [('compute', 'zones', 'zones', [None], {'a': True})]
 

@@ -5,7 +5,7 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.intercepted.interceptor import Clouds
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.recording import Answer, Failure, Recording
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import ApiError
@@ -60,7 +60,7 @@ def octavia_calls(cloud):
 def test_each_recorded_call_is_replayed_with_the_same_answer(calls):
     """A replay of all methods returns what the recorded cloud returned."""
     answers = []
-    recorded = Clouds(Inventory.parse(CLOUD, 'test'), Recording(answers))
+    recorded = InterceptedClouds(Inventory.parse(CLOUD, 'test'), Recording(answers))
     first = calls(recorded.acting_for(Credentials('trust-9'), 'p1'))
     written = msgspec.json.decode(msgspec.json.encode(answers), type=list[Answer])
 

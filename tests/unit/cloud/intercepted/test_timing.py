@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.intercepted.interceptor import Clouds
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Credentials
@@ -39,7 +39,7 @@ def events():
 
 
 def timed(clouds, events):
-    return Clouds(clouds, Timing(events, SteppingClock()))
+    return InterceptedClouds(clouds, Timing(events, SteppingClock()))
 
 
 @pytest.mark.parametrize(
