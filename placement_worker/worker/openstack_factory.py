@@ -8,7 +8,7 @@ from keystoneauth1.identity import BaseIdentityPlugin
 from oslo_config import cfg
 
 from placement_worker.cloud.openstack.clouds import OpenStackClouds
-from placement_worker.cloud.openstack.retry_policy import RetryPolicy
+from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.config import service_auth
 from placement_worker.config.service_auth import GROUP, REQUEST_TIMEOUT_S

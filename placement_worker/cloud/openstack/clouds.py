@@ -2,8 +2,8 @@
 
 from typing_extensions import override
 
+from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
 from placement_worker.cloud.openstack.project_cloud import ProjectCloud
-from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access, Sessions
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract.model import Credentials

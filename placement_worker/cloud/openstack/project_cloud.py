@@ -9,7 +9,7 @@ from typing_extensions import override
 from placement_worker.cloud import deadline
 from placement_worker.cloud.openstack import neutron, nova, responses, services
 from placement_worker.cloud.openstack.api_reader import ApiReader
-from placement_worker.cloud.openstack.retry_policy import LookupBudget
+from placement_worker.cloud.openstack.lookup_limits import LookupBudget
 from placement_worker.cloud.openstack.sessions import Access, Session, Sessions
 from placement_worker.cloud.ports import Cloud, Network, Octavia, Subnet
 from placement_worker.contract.model import ServerDetails

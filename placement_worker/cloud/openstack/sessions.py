@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from placement_worker.cloud import deadline
 from placement_worker.cloud.openstack import error_translation, http
-from placement_worker.cloud.openstack.retry_policy import RetryPolicy
+from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
 from placement_worker.cloud.openstack.services import TRUST_LOGIN, USER_LOGIN
 from placement_worker.cloud.ports import ApiError
 from placement_worker.cloud.request_id import current_request_id

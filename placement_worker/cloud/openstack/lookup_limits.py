@@ -1,4 +1,7 @@
-"""Retries of requests to Keystone, Nova and Neutron within a time budget."""
+"""The limits of lookups in Keystone, Nova and Neutron: attempts, and a time budget per check.
+
+`cloud.retry` has the rules that do not depend on the service: which errors are retried, and when.
+"""
 
 import random
 import time
@@ -44,7 +47,7 @@ class LookupBudget:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The limits for attempts and time.
+    """The limits of the attempts of one request.
 
     :ivar max_attempts: the attempts per request.
     :ivar budget_s: the seconds for all attempts and waits; less if `deadline` ends earlier.

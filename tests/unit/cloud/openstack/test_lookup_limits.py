@@ -10,7 +10,7 @@ from oslo_messaging._drivers import common
 
 from placement_worker import errors
 from placement_worker.cloud import deadline
-from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy
+from placement_worker.cloud.openstack.lookup_limits import LookupBudget, RetryPolicy
 from placement_worker.cloud.openstack.services import compute
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import ServiceFailed
