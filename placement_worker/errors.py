@@ -11,7 +11,7 @@ versions exchange exceptions.
 from collections.abc import Mapping
 from typing import Any
 
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import escaped
 
 
 class PlacementWorkerError(Exception):

@@ -142,7 +142,7 @@ TABLE = [
         'an unknown action',
         _set('action.action', 'x' * 500),
         ACTION,
-        f'Expected an action of Senlin, got `{"x" * 80}` - at `$.action.action`',
+        f'Expected an action of Senlin, got `{"x" * 80}...` - at `$.action.action`',
     ),
     _row(
         'a NODE_CREATE without its node',

@@ -17,7 +17,7 @@ from placement_worker import errors
 from placement_worker.cmd import hints, summaries, targets
 from placement_worker.contract.caller import Caller
 from placement_worker.formats import documents
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import escaped
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
 HELP_WIDTH = 79

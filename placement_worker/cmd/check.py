@@ -14,14 +14,12 @@ from placement_worker.cmd import hints, output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import request_of
-from placement_worker.contract import known_inputs, strict_json, unknown_keys
+from placement_worker.contract import known_inputs, strict_json
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.formats import documents
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import escaped, listed, shortened
 from placement_worker.handlers.in_process import InProcessCaller
-
-MAX_KEY_LENGTH = 80  # characters of an unknown key in a message
 
 
 class Check(Command):
@@ -112,8 +110,8 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
     """
     unknown = sorted(document.keys() - {'request', 'cloud'})
     if unknown:
-        listed = ', '.join(f'`{key[:MAX_KEY_LENGTH]}`' for key in unknown[: unknown_keys.LISTED])
-        raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {listed}')
+        shown = listed(unknown, lambda key: f'`{shortened(key)}`')
+        raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {shown}')
     if not isinstance(caller, InProcessCaller):
         raise errors.InvalidRequest(
             'Expected a CheckRequest without `cloud`: a running worker has its own cloud'

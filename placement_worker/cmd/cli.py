@@ -11,13 +11,12 @@ from cliff import app, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
 
 from placement_worker.cmd import command_manager
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import escaped, shortened
 from placement_worker.worker import log_lines
 
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2
 MAX_SUGGESTIONS = 3
-MAX_NAME_LENGTH = 80  # characters of an unknown command in the message
 JSON_ESCAPES = 'json-escapes'
 """The name of the codec error handler that writes JSON escapes."""
 
@@ -77,7 +76,7 @@ class PlacementPolicy(app.App):
     def _unknown_command(self, argv: list[str]) -> str:
         groups = {name.partition(' ')[0] for name, _ in self.command_manager if ' ' in name}
         words = argv[:2] if argv[0] in groups else argv[:1]
-        name = escaped(' '.join(words)[:MAX_NAME_LENGTH])
+        name = escaped(shortened(' '.join(words)))
         near = [] if name.startswith('-') else self.get_fuzzy_matches(argv[0])[:MAX_SUGGESTIONS]
         meant = f' Did you mean {" or ".join(map(_quoted, near))}?' if near else ''
         return f'Unknown command "{name}".{meant} Run "{self.NAME} --help" for the list of commands'

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import escaped
 
 Style = Literal['bold', 'dim', 'red', 'green', 'yellow', 'cyan']
 _CODES: Mapping[Style, int] = {

@@ -15,8 +15,8 @@ from placement_worker.contract.model import (
     CheckRequest,
     Decision,
 )
-from placement_worker.formats import plurals
-from placement_worker.formats.escaping import escaped, escaped_lines
+from placement_worker.formats import details
+from placement_worker.formats.text import counted, escaped, escaped_lines
 
 FORMATS = ('table', 'json', 'yaml')
 INDENT = '    '
@@ -41,7 +41,7 @@ def bind_reply(answer: BindReply, request: BindRequest, form: str, paint: Paint 
     policy, cluster = request.policy, request.cluster
     title = (
         f'{policy.name or policy.id} ({policy.spec.type_name}), '
-        f'cluster {cluster.name or cluster.id} ({plurals.nodes(len(cluster.nodes))}): '
+        f'cluster {cluster.name or cluster.id} ({counted(len(cluster.nodes), "node")}): '
     )
     lines = [
         *warnings(answer.warnings, paint),
@@ -56,7 +56,7 @@ def bind_reply(answer: BindReply, request: BindRequest, form: str, paint: Paint 
             else []
         )
     if answer.nodes:
-        lines.append(f'{INDENT}changed data of {plurals.nodes(len(answer.nodes))}')
+        lines.append(f'{INDENT}changed data of {counted(len(answer.nodes), "node")}')
     return '\n'.join([*lines, ''])
 
 
@@ -77,7 +77,7 @@ def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[st
     cluster, data = request.cluster, answer.action.data
     title = (
         f'{request.action.action} of cluster {cluster.name or cluster.id} '
-        f'({plurals.nodes(len(cluster.nodes))}), {request.target}: '
+        f'({counted(len(cluster.nodes), "node")}), {request.target}: '
     )
     return [
         escaped(title) + paint(data['status'], _STYLES[data['status']]),
@@ -94,7 +94,7 @@ def _plan(answer: CheckReply) -> list[str]:
         decided = answer.action.data.get(kind)
         if not isinstance(decided, dict):
             continue
-        lines.append(f'{verb}: {plurals.nodes(decided.get("count", "?"))}')
+        lines.append(f'{verb}: {counted(decided.get("count", "?"), "node")}')
         lines += [
             f'{INDENT}{key}: {_counts(decided[key])}'
             for key in ('regions', 'zones')
@@ -125,7 +125,7 @@ def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
 
 def _detail(key: str, value: Any) -> list[str]:
     """Return the lines of a detail: rows become a table, other values one line."""
-    if not plurals.is_shown(key, value):
+    if not details.is_shown(key, value):
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         return [escaped(f'{INDENT}{key}:'), *(INDENT + line for line in table(value).splitlines())]
@@ -144,7 +144,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     drawn = prettytable.PrettyTable([escaped(column.replace('_', ' ')) for column in columns])
     for title, column in zip(drawn.field_names, columns, strict=True):
-        drawn.align[title] = 'r' if all(plurals.is_number(row.get(column)) for row in rows) else 'l'
+        drawn.align[title] = 'r' if all(details.is_number(row.get(column)) for row in rows) else 'l'
     for row in rows:
         drawn.add_row([_cell(column, row.get(column)) for column in columns])
     return str(drawn.get_string())
@@ -155,6 +155,6 @@ def _cell(column: str, value: Any) -> Any:
         return 'yes' if value else 'no'
     if value is None or (column == 'cap' and value < 0):
         return '-'
-    if plurals.is_number(value):
+    if details.is_number(value):
         return value
     return '\n'.join(escaped(str(item)) for item in (value if isinstance(value, list) else [value]))

@@ -12,7 +12,7 @@ from placement_worker import errors
 from placement_worker.cmd import output, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.decisions import masking
-from placement_worker.formats.escaping import escaped, escaped_lines
+from placement_worker.formats.text import escaped, escaped_lines
 
 MAX_PARKED = 1000  # parked requests to read
 CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging

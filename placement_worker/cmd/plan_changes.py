@@ -84,32 +84,35 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
 
     :param reply: the reply to the request with `dry_run`; an explanation in full gives reasons.
     """
-    data = reply.action.data
-    changes = Changes(
+    changes = _unchanged(request, reply)
+    if changes.status != 'OK':
+        return changes
+    pools, patched = list(_pools(reply.decisions)), sorted(reply.nodes)
+    if request.target == AFTER:  # the engine has already applied the earlier decisions
+        return structs.replace(changes, pools=pools, patched=patched)
+    victims = list(_victims(request, reply))
+    return structs.replace(
+        changes,
+        created=_count(reply.action.data, CREATION),
+        deleted=_count(reply.action.data, DELETION),
+        places=dict(_planned(reply.decisions)) or _emptied(request.cluster, victims),
+        victims=victims,
+        pools=pools,
+        patched=patched,
+    )
+
+
+def _unchanged(request: CheckRequest, reply: CheckReply) -> Changes:
+    """Return the action, the cluster and the outcome, without any change."""
+    return Changes(
         action=request.action.action,
         action_id=request.action.id,
         target=request.target,
         cluster=request.cluster.name or request.cluster.id,
-        status=data['status'],
-        reason=data['reason'],
+        status=reply.action.data['status'],
+        reason=reply.action.data['reason'],
         size=len(sizing.current_nodes(request.action, request.cluster)),
         warnings=reply.warnings,
-    )
-    if changes.status != 'OK':
-        return changes
-    if request.target == AFTER:  # the engine has already applied the earlier decisions
-        return structs.replace(
-            changes, pools=list(_pools(reply.decisions)), patched=sorted(reply.nodes)
-        )
-    victims = list(_victims(request, reply))
-    return structs.replace(
-        changes,
-        created=_count(data, CREATION),
-        deleted=_count(data, DELETION),
-        places=dict(_planned(reply.decisions)) or _emptied(request.cluster, victims),
-        victims=victims,
-        pools=list(_pools(reply.decisions)),
-        patched=sorted(reply.nodes),
     )
 
 

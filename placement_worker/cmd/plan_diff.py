@@ -6,8 +6,7 @@ from typing import Any
 from placement_worker.cmd import output
 from placement_worker.cmd.colors import PLAIN, Paint, Style
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
-from placement_worker.formats import plurals
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import counted, escaped
 
 _OWN_LINES = ('pool', 'added', 'removed', 'updates', 'estimated_s')
 
@@ -26,7 +25,7 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
         return
     after = changes.size + changes.created - changes.deleted
     yield paint(
-        f'{title}: {plurals.nodes(changes.size)}'
+        f'{title}: {counted(changes.size, "node")}'
         + (f' -> {after}' if after != changes.size else ''),
         'bold',
     )
@@ -96,7 +95,7 @@ def _members(members: Any) -> Sequence[str]:
     """Return the node ids of a list or of the keys of a mapping, or a count in words."""
     if isinstance(members, (list, tuple, Mapping)):
         return [str(member) for member in members]
-    return [plurals.nodes(members)] if isinstance(members, int) and members else []
+    return [counted(members, 'node')] if isinstance(members, int) and members else []
 
 
 def _shown(value: Any) -> str:
@@ -108,14 +107,14 @@ def _shown(value: Any) -> str:
 def _summary(changes: Changes, paint: Paint) -> str:
     if not changes.any:
         return paint('Nothing changes: ', 'bold') + escaped(changes.reason)
-    counts = [f'{plurals.nodes(changes.created)} to create'] * bool(changes.created)
-    counts += [f'{plurals.nodes(changes.deleted)} to delete'] * bool(changes.deleted)
+    counts = [f'{counted(changes.created, "node")} to create'] * bool(changes.created)
+    counts += [f'{counted(changes.deleted, "node")} to delete'] * bool(changes.deleted)
     counts += [
         _updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')
     ]
-    counts = counts or [f'the data of {plurals.nodes(len(changes.patched))} to change']
+    counts = counts or [f'the data of {counted(len(changes.patched), "node")} to change']
     return paint('Plan: ', 'bold') + escaped(', '.join(counts)) + '. Nothing was done.'
 
 
 def _updates(count: object) -> str:
-    return f'{count} load-balancer update{"" if count == 1 else "s"}'
+    return counted(count, 'load-balancer update')

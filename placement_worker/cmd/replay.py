@@ -11,7 +11,7 @@ from placement_worker.cmd.base import INVALID, OK, LocalCommand
 from placement_worker.cmd.colors import Paint
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import counted, escaped, shortened
 from placement_worker.policies.registry import Registry
 
 DIFFERENT = 1
@@ -60,11 +60,8 @@ class Replay(LocalCommand):
                 if found:
                     self._show(f'{path}, line {number}', entry, found, parsed_args.format)
         if skipped > MAX_INVALID_LINES:
-            more = skipped - MAX_INVALID_LINES
-            self.write_error(
-                f'Skipped {more} more line{"" if more == 1 else "s"}; check that the file is a '
-                'decision log'
-            )
+            more = counted(skipped - MAX_INVALID_LINES, 'more line')
+            self.write_error(f'Skipped {more}; check that the file is a decision log')
         if parsed_args.format == 'table':
             self.write(self._summary(replayed, different))
         return INVALID if status == INVALID else DIFFERENT if different else OK
@@ -87,9 +84,10 @@ class Replay(LocalCommand):
     def _summary(self, replayed: int, different: int) -> str:
         paint = Paint.of(self.app.stdout)
         version = metadata.version('placement-worker')
-        subject = f'{replayed} decision{"" if replayed == 1 else "s"} replayed with {version}: '
+        subject = f'{counted(replayed, "decision")} replayed with {version}: '
         if different:
-            return subject + paint(f'{different} differ{"s" if different == 1 else ""}', 'red')
+            found = counted(different, 'different reply', 'different replies')
+            return subject + paint(found, 'red')
         return subject + (paint('all the same', 'green') if replayed else 'nothing to compare')
 
 
@@ -103,4 +101,4 @@ def _subject(entry: Entry) -> str:
 
 def _shown(value: object) -> str:
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= MAX_VALUE_LENGTH else text[:MAX_VALUE_LENGTH] + '...'
+    return shortened(text, MAX_VALUE_LENGTH)

@@ -12,7 +12,7 @@ from typing_extensions import override
 from placement_worker.cmd import output
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.colors import Paint
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry
 
 if TYPE_CHECKING:  # the other commands must not wait for these imports
@@ -234,5 +234,5 @@ def _summary(history: 'History', paint: Paint) -> Iterator[str]:
             f'{totals.mean:.2f} on average, {totals.worst:.1f} at worst'
         )
     if history.ours.unexpected:
-        steps = '1 step' if history.ours.unexpected == 1 else f'{history.ours.unexpected} steps'
+        steps = counted(history.ours.unexpected, 'step')
         yield paint(f'{steps} did not end as the scenario expects.', 'red')

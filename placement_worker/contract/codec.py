@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from placement_worker import errors
+from placement_worker.formats.text import shortened
 
 T = TypeVar('T')
 
@@ -17,7 +18,6 @@ SECOND_DECODE_BYTES = 2**20
 """The size of the largest request that is decoded a second time to explain an error."""
 _STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
 _INSIDE_MAP = '[...]'  # msgspec's paths show any key of a free-form map like this
-_SHOWN = 80  # characters of a refused value that an error repeats
 _MESSAGE = 300  # characters of msgspec's message, which repeats an unknown key of any length
 _UNEXPLAINED = (msgspec.DecodeError, LookupError, TypeError, ValueError, RecursionError)
 """Errors of the second decoding.
@@ -98,7 +98,7 @@ def encode(reply: object, like: object) -> Any:
 def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
     """Add to msgspec's message the values that were allowed, and the one that was found."""
     what, path = _parted(message)
-    what = _cut(what, _MESSAGE)
+    what = shortened(what, _MESSAGE)
     is_complete = ', got ' in what or _INSIDE_MAP in path or len(encoded) > SECOND_DECODE_BYTES
     if not is_complete:
         with contextlib.suppress(*_UNEXPLAINED):
@@ -137,15 +137,11 @@ def _completed(what: str, value: Any, expected: inspect.Type) -> str:
     elif isinstance(expected, inspect.DateTimeType):
         what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
     shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return f'{what}, got `{_cut(shown, _SHOWN)}`'
+    return f'{what}, got `{shortened(shown)}`'
 
 
 def _one_of(choices: Iterable[object]) -> str:
     return 'one of ' + ', '.join(f'`{choice}`' for choice in choices)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[:most] + '...'
 
 
 def bare(kind: inspect.Type) -> inspect.Type:

@@ -18,7 +18,7 @@ _KINDS: dict[str, tuple[frozenset[str], str, str]] = {
 """Kind -> the keys that identify it, its name, and the command that reads it."""
 
 
-def another(document: object, wanted: str) -> str | None:
+def other_kind(document: object, wanted: str) -> str | None:
     """Return name and command of a document that is of another kind than `wanted`, or None."""
     keys = document.keys() if isinstance(document, dict) else set()
     if _KINDS[wanted][0] <= keys:
@@ -38,7 +38,7 @@ def check(document: object, wanted: type, expected: str) -> None:
     :raises InvalidRequest: the document is of another kind or has unknown keys; the text names the
         first of them.
     """
-    other = another(document, wanted.__name__)
+    other = other_kind(document, wanted.__name__)
     if other:
         raise errors.InvalidRequest(f'This is {other}')
     unknown = unknown_keys.described(document, wanted)

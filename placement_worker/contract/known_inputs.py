@@ -4,7 +4,6 @@
 """
 
 import difflib
-import itertools
 import json
 from collections.abc import Collection, Mapping
 
@@ -15,6 +14,7 @@ from placement_worker.contract.inputs import (
     ScaleInputs,
 )
 from placement_worker.contract.model import Action
+from placement_worker.formats.text import listed, shortened
 
 _POLICY = ('policy_id', 'enabled')
 _RECOVERY = ('operation', 'operation_params', 'check')
@@ -49,9 +49,6 @@ BY_ACTION: Mapping[str, tuple[str, ...] | None] = {
 }
 """Action -> its own keys; None if it passes on any key of a user or of a cluster's config."""
 
-_LISTED = 5
-_SHOWN = 80  # characters of an unknown key
-
 
 def unknown(action: Action, declared: Collection[str] = ()) -> list[str]:
     """Return the keys of the action's inputs that neither Senlin nor a policy type knows.
@@ -69,9 +66,8 @@ def unknown(action: Action, declared: Collection[str] = ()) -> list[str]:
 def describe(action: Action, keys: Collection[str]) -> str:
     """Return a sentence that names the first unknown keys and the keys probably meant."""
     meant = (*(BY_ACTION.get(action.action) or ()), *COMMON)
-    shown = ', '.join(_with_hint(key[:_SHOWN], meant) for key in itertools.islice(keys, _LISTED))
-    more = f' and {len(keys) - _LISTED} more' if len(keys) > _LISTED else ''
-    return f'Unknown input of {action.action}: {shown}{more}'
+    shown = listed(keys, lambda key: _with_hint(shortened(key), meant))
+    return f'Unknown input of {action.action}: {shown}'
 
 
 def _with_hint(key: str, meant: Collection[str]) -> str:

@@ -1,7 +1,6 @@
 """Find the keys of a document that the contract does not list."""
 
 import difflib
-import itertools
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -10,9 +9,7 @@ from msgspec import inspect
 
 from placement_worker.contract.codec import bare
 from placement_worker.contract.model import Excerpt
-
-LISTED = 5
-_SHOWN = 80  # characters of a key that an error repeats
+from placement_worker.formats.text import listed, shortened
 
 
 class UnknownKey(NamedTuple):
@@ -24,17 +21,14 @@ class UnknownKey(NamedTuple):
 
     def __str__(self) -> str:
         key = self.key if isinstance(self.key, str) else msgspec.json.encode(self.key).decode()
-        key = key if len(key) <= _SHOWN else key[:_SHOWN] + '...'
+        key = shortened(key)
         near = difflib.get_close_matches(key, self.known, n=1)
         return f'`{self.path}.{key}`' + (f' (did you mean `{near[0]}`?)' if near else '')
 
 
 def described(document: object, kind: type) -> str:
     """Return the first unknown keys and the number of the others; an empty text for none."""
-    unknown = found(document, kind)
-    shown = [str(one) for one in itertools.islice(unknown, LISTED)]
-    more = sum(1 for _ in unknown)
-    return ', '.join(shown) + (f' and {more} more' if more else '')
+    return listed(found(document, kind))
 
 
 def found(document: object, kind: type) -> Iterator[UnknownKey]:

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from placement_worker.errors import InvalidInput
+from placement_worker.formats.text import shortened
 
 LARGEST = 2**63 - 1
-SHOWN = 80  # characters of a wrong value that an error repeats
 
 
 def integer(value: object, path: str) -> int:
@@ -88,7 +88,7 @@ def node_ids(value: object, path: str) -> list[str]:
             raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{path}[{i}]`')
         if node_id in seen:
             raise InvalidInput(
-                f'Expected each node once, got `{node_id[:SHOWN]}` again - at `{path}[{i}]`'
+                f'Expected each node once, got `{shortened(node_id)}` again - at `{path}[{i}]`'
             )
         seen.add(node_id)
     return listed
@@ -102,4 +102,4 @@ def shown(value: object) -> str:
         return '`array`'
     if isinstance(value, int) and abs(value) > LARGEST:
         return 'a number beyond 64 bits'
-    return f'`{json.dumps(value[:SHOWN] if isinstance(value, str) else value)}`'
+    return f'`{json.dumps(shortened(value) if isinstance(value, str) else value)}`'

@@ -1,1 +1,1 @@
-"""Text formats: documents, escaping and plurals; imports nothing else of this project."""
+"""Documents, and text for people; imports nothing else of this project."""

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from placement_worker.formats.text import shortened
+
 
 class _Duplicate:
     """A placeholder for an object with a duplicate key."""
@@ -53,9 +55,10 @@ def _first(tree: Any) -> str | None:
     while pending:
         item, path = pending.pop()
         if isinstance(item, _Duplicate):
-            return f'`{item.key[:80]}` twice - at `{path}`'
+            return f'`{shortened(item.key)}` twice - at `{path}`'
         if isinstance(item, dict):
-            pending += [(value, f'{path}.{key[:80]}') for key, value in reversed(item.items())]
+            members = reversed(item.items())
+            pending += [(value, f'{path}.{shortened(key)}') for key, value in members]
         elif isinstance(item, list):
             pending += [(value, f'{path}[{i}]') for i, value in reversed([*enumerate(item)])]
     return None

@@ -11,11 +11,10 @@ from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, Unreach
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import BindRequest, CheckRequest, in_utc
 from placement_worker.errors import CloudUnavailable, RequestExpired
+from placement_worker.formats.text import shortened
 from placement_worker.policies.base import State
 
 LOG = logging.getLogger(__name__)
-SHOWN = 80
-"""The number of characters of a cluster's id that the log shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], floa
             'Request for cluster %a expired %.1f s before a worker began it: it waited too long in '
             "the queue, or the caller's clock is behind this host's; compare the clocks if no "
             'requests wait',
-            request.cluster.id[:SHOWN],
+            shortened(request.cluster.id),
             -left,
         )
         raise RequestExpired('Request expired')

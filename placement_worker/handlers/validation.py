@@ -5,9 +5,7 @@ import difflib
 from placement_worker.contract import actions
 from placement_worker.contract.model import CheckRequest, Cluster
 from placement_worker.errors import InvalidRequest, UnsupportedAction
-
-SHOWN = 80
-"""The number of characters of a name or an id that an error repeats."""
+from placement_worker.formats.text import shortened
 
 
 def validate_check(request: CheckRequest) -> None:
@@ -18,10 +16,10 @@ def validate_check(request: CheckRequest) -> None:
     """
     name = request.action.action
     if name not in actions.ALL:
-        near = difflib.get_close_matches(name[:SHOWN], sorted(actions.ALL), n=1)
+        near = difflib.get_close_matches(shortened(name), sorted(actions.ALL), n=1)
         hint = f' (did you mean `{near[0]}`?)' if near else ''
         raise UnsupportedAction(
-            f'Expected an action of Senlin, got `{name[:SHOWN]}` - at `$.action.action`{hint}'
+            f'Expected an action of Senlin, got `{shortened(name)}` - at `$.action.action`{hint}'
         )
     if name in actions.OF_A_NODE and request.action.node is None:
         raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')
@@ -38,6 +36,6 @@ def validate_cluster(cluster: Cluster) -> None:
     seen: set[str] = set()
     for i, node in enumerate(cluster.nodes):
         if node.id in seen:
-            shown, path = node.id[:SHOWN], f'$.cluster.nodes[{i}].id'
+            shown, path = shortened(node.id), f'$.cluster.nodes[{i}].id'
             raise InvalidRequest(f'Expected each node once, got `{shown}` again - at `{path}`')
         seen.add(node.id)

@@ -4,6 +4,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.errors import Rejected
+from placement_worker.formats.text import counted
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size
 from placement_worker.planning.sizing import Size, size_of
 
@@ -26,7 +27,7 @@ def excess_removal(size: Size, cluster: Cluster) -> tuple[str, ...]:
     held = len(cluster.nodes)
     if size.kind == CREATION or size.count <= held:
         return ()
-    return (f'The action asks to remove {_nodes(size.count)}, but the cluster has {held}',)
+    return (f'The action asks to remove {counted(size.count, "node")}, but the cluster has {held}',)
 
 
 def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
@@ -49,11 +50,7 @@ def _change(difference: int) -> str:
     """Return a change of the size as a command, e.g. "add 1 node"."""
     if not difference:
         return 'change nothing'
-    return f'{"add" if difference > 0 else "remove"} {_nodes(abs(difference))}'
-
-
-def _nodes(count: int) -> str:
-    return '1 node' if count == 1 else f'{count} nodes'
+    return f'{"add" if difference > 0 else "remove"} {counted(abs(difference), "node")}'
 
 
 def _emptied(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> str | None:

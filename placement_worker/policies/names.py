@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
+from placement_worker.formats.text import listed
 from placement_worker.policies.base import BindingOutcome
 
 T = TypeVar('T')
-_LISTED = 5
 
 
 def warn_of_unknown(what: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def warn_of_unknown(what: str, names: Sequence[str]) -> tuple[str, ...]:
 class Search:
     """A search for the names of a policy in the parts of the cloud.
 
-    If a part does not answer, the search goes on. A missing name is then no error, because that
+    If a part is unavailable, the search goes on. A missing name is then no error, because that
     part may know it.
     """
 
@@ -36,8 +36,8 @@ class Search:
         self._causes: list[str] = []
         self.missing = list(names)
 
-    def answer(self, ask: Callable[[], T]) -> T | None:
-        """Return the answer of a part of the cloud, or None if it gives none."""
+    def query(self, ask: Callable[[], T]) -> T | None:
+        """Return the response of a part of the cloud, or None if the part is unavailable."""
         try:
             return ask()
         except CloudUnavailable as exc:
@@ -47,13 +47,13 @@ class Search:
     def among(self, ask: Callable[[], Collection[str]]) -> None:
         """Remove the names that a part of the cloud knows from the missing ones."""
         if self.missing:
-            known = self.answer(ask) or ()
+            known = self.query(ask) or ()
             self.missing = [name for name in self.missing if name not in known]
 
     def binding_outcome(self, request: BindRequest) -> BindingOutcome:
         """Return the outcome of the binding, with a warning of the names that are still missing.
 
-        :raises NoUsablePlace: the whole cloud has answered and knows none of the names.
+        :raises NoUsablePlace: the whole cloud is available and knows none of the names.
         """
         if self.missing and self._causes:
             listed = _list(self._what, self.missing)
@@ -69,6 +69,5 @@ class Search:
 
 def _list(what: str, names: Sequence[str]) -> str:
     """Return the first names, escaped, e.g. regions "R1", "R2" and 3 more."""
-    shown = ', '.join(json.dumps(name, ensure_ascii=False) for name in names[:_LISTED])
-    more = f' and {len(names) - _LISTED} more' if len(names) > _LISTED else ''
-    return f'{what}{"" if len(names) == 1 else "s"} {shown}{more}'
+    shown = listed(names, lambda name: json.dumps(name, ensure_ascii=False))
+    return f'{what if len(names) == 1 else what + "s"} {shown}'

@@ -10,6 +10,7 @@ import msgspec
 from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, Trigger
+from placement_worker.formats.text import shortened
 from placement_worker.policies import base, plugins
 from placement_worker.policies.normalizing import normalized
 
@@ -72,7 +73,7 @@ class Registry:
                 raise
             LOG.warning(
                 'Spec of policy %r is not valid; detaching with the stored data: %s',
-                binding.id[:80],
+                shortened(binding.id),
                 exc,
             )
             return (named or storing)[0](None)
@@ -85,7 +86,7 @@ class Registry:
         try:
             return self.types[type_name]
         except KeyError:
-            type_name = type_name[:80]
+            type_name = shortened(type_name)
             near = self._nearest(type_name)
             hint = (
                 f' (did you mean `{near}`?)'

@@ -8,6 +8,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, Placement
 from placement_worker.contract.model import CheckRequest, Node, NodePatch, Profile
 from placement_worker.errors import InvalidSpec
+from placement_worker.formats.text import counted
 from placement_worker.planning import victims
 from placement_worker.planning.placement import Located, Place, Plan, Row, grow, shrink, total
 from placement_worker.planning.sizing import Size
@@ -122,9 +123,9 @@ def summary(size: Size, what: str, places: int) -> str:
     one, creates = size.count == 1, size.kind == CREATION
     if places:
         verb = ('goes to' if one else 'go to') if creates else ('leaves' if one else 'leave')
-        effect = f'{verb} {places} {what}{"" if places == 1 else "s"}'
+        effect = f'{verb} {counted(places, what)}'
     elif creates:
         effect = f'{"is" if one else "are"} created without a {what}'
     else:
         effect = f'of no known {what} {"leaves" if one else "leave"}'
-    return size.explained(f'{size.count} node{"" if one else "s"} {effect}')
+    return size.explained(f'{counted(size.count, "node")} {effect}')

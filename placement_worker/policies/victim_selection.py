@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from placement_worker.contract.model import CheckRequest, Cluster, Node
 from placement_worker.errors import InvalidInput
+from placement_worker.formats import text
 from placement_worker.planning import victims
 from placement_worker.planning.removal_counts import RemovalCounts
 from placement_worker.policies.base import State
 
 LocationOf = Callable[[Node], victims.Location]
 _LISTED = 10  # unknown nodes that an error lists
-_SHOWN = 80  # characters of an id in an error
 
 
 def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
@@ -22,9 +22,8 @@ def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
     members = {node.id for node in cluster.nodes}
     others = [node_id for node_id in node_ids if node_id not in members]
     if others:
-        more = f' and {len(others) - _LISTED} more' if len(others) > _LISTED else ''
-        listed = ', '.join(node_id[:_SHOWN] for node_id in others[:_LISTED])
-        raise InvalidInput(f'Not a member of cluster {cluster.id[:_SHOWN]}: {listed}{more}')
+        shown = text.listed(others, text.shortened, _LISTED)
+        raise InvalidInput(f'Not a member of cluster {text.shortened(cluster.id)}: {shown}')
 
 
 def choose(

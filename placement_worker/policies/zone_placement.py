@@ -90,7 +90,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         # An unavailable zone is known, too.
         search = names.Search('availability zone', [zone.name for zone in self.properties.zones])
         search.among(lambda: state.cloud.zones(None))
-        regions = search.answer(lambda: state.cloud.regions) if search.missing else None
+        regions = search.query(lambda: state.cloud.regions) if search.missing else None
         for region in sorted(regions or ()):
             search.among(partial(state.cloud.zones, region))
         return search.binding_outcome(request)

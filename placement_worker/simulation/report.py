@@ -8,7 +8,8 @@ import jinja2
 import markupsafe
 import msgspec
 
-from placement_worker.formats import plurals
+from placement_worker.formats import details
+from placement_worker.formats.text import counted
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import Record
 from placement_worker.simulation.run_charts import GREEDY, WORKER, charts
@@ -24,9 +25,9 @@ def page(scenario: Scenario, history: History) -> str:
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.filters.update(
-        number=_number, cell=_cell, columns=_columns, held=_held, is_number=plurals.is_number
+        number=_number, cell=_cell, columns=_columns, held=_held, is_number=details.is_number
     )
-    environment.tests['shown'] = plurals.is_shown
+    environment.tests['shown'] = details.is_shown
     moments = history.moments
     return environment.get_template('report.html.j2').render(
         scenario=scenario,
@@ -67,7 +68,7 @@ def _sentence(side: tuple[str, Record]) -> str:
     )
     failed = ' A check ended in ERROR.' if record.status == 'ERROR' else ''
     misplaced = _number(record.misplaced)
-    return f'{label}{plurals.nodes(record.size)}, {misplaced} off their ideal; {places}.{failed}'
+    return f'{label}{counted(record.size, "node")}, {misplaced} off their ideal; {places}.{failed}'
 
 
 def _number(value: float) -> str:

@@ -31,7 +31,7 @@ def load(name: str) -> Scenario:
         raise InvalidScenario(
             f'{name} contains {len(raw)} documents; use one document per scenario'
         )
-    other = document_kinds.another(raw[0], document_kinds.SCENARIO)
+    other = document_kinds.other_kind(raw[0], document_kinds.SCENARIO)
     unexpected = unknown_keys.described(raw[0], Scenario)
     if other:
         raise InvalidScenario(f'{name} is not a scenario: it is {other}')

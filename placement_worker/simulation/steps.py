@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from placement_worker.contract import actions
 from placement_worker.contract.model import Decision, Explain
-from placement_worker.formats import plurals
+from placement_worker.formats.text import counted
 from placement_worker.simulation.scenario import Failing, Resize, Step
 from placement_worker.simulation.world import World
 
@@ -75,7 +75,7 @@ def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
 def _delete_nodes(world: World, count: int, ask: Ask, seed: str) -> Taken:
     chosen = world.pick(count, seed)
     checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen})] if chosen else []
-    return Taken(f'delete {plurals.nodes(len(chosen))} by name', checks)
+    return Taken(f'delete {counted(len(chosen), "node")} by name', checks)
 
 
 def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
@@ -83,7 +83,7 @@ def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
     place = '/'.join(filter(None, (failing.region, failing.zone)))
     where = f' in {place}' if place else ''
     failed = world.fail(failing, seed)
-    return Taken(f'{plurals.nodes(failed)} fail{"s" if failed == 1 else ""}{where}', [], True)
+    return Taken(f'{counted(failed, "node")} fail{"s" if failed == 1 else ""}{where}', [], True)
 
 
 def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
@@ -94,7 +94,7 @@ def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
     checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})]
     if checks[0].status == 'OK':
         checks.append(ask(actions.CLUSTER_SCALE_OUT, {'count': len(failed)}))
-    return Taken(f'replace {len(failed)} failed {"node" if len(failed) == 1 else "nodes"}', checks)
+    return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 
 def _zone(available: bool) -> Callable[[World, str, Ask, str], Taken]:

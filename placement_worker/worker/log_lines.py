@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from placement_worker.formats.escaping import escaped, escaped_lines
+from placement_worker.formats.text import escaped, escaped_lines
 
 UNESCAPED_FIELDS = frozenset({'color', 'reset_color', 'exc_text'})
 """Fields of a record that are not escaped: escape sequences of oslo.log's own, with the option

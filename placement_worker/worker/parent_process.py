@@ -19,6 +19,7 @@ from placement_worker.client.connection import control_exchange
 from placement_worker.config import unknown_options
 from placement_worker.decisions.log_file import LogFile
 from placement_worker.decisions.records import DecisionLog
+from placement_worker.formats.text import counted
 from placement_worker.handlers.ports import Recorder
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
 from placement_worker.health.liveness_file import LivenessFile
@@ -133,11 +134,10 @@ def _create_watchdog(conf: cfg.ConfigOpts, heartbeats: HeartbeatTable) -> Watchd
 
 def _log_start(conf: cfg.ConfigOpts) -> None:
     LOG.info(
-        'Serving %s and %s of exchange %s as %s, with %d process%s',
+        'Serving %s and %s of exchange %s as %s, with %s',
         conf.worker.topic,
         conf.worker.slow_topic,
         control_exchange(conf),
         conf.worker.host,
-        conf.worker.workers,
-        '' if conf.worker.workers == 1 else 'es',
+        counted(conf.worker.workers, 'process', 'processes'),
     )

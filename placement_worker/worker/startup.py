@@ -8,7 +8,7 @@ from oslo_log import log
 
 from placement_worker import config, errors
 from placement_worker.config import validation
-from placement_worker.formats.escaping import escaped
+from placement_worker.formats.text import escaped
 from placement_worker.worker import log_lines
 
 PROGRAM = 'placement-worker'

@@ -12,6 +12,7 @@ import requests
 from keystoneauth1 import exceptions as keystone
 
 from placement_worker.cloud.ports import ApiError
+from placement_worker.formats.text import shortened
 
 MAX_TEXT = 300
 """The number of characters that an error quotes from a service."""
@@ -142,4 +143,4 @@ def _first_line(exc: BaseException) -> str:
 
 def _shortened(text: str) -> str:
     text = ' '.join(text.split()).rstrip('.')
-    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + '...'
+    return shortened(text, MAX_TEXT)

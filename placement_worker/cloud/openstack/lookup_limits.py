@@ -23,6 +23,7 @@ from placement_worker.cloud.retry import (
     wait_retry_after,
 )
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
+from placement_worker.formats.text import counted
 
 T = TypeVar('T')
 WAIT_S = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter only
@@ -107,7 +108,7 @@ def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) ->
         check = f'; check that {advice}' if advice else ''
         return f'{service.name} service refused the request: {exc}{service.where}{check}'
     took = f'{elapsed_s:.0f}' if elapsed_s >= 10 else f'{elapsed_s:.1f}'
-    tries = f'{attempts} attempt{"" if attempts == 1 else "s"}'
+    tries = counted(attempts, 'attempt')
     wait = f'; retry after {exc.retry_after_s:g} s' if exc.retry_after_s else ''
     return (
         f'{service.name} service unavailable after {tries} in {took} s: {exc}{wait}{service.where}'

@@ -123,7 +123,11 @@ def _call_worker(action: Any, cluster_id: str, target: Phase, policies: Sequence
         _fail(action, [policy.name for policy in policies], str(exc))
     else:
         _write(action, cluster_id, reply)
-    took_ms = 1000 * (time.monotonic() - started)
+    _log_result(action, cluster_id, target, time.monotonic() - started)
+    return bool(action.data['status'] != base.CHECK_ERROR)
+
+
+def _log_result(action: Any, cluster_id: str, target: str, elapsed_s: float) -> None:
     LOG.info(
         '%s %s %s of cluster %s: %s in %.0f ms: %s',
         action.action,
@@ -131,10 +135,9 @@ def _call_worker(action: Any, cluster_id: str, target: Phase, policies: Sequence
         target,
         cluster_id,
         action.data['status'],
-        took_ms,
+        1000 * elapsed_s,
         action.data['reason'],
     )
-    return bool(action.data['status'] != base.CHECK_ERROR)
 
 
 def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from placement_worker.formats.text import shortened
+
 LONGEST_DELAY_S = 600
 """The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds."""
 STATUS_TIMEOUT_S = 300
@@ -114,7 +116,7 @@ class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.probes_http and self.url_path is not None and not self.url_path.startswith('/'):
             raise ValueError(
-                f'Expected a `url_path` that begins with `/`, got `{self.url_path[:80]}`'
+                f'Expected a `url_path` that begins with `/`, got `{shortened(self.url_path)}`'
             )
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 from placement_worker.contract.model import Node, NodePatch
 from placement_worker.errors import LoadBalancerFailed, RequestExpired
+from placement_worker.formats.text import counted
 from placement_worker.octavia.pool_members import Additions
 from placement_worker.octavia.reader import Statistics
 from placement_worker.policies.base import Outcome, State
@@ -94,8 +95,7 @@ class Result:
 
         :param updates: the number of updates that the changes would take.
         """
-        plural = '' if updates == 1 else 's'
-        reason = f'{self.summary("to be ")}, in {updates} update{plural}; nothing was written'
+        reason = f'{self.summary("to be ")}, in {counted(updates, "update")}; nothing was written'
         details = {
             **self._nodes(pool_id, statistics),
             'updates': updates,

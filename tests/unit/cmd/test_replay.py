@@ -38,7 +38,7 @@ def test_replay_with_a_difference_shows_line_request_and_path(program, line):
     lines = out.splitlines()
     assert lines[0].startswith('log, line 2: CLUSTER_SCALE_OUT, request req-1, decided 20')
     assert lines[1:4] == ['  $.action.data.creation.zones.a', '    - 9', '    + 2']
-    assert lines[-1].endswith(': 1 differs')
+    assert lines[-1].endswith(': 1 different reply')
 
 
 def test_replay_as_jsonl_prints_one_line_per_difference(program, line):

@@ -1,14 +1,11 @@
 """The parts of the upgrade check that need no broker; with one: tests/functional/test_health.py."""
 
-import re
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker.cmd import upgrade
-from placement_worker.config import unknown_options
 
 REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == "test"']
 
@@ -66,45 +63,3 @@ def test_broker_version_too_old_is_a_failure(version, code, words):
 
     assert result.code == code
     assert words in result.details
-
-
-def unread(tmp_path, text):
-    (tmp_path / 'w.conf').write_text(text)
-    return unknown_options.found([str(tmp_path / 'w.conf')])
-
-
-def test_found_with_unknown_options_suggests_similar_ones(tmp_path):
-    """Unknown sections and options are reported with a similar known name."""
-    text = (
-        '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
-        '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n'
-    )
-
-    assert unread(tmp_path, text) == [
-        '[DEFAULT] transport_uri (did you mean transport_url?)',
-        '[clod] (did you mean cloud?)',
-        '[cloud] inventory_fil (did you mean inventory_file?)',
-        '[nonsense]',
-    ]
-
-
-def test_found_with_options_of_installed_libraries_is_empty(tmp_path):
-    """Options of installed libraries are known by each of their names."""
-    text = (
-        '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = '
-        '900\nexecutor_thread_pool_size = 3\n'
-        '[oslo_messaging_rabbit]\nssl = true\n[oslo_messaging_tracing]\n'
-        'tracing_enabled = true\n[oslo_messaging_notifications]\ndriver = '
-        'noop\n[oslo_reports]\nlog_dir = /x\n'
-        '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n'
-    )
-
-    assert unread(tmp_path, text) == []
-
-
-@pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
-def test_found_in_the_samples_with_all_options_set_is_empty(tmp_path, sample):
-    """The sample configurations contain no unknown option."""
-    text = (Path(__file__).parents[3] / 'conf' / sample).read_text()
-
-    assert unread(tmp_path, re.sub(r'^#(?=[a-z_]+ = )', '', text, flags=re.MULTILINE)) == []

@@ -29,9 +29,9 @@ SCENARIO = {'cloud': {}, 'steps': []}
         ([], 'CheckRequest', None),
     ],
 )
-def test_another_names_the_kind_and_its_command(document, wanted, other):
+def test_other_kind_names_the_kind_and_its_command(document, wanted, other):
     """A document of another kind is recognized by its keys."""
-    assert document_kinds.another(document, wanted) == other
+    assert document_kinds.other_kind(document, wanted) == other
 
 
 @pytest.mark.parametrize(

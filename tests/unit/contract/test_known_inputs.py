@@ -35,6 +35,31 @@ def test_unknown_inputs_are_keys_that_neither_action_nor_plugin_reads(asked, exp
     assert known_inputs.unknown(asked, {'drain_s'}) == expected
 
 
+@pytest.mark.parametrize('name', sorted(actions.ALL))
+def test_inputs_that_senlin_sends_are_known(name):
+    """No key that Senlin sends with an action is unknown."""
+    own = known_inputs.BY_ACTION[name]
+    keys = (*(('anything',) if own is None else own), *known_inputs.COMMON)
+
+    assert known_inputs.unknown(action(name, *keys)) == []
+
+
+@pytest.mark.parametrize(
+    ('key', 'shown'),
+    [
+        ('cuont', '"cuont" (did you mean "count"?)'),
+        ('nubmer', '"nubmer"'),
+        ('\x1b[2J\n', '"\\u001b[2J\\n"'),
+        ('x' * 100, f'"{"x" * 80}..."'),
+    ],
+)
+def test_described_input_is_escaped_and_shortened(key, shown):
+    """The sentence shows a key as JSON, with a similar key that the action has."""
+    described = known_inputs.describe(action('CLUSTER_SCALE_IN'), [key])
+
+    assert described == f'Unknown input of CLUSTER_SCALE_IN: {shown}'
+
+
 def test_described_inputs_are_limited_and_have_hints():
     """The sentence names five keys, each with the known key that is probably meant."""
     keys = ['cuont', *(f'key {n}' for n in range(5))]

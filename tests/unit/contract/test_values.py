@@ -22,7 +22,7 @@ def refusal(check, *arguments):
         (None, '`null`'),
         ([1], '`array`'),
         ({}, '`object`'),
-        ('x' * 100, f'`"{"x" * 80}"`'),
+        ('x' * 100, f'`"{"x" * 80}..."`'),
         (2**63, 'a number beyond 64 bits'),
     ],
 )

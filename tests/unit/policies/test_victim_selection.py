@@ -54,7 +54,7 @@ def test_choice_from_a_place_with_too_few_nodes_is_refused():
 @pytest.mark.parametrize(
     ('named', 'listed'),
     [
-        (['n1', 'x' * 100], 'x' * 80),
+        (['n1', 'x' * 100], 'x' * 80 + '...'),
         ([f's{n}' for n in range(12)], 's0, s1, s2, s3, s4, s5, s6, s7, s8, s9 and 2 more'),
     ],
 )

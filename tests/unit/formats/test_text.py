@@ -1,4 +1,4 @@
-"""Untrusted text in output and logs: one line, without control characters."""
+"""Text for people: plurals, bounded lists, and untrusted text without control characters."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from oslo_log import formatters, log
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.colors import Paint
-from placement_worker.formats.escaping import escaped, escaped_lines
+from placement_worker.formats.text import counted, escaped, escaped_lines, listed, shortened
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.worker import log_lines
 from tests import hostile_requests
@@ -52,6 +52,35 @@ def written(monkeypatch, caplog):
         return stream.getvalue(), len(records)
 
     return write
+
+
+@pytest.mark.parametrize(
+    ('count', 'words'), [(0, '0 nodes'), (1, '1 node'), (2, '2 nodes'), ('?', '? nodes')]
+)
+def test_counted_with_one_uses_the_singular(count, words):
+    """A number of nodes reads as English."""
+    assert counted(count, 'node') == words
+
+
+def test_counted_with_an_irregular_noun_uses_its_plural():
+    """A noun may have a plural that does not end in one more "s"."""
+    assert [counted(n, 'reply', 'replies') for n in (1, 2)] == ['1 reply', '2 replies']
+
+
+@pytest.mark.parametrize(
+    ('items', 'shown'), [('', ''), ('a', 'a'), ('abc', 'a, b, c'), ('abcde', 'a, b, c and 2 more')]
+)
+def test_listed_with_more_items_than_the_limit_counts_the_others(items, shown):
+    """A list in a message is bounded, and states how many items it omits."""
+    assert listed(items, limit=3) == shown
+
+
+@pytest.mark.parametrize(
+    ('length', 'shown'), [(80, 'x' * 80), (81, 'x' * 80 + '...')], ids=['fits', 'too-long']
+)
+def test_shortened_with_a_long_text_returns_its_beginning(length, shown):
+    """A message shows at most 80 characters of a value."""
+    assert shortened('x' * length) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,7 @@
-"""Words and rules for the numbers that people read."""
+"""Rules for the details of a decision that tables show."""
 
 SHOWN_IF_ZERO = frozenset({'possible'})
 """Details of a decision that are shown even if they are 0."""
-
-
-def nodes(count: object) -> str:
-    """Return a number of nodes in words, e.g. "1 node" or "3 nodes"."""
-    return '1 node' if count == 1 else f'{count} nodes'
 
 
 def is_shown(detail: str, value: object) -> bool:

@@ -1,0 +1,60 @@
+r"""Text for people: numbers with their nouns, bounded lists, and escapes for untrusted text.
+
+Escaped text stays on one line and cannot control a terminal or a log. Each character that Python
+does not call printable is replaced by its JSON escape: control characters (C0, DEL, C1), line and
+paragraph separators, bidirectional overrides and other invisible characters, lone surrogates.
+Backslashes stay unchanged. Escaping is therefore idempotent, and it does not change the meaning of
+encoded JSON.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+T = TypeVar('T')
+
+MAX_CHARACTERS = 80
+"""The number of characters of a value, a key or an id that a message shows."""
+MAX_ITEMS = 5
+"""The number of items that a list in a message shows."""
+
+
+def counted(count: object, noun: str, plural: str = '') -> str:
+    """Return a number with its noun, e.g. "1 node" or "3 nodes".
+
+    :param plural: the plural of the noun, unless it ends in an "s" that the singular lacks.
+    """
+    return f'{count} {noun if count == 1 else plural or noun + "s"}'
+
+
+def listed(items: Iterable[T], show: Callable[[T], str] = str, limit: int = MAX_ITEMS) -> str:
+    """Return the first items and the number of the others, e.g. "a, b and 3 more".
+
+    :param show: returns the text of an item; it is called for the first items only.
+    """
+    remaining = iter(items)
+    shown = ', '.join(map(show, itertools.islice(remaining, limit)))
+    more = sum(1 for _ in remaining)
+    return f'{shown} and {more} more' if more else shown
+
+
+def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
+    """Return the text, or its first characters and an ellipsis."""
+    return text if len(text) <= limit else text[:limit] + '...'
+
+
+def escaped(text: str) -> str:
+    r"""Return the text on one line; an escape character becomes `\u001b`, a line break `\n`."""
+    if text.isprintable():
+        return text
+    return ''.join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def escaped_lines(text: str) -> str:
+    """Return a text of several lines, e.g. indented JSON, with each line escaped."""
+    return '\n'.join(escaped(line) for line in text.split('\n'))
+
+
+def _escape(char: str) -> str:
+    return '\\u007f' if char == '\x7f' else json.dumps(char)[1:-1]  # json leaves DEL unescaped
