@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import msgspec
 from docutils import nodes
+from field_lists import descriptions
 from msgspec import inspect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -36,8 +37,8 @@ class Struct(SphinxDirective):
         """Return a target, the docstring, and the table of the keys."""
         name = self.arguments[0]
         struct = getattr(model, name)
-        descriptions, fields = _descriptions(self.content), msgspec.inspect.type_info(struct).fields
-        odd = sorted(descriptions.keys() ^ {field.encode_name for field in fields})
+        described, fields = descriptions(self.content), msgspec.inspect.type_info(struct).fields
+        odd = sorted(described.keys() ^ {field.encode_name for field in fields})
         if odd:
             raise self.error(
                 f'{name}: key without description, or description without key: {", ".join(odd)}'
@@ -47,7 +48,7 @@ class Struct(SphinxDirective):
                 f'``{field.encode_name}``',
                 words(field.type),
                 _default(field),
-                descriptions[field.encode_name],
+                described[field.encode_name],
             )
             for field in fields
         ]
@@ -139,18 +140,6 @@ def _default(field: inspect.Field) -> str:
     if isinstance(made, msgspec.Struct):
         return "its keys' defaults"
     return f'``{json.dumps(made)}``'
-
-
-def _descriptions(content: Any) -> dict[str, str]:
-    """Return the field list of a directive, by key; other lines continue the field before."""
-    descriptions: dict[str, str] = {}
-    for line in content:
-        key, colon, text = line[1:].partition(': ') if line.startswith(':') else ('', '', '')
-        if colon:
-            descriptions[key] = text.strip()
-        elif line.strip():
-            descriptions[next(reversed(descriptions))] += f' {line.strip()}'
-    return descriptions
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -17,6 +17,7 @@ SUMMARIES: Mapping[str, str] = {
     'ping': 'Check whether a running worker replies: any worker, or the worker on a host.',
     'plan': 'Show the changes that policy checks would make, without making them.',
     'replay': 'Repeat the decisions of a decision log, and show every difference.',
+    'schema': 'Print the JSON Schema of a message, or list the messages.',
     'simulate': 'Play a scenario on the embedded cloud, with tables, pictures and a report.',
     'type list': 'List the policy types.',
     'type show': 'Show a policy type with the schema of its properties.',

@@ -13,6 +13,7 @@ COMMANDS = [
     'ping',
     'plan',
     'replay',
+    'schema',
     'simulate',
     'type list',
     'type show',

@@ -1,0 +1,169 @@
+"""The JSON Schemas of the contract's messages, against the code and against what workers send."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import schema
+from placement_worker.contract.methods import METHODS
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.errors import InvalidSpec, error_object
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.messaging import notification_listener
+from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
+
+ROOT = Path(__file__).parents[3]
+CLOUD = Inventory.parse({'zones': {'a': True}}, 'test')
+PAYLOADS = {
+    'policy_check': request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2)),
+    'policy_attach': bind(zone_policy('a')),
+    'policy_detach': bind(zone_policy('a')),
+    'policy_validate': {'spec': zone_policy('a')['spec']},
+    'policy_type_list': {},
+    'policy_type_get': {'type_name': 'senlin.policy.deletion-1.1'},
+    'get_capabilities': {},
+}
+
+
+def validator(name):
+    return Draft202012Validator(json.loads(schema.text(name)), format_checker=FormatChecker())
+
+
+def problems(name, message):
+    """Return where a message does not fit its schema."""
+    return [f'{one.json_path}: {one.message}' for one in validator(name).iter_errors(message)]
+
+
+def decided(method, registry):
+    """Return a request and the reply of a worker to it, as plain data."""
+    reply = getattr(Endpoints(CLOUD, registry), method)(json.dumps(PAYLOADS[method]))
+    return PAYLOADS[method], json.loads(reply)
+
+
+def test_shipped_schemas_are_the_generated_ones(tmp_path):
+    """`python tools/schemas.py` brings the shipped files up to date."""
+    subprocess.run([sys.executable, 'tools/schemas.py', tmp_path], cwd=ROOT, check=True)
+
+    generated = {path.stem: path.read_text() for path in tmp_path.iterdir()}
+    assert {name: schema.text(name) for name in schema.names()} == generated
+
+
+@pytest.mark.parametrize('name', schema.names())
+def test_schema_is_valid_and_describes_every_object(name):
+    """Each schema is valid, has an id of its own, and describes each of its definitions."""
+    document = json.loads(schema.text(name))
+
+    Draft202012Validator.check_schema(document)
+    assert document['$schema'] == 'https://json-schema.org/draft/2020-12/schema'
+    assert document['$id'] == f'urn:placement-worker:1.0:{name}'
+    undescribed = [one for one, of in document.get('$defs', {}).items() if not of['description']]
+    assert undescribed == []
+    assert r'\Z' not in schema.text(name)
+
+
+def test_every_method_has_a_schema_of_request_and_reply():
+    """No message of the table of methods lacks its schema."""
+    named = {f'{one.name}.{part}' for one in METHODS for part in ('request', 'reply')}
+
+    assert named <= set(schema.names())
+
+
+@pytest.mark.parametrize('method', PAYLOADS)
+def test_request_and_reply_of_each_method_fit_their_schemas(method, registry):
+    """The requests that a worker accepts, and its replies, fit the schemas."""
+    asked, reply = decided(method, registry)
+
+    assert problems(f'{method}.request', asked) == []
+    assert problems(f'{method}.reply', reply) == []
+
+
+@pytest.mark.parametrize('method', ['policy_check', 'policy_attach', 'policy_detach'])
+def test_payload_of_each_notification_fits_its_schema(method, registry):
+    """Each notification has exactly the keys that its schema requires."""
+    is_check = method == 'policy_check'
+    kinds = (CheckRequest, CheckReply) if is_check else (BindRequest, BindReply)
+    asked, reply = (
+        msgspec.convert(one, kind)
+        for one, kind in zip(decided(method, registry), kinds, strict=True)
+    )
+
+    for event, payload in {
+        'start': notification_listener.started(asked, 'req-1'),
+        'end': notification_listener.ended(asked, reply, None),
+        'error': notification_listener.failed(InvalidSpec('x'), None),
+    }.items():
+        assert problems(f'{method}.{event}', payload) == []
+        for key in payload:
+            without = {name: value for name, value in payload.items() if name != key}
+            assert problems(f'{method}.{event}', without) != [] or key == 'warnings'
+
+
+def test_reply_to_a_cast_is_a_reply_or_an_error(registry):
+    """The schema of a cast's reply allows the reply of a call, or an error, and nothing else."""
+    _, reply = decided('policy_check', registry)
+
+    assert problems('policy_check.cast_reply', reply) == []
+    assert problems('policy_check.cast_reply', error_object(InvalidSpec('x'))) == []
+    assert problems('policy_check.cast_reply', {'error': {'type': 'X'}}) != []
+
+
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        ('CLUSTER_SCALE_IN', {'inputs': {'count': -1}}),
+        ('CLUSTER_SCALE_IN', {'inputs': {'count': 'two'}}),
+        ('CLUSTER_SCALE_IN', {'data': {'deletion': {'count': -1}}}),
+        ('CLUSTER_SCALE_IN', {'data': {'deletion': {'candidates': ['n1', 'n1']}}}),
+        ('CLUSTER_SCALE_IN', {'data': {'deletion': {'zones': {'a': -1}}}}),
+        ('CLUSTER_SCALE_IN', {'data': {'deletion': {'region': {'a': -1}}}}),
+        ('CLUSTER_SCALE_IN', {'data': {'deletion': {'places': [{'region_name': 'R'}]}}}),
+        ('CLUSTER_RESIZE', {'inputs': {'adjustment_type': 'DOUBLE', 'number': 1}}),
+        ('CLUSTER_RESIZE', {'inputs': {'min_size': -1}}),
+        ('CLUSTER_RESIZE', {'inputs': {'min_step': -1}}),
+        ('CLUSTER_RESIZE', {'inputs': {'strict': 'yes'}}),
+        ('CLUSTER_RESIZE', {'data': {'creation': {'count': -1}}}),
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': 'n1'}}),
+    ],
+)
+def test_schema_refuses_the_inputs_and_the_data_that_policies_refuse(action, more, registry):
+    """Values that end a check with `Expected ... got ...` do not fit the schema, either."""
+    asked = request(action, [deletion_policy()], nodes(a=2), **more)
+
+    reply = Endpoints(CLOUD, registry).policy_check(asked)
+
+    assert reply['action']['data']['reason'].startswith('Expected ')
+    assert len(problems('policy_check.request', asked)) == 1
+
+
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        ('CLUSTER_SCALE_OUTT', {}),
+        ('NODE_CREATE', {}),
+        ('NODE_CREATE', {'node': None}),
+    ],
+)
+def test_schema_refuses_actions_that_workers_refuse(action, more):
+    """An action that does not exist, and an action of a node without the node, do not fit."""
+    assert problems('policy_check.request', request(action, [], **more)) != []
+
+
+def test_schema_accepts_null_for_absent_inputs_of_a_resize():
+    """The nulls that Senlin sends for values that the user did not give fit."""
+    absent = dict.fromkeys(('min_size', 'max_size', 'min_step', 'strict'))
+    inputs = {'adjustment_type': None, 'number': None, **absent}
+
+    assert problems('policy_check.request', request('CLUSTER_RESIZE', [], inputs=inputs)) == []
+
+
+def test_schema_accepts_the_node_of_an_action():
+    """An action of a node with its node fits."""
+    asked = request('NODE_CREATE', [], nodes(a=1), node=node(2))
+
+    assert problems('policy_check.request', asked) == []

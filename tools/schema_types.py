@@ -1,0 +1,202 @@
+"""The messages and the maps of the contract that no module of the package declares as a Struct.
+
+The worker reads the inputs and the data of an action key by key (`contract.inputs` and
+`contract.action_data`), and builds notifications and error replies as plain data. Their Structs
+here serve the JSON Schemas only; `tests/unit/contract/test_schemas.py` compares them with what the
+worker sends and reads.
+"""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from placement_worker.contract import inputs
+from placement_worker.contract.model import BindReply, CheckReply, Data, Phase
+
+Natural = Annotated[int, Meta(ge=0)]
+Counts = dict[str, Natural]
+NodeIds = Annotated[list[str], Meta(extra_json_schema={'uniqueItems': True})]
+
+
+class ScaleInputs(inputs.ScaleInputs, frozen=True):
+    """Inputs of CLUSTER_SCALE_OUT and CLUSTER_SCALE_IN."""
+
+    count: Natural = 1
+
+
+class ResizeInputs(inputs.ResizeInputs, frozen=True):
+    """Inputs of CLUSTER_RESIZE; null counts as absent."""
+
+    min_size: Natural | None = None
+    min_step: Natural | None = 0
+    strict: bool | None = False
+
+
+class CandidateInputs(inputs.CandidateInputs, frozen=True):
+    """Inputs of CLUSTER_DEL_NODES; of a map, the keys are the candidates."""
+
+    candidates: NodeIds | dict[str, Any] | None = None
+
+
+class ReplaceInputs(inputs.ReplaceInputs, frozen=True):
+    """Inputs of CLUSTER_REPLACE_NODES."""
+
+
+class PlaceCount(Struct):
+    """A number of nodes in a zone of a region, or in a region without usable zones."""
+
+    region_name: str
+    count: Natural
+    zone: str | None = None
+
+
+class Creation(Struct):
+    """The creation that policies decided, and the nodes that the engine has created."""
+
+    count: Natural = 1
+    regions: Counts | UnsetType = UNSET
+    zones: Counts | UnsetType = UNSET
+    region: Counts | UnsetType = UNSET
+    zone: Counts | UnsetType = UNSET
+    places: list[PlaceCount] | UnsetType = UNSET
+    nodes: NodeIds | UnsetType = UNSET
+
+
+class Deletion(Struct):
+    """The deletion that policies decided."""
+
+    count: Natural = 1
+    regions: Counts | UnsetType = UNSET
+    zones: Counts | UnsetType = UNSET
+    region: Counts | UnsetType = UNSET
+    zone: Counts | UnsetType = UNSET
+    places: list[PlaceCount] | UnsetType = UNSET
+    candidates: NodeIds | UnsetType | None = UNSET
+    destroy_after_deletion: bool | UnsetType = UNSET
+    grace_period: Natural | UnsetType = UNSET
+    reduce_desired_capacity: bool | UnsetType = UNSET
+
+
+class PlacementEntry(Struct):
+    """The place of one node to create."""
+
+    region_name: str | UnsetType = UNSET
+    zone: str | UnsetType = UNSET
+
+
+class Placement(Struct):
+    """The places of the nodes to create, in order."""
+
+    count: Natural | UnsetType = UNSET
+    placements: list[PlacementEntry] | UnsetType = UNSET
+
+
+class HookParams(Struct):
+    """The recipient of a hook's message."""
+
+    queue: str = ''
+    url: str = ''
+
+
+class Hooks(Struct):
+    """The message that the engine sends before it deletes a node."""
+
+    type: Literal['zaqar', 'webhook']
+    timeout: Natural
+    params: HookParams
+
+
+class ActionData(Struct):
+    """The decisions of policies about an action."""
+
+    creation: Creation | UnsetType = UNSET
+    deletion: Deletion | UnsetType = UNSET
+    placement: Placement | UnsetType = UNSET
+    hooks: Hooks | UnsetType = UNSET
+
+
+class DecidedData(ActionData, kw_only=True):
+    """The complete new data of an action: the result of the check and all decisions."""
+
+    status: Literal['OK', 'ERROR']
+    reason: str
+
+
+class Error(Struct):
+    """The class of an exception, and its text."""
+
+    type: str
+    message: str
+
+
+class ErrorReply(Struct):
+    """The reply to a cast that was not decided."""
+
+    error: Error
+
+
+class ClusterId(Struct):
+    """The cluster of a request."""
+
+    id: str
+
+
+class ClusterResult(ClusterId):
+    """The cluster of a request, with its new data if they changed."""
+
+    data: Data | UnsetType = UNSET
+
+
+class ActionName(Struct):
+    """The action of a check."""
+
+    id: str
+    action: str
+
+
+class PolicyName(Struct):
+    """The policy to attach or detach; `type` is type and version."""
+
+    id: str
+    name: str | None
+    type: str
+
+
+class CheckStart(Struct):
+    """Payload of the notification that the worker begins a check."""
+
+    request_id: str | None
+    cluster: ClusterId
+    target: Phase
+    action: ActionName
+
+
+class BindStart(Struct):
+    """Payload of the notification that the worker begins to attach or detach a policy."""
+
+    request_id: str | None
+    cluster: ClusterId
+    policy: PolicyName
+
+
+class CheckEnd(CheckReply, frozen=True, kw_only=True):
+    """Payload of the notification that a check has ended: the reply with ids."""
+
+    request_id: str | None
+    target: Phase
+    cluster: ClusterResult  # type: ignore[assignment]
+
+
+class BindEnd(BindReply, frozen=True, kw_only=True):
+    """Payload of the notification that attaching or detaching has ended: the reply with ids."""
+
+    request_id: str | None
+    cluster: ClusterResult  # type: ignore[assignment]
+
+
+class Failure(Struct):
+    """Payload of the notification of an error: the class and the text that a caller sees."""
+
+    request_id: str | None
+    class_: str = field(name='class')
+    message: str
