@@ -4,7 +4,6 @@ import logging
 import multiprocessing
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -14,17 +13,10 @@ import cotyledon
 from cotyledon import oslo_config_glue
 from oslo_config import cfg
 
-from placement_worker import config, errors
 from placement_worker.client.connection import control_exchange
 from placement_worker.config import unknown_options
-from placement_worker.decisions.log_file import LogFile
-from placement_worker.decisions.records import DecisionLog
 from placement_worker.formats.text import counted
-from placement_worker.handlers.ports import Recorder
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
-from placement_worker.health.liveness_file import LivenessFile
-from placement_worker.health.systemd import Systemd
-from placement_worker.health.watchdog import Thresholds, Watchdog
 from placement_worker.messaging import notification_listener, size_limit, tracing
 from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
@@ -33,27 +25,32 @@ from placement_worker.worker import (
     garbage_collection,
     guru_meditation,
     queue_setup,
+    recorder_factory,
     startup,
+    watchdog_factory,
 )
 from placement_worker.worker.reload import ReloadableConfig
 from placement_worker.worker.server_factory import ServerFactory
 from placement_worker.worker.worker_process import WorkerProcess
 
 LOG = logging.getLogger(__name__)
+CONFIGURATION_FAILED = 2
+"""The exit status for a configuration that cannot work."""
 
 
 def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     """Serve until a signal ends the worker.
 
     :param arguments: of the command line, e.g. `--config-file FILE`.
-    :returns: the exit status: 0 after a graceful stop, 2 for a configuration that cannot work.
+    :returns: the exit status: 0 after a graceful stop, or `CONFIGURATION_FAILED`.
     """
     with _private_folder() as folder:
         try:
             startup.configure(conf, arguments)
             factory = _create_factory(conf, os.path.join(folder, 'load-balancers.json'))
         except startup.STARTUP_ERRORS as exc:
-            return _report_failure(conf, exc)
+            startup.report_failure(conf, exc)
+            return CONFIGURATION_FAILED
         with closing(factory.exporter) if factory.exporter else nullcontext():
             _serve(conf, factory)
     return 0
@@ -62,7 +59,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
 def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
     tracing.prepare(conf)
-    clouds, recorder = cloud_factory.create(conf, state_file), _create_recorder(conf)
+    clouds, recorder = cloud_factory.create(conf, state_file), recorder_factory.create(conf)
     notification_listener.check(conf)
     queue_setup.declare(conf)
     exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
@@ -75,7 +72,7 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
     _log_start(conf)
     cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
     heartbeats = HeartbeatTable(cells, time.monotonic())
-    watchdog = _create_watchdog(conf, heartbeats)
+    watchdog = watchdog_factory.create(conf, heartbeats, os.environ)
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
     manager.add(WorkerProcess, conf.worker.workers, args=(conf, factory, heartbeats))
     oslo_config_glue.setup(manager, ReloadableConfig(conf), reload_method='mutate')
@@ -96,40 +93,6 @@ def _private_folder() -> Iterator[str]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _report_failure(conf: cfg.ConfigOpts, exc: Exception) -> int:
-    """Print one line on standard error: the log is possibly not set up yet."""
-    where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
-    print(f'{startup.PROGRAM}: {startup.describe_error(exc)}{where}', file=sys.stderr)  # noqa: T201
-    return 2
-
-
-def _create_recorder(conf: cfg.ConfigOpts) -> Recorder | None:
-    """Return the decision log of `[decision_log] file`, or None.
-
-    :raises ConfigurationError: the file cannot be written.
-    """
-    path = conf.decision_log.file
-    try:
-        return DecisionLog(LogFile(path).append) if path else None
-    except OSError as exc:
-        raise errors.ConfigurationError(
-            f'Cannot write [decision_log] file: {errors.file_error(exc)}; create its folder and '
-            'let the user of the worker write to it'
-        ) from exc
-
-
-def _create_watchdog(conf: cfg.ConfigOpts, heartbeats: HeartbeatTable) -> Watchdog:
-    worker = conf.worker
-    thresholds = Thresholds(
-        poll_age_s=worker.liveness_poll_age_s,
-        request_age_s=worker.liveness_request_age_s,
-        reconnect_age_s=worker.liveness_reconnect_age_s,
-        disconnected_s=worker.readiness_disconnected_s,
-    )
-    systemd = Systemd.from_environment(os.environ)
-    return Watchdog(heartbeats, thresholds, systemd, LivenessFile(worker.liveness_file))
 
 
 def _log_start(conf: cfg.ConfigOpts) -> None:

@@ -1,5 +1,6 @@
-"""The start of the worker: command line, configuration and log."""
+"""The start of the worker: command line, configuration and log, and errors of these."""
 
+import sys
 from collections.abc import Sequence
 from importlib import metadata
 
@@ -37,6 +38,12 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     except Exception as exc:  # the file of log_config_append can raise any exception
         raise errors.ConfigurationError(f'Cannot set up the log: {exc}') from exc
     log_lines.install()
+
+
+def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:
+    """Print an error on standard error, on one line: the log is possibly not set up yet."""
+    where = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
+    print(f'{PROGRAM}: {describe_error(exc)}{where}', file=sys.stderr)  # noqa: T201
 
 
 def describe_error(exc: Exception) -> str:

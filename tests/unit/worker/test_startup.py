@@ -5,6 +5,7 @@ import logging
 import pytest
 from oslo_config import cfg
 
+from placement_worker.errors import ConfigurationError
 from placement_worker.worker import startup
 from tests.config_files import Options
 
@@ -91,3 +92,28 @@ def test_configure_with_an_unreadable_log_file_raises_the_error_of_the_system(fa
 def test_describe_error_returns_one_printable_line(exc, text):
     """Texts of errors neither break lines nor control the terminal."""
     assert startup.describe_error(exc) == text
+
+
+@pytest.mark.parametrize(
+    ('exc', 'line'),
+    [
+        (
+            ConfigurationError('[worker] topic is empty'),
+            'placement-worker: [worker] topic is empty (no configuration file was read; '
+            '--config-file FILE names one)\n',
+        ),
+        (
+            FileNotFoundError(2, 'No such file', 'a.conf'),
+            'placement-worker: a.conf: No such file\n',
+        ),
+    ],
+    ids=['configuration', 'system'],
+)
+def test_report_failure_prints_one_line_and_the_files_of_a_configuration_error(exc, line, capsys):
+    """A configuration error names the files to correct; an error of the system names its own."""
+    conf = Options()
+    conf([])
+
+    startup.report_failure(conf, exc)
+
+    assert capsys.readouterr() == ('', line)

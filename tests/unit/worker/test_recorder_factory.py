@@ -1,0 +1,45 @@
+"""The recorder of decisions that the configuration names."""
+
+import pytest
+
+from placement_worker import config
+from placement_worker.decisions.records import DecisionLog
+from placement_worker.errors import ConfigurationError
+from placement_worker.worker import recorder_factory
+from tests.config_files import Options
+
+
+@pytest.fixture
+def conf():
+    conf = Options()
+    config.register(conf)
+    conf([])
+    return conf
+
+
+def test_create_without_a_file_returns_none(conf):
+    """By default the worker records no decisions."""
+    assert recorder_factory.create(conf) is None
+
+
+def test_create_with_a_file_returns_a_decision_log_and_creates_the_file(conf, tmp_path):
+    """A file that cannot be written is found at the start, not by the first decision."""
+    file = tmp_path / 'decisions.jsonl'
+    conf.set_override('file', str(file), group='decision_log')
+
+    assert isinstance(recorder_factory.create(conf), DecisionLog)
+    assert file.exists()
+
+
+def test_create_with_a_file_in_a_missing_folder_raises_an_error_with_the_remedy(conf, tmp_path):
+    """The error names the option, the file, the cause and what to do."""
+    file = tmp_path / 'none' / 'decisions.jsonl'
+    conf.set_override('file', str(file), group='decision_log')
+
+    with pytest.raises(ConfigurationError) as raised:
+        recorder_factory.create(conf)
+
+    assert str(raised.value) == (
+        f'Cannot write [decision_log] file: {file}: No such file or directory; create its folder '
+        'and let the user of the worker write to it'
+    )
