@@ -2,7 +2,7 @@
 
 A worker may die at any step, and two workers may attach the same policy at once. Therefore no
 state is kept: objects with the tags of policy and cluster are adopted, and missing parts are
-created. If several load balancers have the tags, the order of `queries.ranked` selects the same
+created. If several load balancers have the tags, the order of `_rank` selects the same
 one in every worker, and the others are deleted.
 """
 
@@ -13,11 +13,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from placement_worker.cloud import retry
 from placement_worker.cloud.ports import ApiError, Kind, Resource
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone
-from placement_worker.octavia import queries
-from placement_worker.octavia.causes import NOT_FOUND
+from placement_worker.octavia.api_errors import NOT_FOUND, is_unsupported
 from placement_worker.octavia.layout import Layout, LoadBalancer
 from placement_worker.octavia.updater import Change, Updater
 
@@ -39,7 +37,7 @@ class CreateLoadBalancer(Change):
 
     @override
     def is_done(self, updater: Updater) -> bool:
-        return bool(queries.ranked(updater, self.tags))
+        return bool(_ranked(updater, self.tags))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class CreatePart(Change):
 
     @override
     def is_done(self, updater: Updater) -> bool:
-        return queries.part(updater, self.kind, self.tags, self.parent) is not None
+        return _find_part(updater, self.kind, self.tags, self.parent) is not None
 
 
 def ensure(updater: Updater, layout: Layout) -> LoadBalancer:
@@ -78,7 +76,7 @@ def confirm(updater: Updater, layout: Layout, balancer: LoadBalancer) -> None:
 
     :raises LoadBalancerGone: another worker replaced it.
     """
-    updater.pause_until(balancer.found_at + CREATION_TICK_S)
+    updater.calls.wait_until(balancer.found_at + CREATION_TICK_S)
     if _elect(updater, layout.tags) != balancer.id:
         raise LoadBalancerGone(f'Another worker replaced load balancer {balancer.id}')
 
@@ -94,7 +92,7 @@ def gone_if_replaced(updater: Updater, layout: Layout, lb_id: str) -> Iterator[N
     except LoadBalancerGone:
         raise
     except (ApiError, LoadBalancerFailed) as exc:
-        if [one['id'] for one in queries.ranked(updater, layout.tags)[:1]] == [lb_id]:
+        if [one['id'] for one in _ranked(updater, layout.tags)[:1]] == [lb_id]:
             raise
         raise LoadBalancerGone(str(exc)) from exc
 
@@ -105,7 +103,7 @@ def remove(updater: Updater, tags: Sequence[str], known: Sequence[str] = ()) -> 
     :raises LoadBalancerFailed: one still exists; the others are deleted.
     :raises ApiError: Octavia does not list them.
     """
-    found = [shown['id'] for shown in queries.tagged(updater, 'loadbalancer', tags)]
+    found = [shown['id'] for shown in _tagged(updater, 'loadbalancer', tags)]
     failures = []
     for lb_id in dict.fromkeys([*known, *found]):
         try:
@@ -118,7 +116,7 @@ def remove(updater: Updater, tags: Sequence[str], known: Sequence[str] = ()) -> 
 
 def remove_failed(updater: Updater, tags: Sequence[str]) -> None:
     """Delete the load balancers that earlier attempts left in ERROR."""
-    for shown in queries.ranked(updater, tags):
+    for shown in _ranked(updater, tags):
         if shown['provisioning_status'] == 'ERROR':
             updater.delete_load_balancer(shown['id'])
 
@@ -126,7 +124,7 @@ def remove_failed(updater: Updater, tags: Sequence[str]) -> None:
 def _elect(updater: Updater, tags: Sequence[str]) -> str | None:
     """Select one load balancer with the tags and delete the others; None if there is none."""
     selected: str | None = None
-    for shown in queries.ranked(updater, tags):
+    for shown in _ranked(updater, tags):
         if selected is None:
             selected = shown['id']
         else:
@@ -139,7 +137,7 @@ def _create(updater: Updater, layout: Layout) -> str:
     try:
         updater.create(CreateLoadBalancer(layout.tags, layout.nested()))
     except ApiError as exc:
-        if not retry.is_unsupported(exc):
+        if not is_unsupported(exc):
             raise
         updater.create(CreateLoadBalancer(layout.tags, layout.marked(layout.load_balancer)))
     selected = _elect(updater, layout.tags)
@@ -153,13 +151,15 @@ def _complete(updater: Updater, layout: Layout, lb_id: str, found_at: float) -> 
     shown = updater.wait_active(lb_id)
     monitor = None
     try:
-        listener = _part(
+        listener = _ensure_part(
             updater, layout, lb_id, 'listener', {**layout.listener, 'loadbalancer_id': lb_id}
         )
-        pool = _part(updater, layout, lb_id, 'pool', {**layout.pool, 'listener_id': listener})
+        pool = _ensure_part(
+            updater, layout, lb_id, 'pool', {**layout.pool, 'listener_id': listener}
+        )
         if layout.monitor:
             body = {**layout.monitor, 'pool_id': pool}
-            monitor = _part(updater, layout, lb_id, 'healthmonitor', body, pool)
+            monitor = _ensure_part(updater, layout, lb_id, 'healthmonitor', body, pool)
     except ApiError as exc:
         if exc.status != NOT_FOUND:
             raise
@@ -167,7 +167,7 @@ def _complete(updater: Updater, layout: Layout, lb_id: str, found_at: float) -> 
     return LoadBalancer(lb_id, listener, pool, monitor, shown.get('vip_address'), found_at)
 
 
-def _part(
+def _ensure_part(
     updater: Updater,
     layout: Layout,
     lb_id: str,
@@ -180,10 +180,47 @@ def _part(
     :param parent: the id of the pool, for its health monitor.
     """
     parent = parent or lb_id
-    part = queries.part(updater, kind, layout.tags, parent)
+    part = _find_part(updater, kind, layout.tags, parent)
     if part is None:
         updater.update(lb_id, CreatePart(kind, layout.marked(body), layout.tags, parent))
-        part = queries.part(updater, kind, layout.tags, parent)
+        part = _find_part(updater, kind, layout.tags, parent)
     if part is None:
         raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} was deleted')
     return part
+
+
+def _tagged(updater: Updater, kind: Kind, tags: Sequence[str]) -> list[Resource]:
+    """Return the objects that have all the tags."""
+    found = updater.calls.read(updater.octavia.find, kind, tags=list(tags))
+    return [shown for shown in found if set(tags) <= set(shown.get('tags') or ())]
+
+
+def _ranked(updater: Updater, tags: Sequence[str]) -> list[Resource]:
+    """Return the load balancers with the tags that are not being deleted, best first.
+
+    Sort load balancers in ERROR last, then by age (oldest first), then by id.
+    """
+    alive = [
+        shown
+        for shown in _tagged(updater, 'loadbalancer', tags)
+        if shown['provisioning_status'] not in ('PENDING_DELETE', 'DELETED')
+    ]
+    return sorted(alive, key=_rank)
+
+
+def _rank(shown: Resource) -> tuple[bool, str, str]:
+    in_error = shown['provisioning_status'] == 'ERROR'
+    return in_error, shown.get('created_at') or '', shown['id']
+
+
+def _find_part(updater: Updater, kind: Kind, tags: Sequence[str], parent: str) -> str | None:
+    """Return the id of a tagged part of a load balancer, or None.
+
+    :param parent: the id of the load balancer, or of the pool for a health monitor.
+    """
+    found = (one['id'] for one in _tagged(updater, kind, tags) if parent in _parents(one))
+    return min(found, default=None)
+
+
+def _parents(shown: Resource) -> set[str]:
+    return {parent['id'] for kind in ('loadbalancers', 'pools') for parent in shown.get(kind) or ()}

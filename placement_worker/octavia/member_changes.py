@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from placement_worker.cloud.ports import ApiError, Resource
-from placement_worker.octavia.causes import NOT_FOUND
+from placement_worker.octavia.api_errors import NOT_FOUND
 from placement_worker.octavia.pool_members import without
-from placement_worker.octavia.reader import Reader
 from placement_worker.octavia.updater import Change, Updater
 from placement_worker.planning.pool_difference import by_key
 
 
-def remaining(reader: Reader, pool_id: str) -> list[Resource]:
+def remaining(updater: Updater, pool_id: str) -> list[Resource]:
     """Return the members of a pool that are not being deleted."""
-    shown = reader.read(reader.octavia.members, pool_id)
+    shown = updater.calls.read(updater.octavia.members, pool_id)
     return [member for member in shown if member['provisioning_status'] != 'PENDING_DELETE']
 
 
-def _present(reader: Reader, pool_id: str, member_ids: Iterable[str]) -> set[str]:
-    return {member['id'] for member in remaining(reader, pool_id)}.intersection(member_ids)
+def _present(updater: Updater, pool_id: str, member_ids: Iterable[str]) -> set[str]:
+    return {member['id'] for member in remaining(updater, pool_id)}.intersection(member_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class RemoveMembers(Change):
 
     @override
     def send(self, updater: Updater) -> None:
-        shown = updater.call(updater.octavia.members, self.pool_id)
+        shown = updater.calls.once(updater.octavia.members, self.pool_id)
         updater.check_time()  # the listing may have taken long
         bodies = without(shown, self.member_ids)
         updater.octavia.update_members(self.pool_id, bodies, additive_only=False)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.errors import Rejected, RequestExpired
-from placement_worker.octavia.causes import NOT_FOUND, cause
+from placement_worker.octavia.api_errors import NOT_FOUND, cause
 from placement_worker.octavia.member_changes import (
     AddMember,
     AddMembers,
@@ -39,7 +39,7 @@ class Pool:
 
         :raises ApiError: with status 404 if the pool does not exist.
         """
-        return self.updater.read(self.updater.octavia.members, self.pool_id)
+        return self.updater.calls.read(self.updater.octavia.members, self.pool_id)
 
     def remaining(self) -> list[Resource]:
         """Return the members that are not being deleted; raises as `members`."""

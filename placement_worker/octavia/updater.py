@@ -5,17 +5,35 @@ A change whose outcome is unknown is looked up before it is retried.
 :source: https://docs.openstack.org/api-ref/load-balancer/v2/ (provisioning status codes)
 """
 
-import math
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec, Protocol, TypeVar
 
-from placement_worker.cloud import retry
-from placement_worker.cloud.ports import ApiError, Resource
-from placement_worker.errors import LoadBalancerFailed, RequestExpired
-from placement_worker.events.types import LoadBalancerConflicted, LoadBalancerUpdated
-from placement_worker.octavia.causes import NOT_FOUND, cause
-from placement_worker.octavia.reader import Reader
+import tenacity
+
+from placement_worker.cloud.ports import ApiError, Octavia, OctaviaSettings, Resource
+from placement_worker.cloud.time_budget import (
+    BoundedCalls,
+    CallStatistics,
+    TimeBudget,
+    stop_before_budget_end,
+)
+from placement_worker.cloud.transient_errors import is_transient, wait_growing, wait_retry_after
+from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone
+from placement_worker.events.types import (
+    LoadBalancerConflicted,
+    LoadBalancerRetried,
+    LoadBalancerUpdated,
+)
+from placement_worker.octavia.api_errors import (
+    NOT_FOUND,
+    cause,
+    is_immutable,
+    is_transient_or_immutable,
+    may_have_taken_effect,
+)
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -31,19 +49,46 @@ class Change(Protocol):
         """Return whether an earlier attempt took effect."""
 
 
-class Updater(Reader):
-    """Access to Octavia for one policy operation; after the request expires, no change is sent."""
+@dataclass(slots=True)
+class Statistics(CallStatistics):
+    """Counts of calls, of calls that write, and of updates; and the seconds spent waiting."""
+
+    writes: int = 0
+    updates: int = 0
+
+
+@dataclass
+class Updater:
+    """Access to Octavia for one policy operation; after the request expires, no change is sent.
+
+    :ivar budget: the time for all changes together (`lb_status_timeout`).
+    :ivar seed: of the jitter, so that the same request waits for the same time.
+    :ivar calls: makes the calls that read, with retries.
+    """
+
+    octavia: Octavia
+    settings: OctaviaSettings
+    budget: TimeBudget
+    seed: str
+    statistics: Statistics = field(default_factory=Statistics)
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        jitter = random.Random(self.seed)  # noqa: S311
+        self.calls = BoundedCalls(
+            self.budget,
+            self.statistics,
+            max_attempts=settings.max_attempts,
+            wait=wait_retry_after(
+                wait_growing(settings.poll_initial_s, settings.poll_max_s, jitter)
+            ),
+            sleep=settings.sleep,
+            on_retry=lambda: settings.events.handle(LoadBalancerRetried()),
+        )
 
     def for_cleanup(self) -> 'Updater':
         """Return an updater with a new budget that ignores the expiry of the request."""
-        return Updater(
-            self.octavia,
-            self.settings,
-            self.timeout_s,
-            lambda: math.inf,
-            self.seed,
-            self.statistics,
-        )
+        return replace(self, budget=self.budget.without_expiry())
 
     def update(self, lb_id: str, change: Change) -> None:
         """Change a load balancer and wait until it is ACTIVE again.
@@ -52,13 +97,13 @@ class Updater(Reader):
         :raises RequestExpired: the request expired before the change.
         :raises ApiError: Octavia refused the change.
         """
-        self._retrying()(self._attempt, change, lb_id)
+        self.calls.retrying.copy()(self._attempt, change, lb_id)
         self._count_update()
         self.wait_active(lb_id)
 
     def create(self, change: Change) -> None:
         """Send the change that creates a load balancer, without a wait; raises as `update`."""
-        self._retrying()(self._attempt, change)
+        self.calls.retrying.copy()(self._attempt, change)
         self._count_update()
 
     def check_time(self) -> None:
@@ -67,19 +112,53 @@ class Updater(Reader):
         :raises RequestExpired: the request expired.
         :raises LoadBalancerFailed: the budget for changes is used up.
         """
-        if self.left_s() <= 0:
-            raise RequestExpired('Request expired')
-        if not self._budget.left_s():
+        self.budget.check_expiry()
+        if not self.budget.left_s():
             raise LoadBalancerFailed(
-                f'Load balancer changes exceeded lb_status_timeout ({self._budget.seconds:.0f} s)'
+                f'Load balancer changes exceeded lb_status_timeout ({self.budget.seconds:.0f} s)'
             )
+
+    def wait_active(self, lb_id: str) -> Resource:
+        """Wait until a load balancer accepts changes, and return it.
+
+        :raises LoadBalancerGone: it does not exist.
+        :raises LoadBalancerFailed: it is in ERROR, or pending for too long.
+        """
+        shown = self.wait_settled(lb_id)
+        if shown is None:
+            raise LoadBalancerGone(f'Load balancer {lb_id} does not exist any more')
+        if shown['provisioning_status'] != 'ACTIVE':
+            raise LoadBalancerFailed(f'Load balancer {lb_id} is in {shown["provisioning_status"]}')
+        return shown
+
+    def wait_settled(self, lb_id: str) -> Resource | None:
+        """Wait until no change is pending; return the load balancer, or None if it is gone.
+
+        :raises LoadBalancerFailed: a change is pending for too long, or Octavia does not respond.
+        """
+        polling = self.calls.retrying.copy(
+            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(is_transient),
+            stop=stop_before_budget_end(self.budget),
+            before_sleep=None,
+            retry_error_callback=lambda state: self._fail_pending(lb_id, state),
+        )
+        try:
+            shown: Resource = polling(self.calls.once, self.octavia.show, 'loadbalancer', lb_id)
+        except ApiError as exc:
+            if exc.status == NOT_FOUND:
+                return None
+            raise
+        return None if shown['provisioning_status'] == 'DELETED' else shown
 
     def delete_load_balancer(self, lb_id: str) -> None:
         """Delete a load balancer with all its parts and wait until it is gone.
 
         :raises LoadBalancerFailed: it still exists.
         """
-        deleting = self._retrying(retry.is_transient_or_immutable, retry_if_result=bool)
+        deleting = self.calls.retrying.copy(
+            retry=tenacity.retry_if_exception(is_transient_or_immutable)
+            | tenacity.retry_if_result(bool)
+        )
         try:
             left = deleting(self._delete, lb_id)
         except ApiError as exc:
@@ -97,7 +176,7 @@ class Updater(Reader):
         except ApiError as exc:
             if exc.status == NOT_FOUND:
                 return None
-            if retry.is_immutable(exc):
+            if is_immutable(exc):
                 with self._conflict():
                     if self.wait_settled(lb_id) is None:
                         return None
@@ -109,7 +188,7 @@ class Updater(Reader):
         try:
             self._send(change, lb_id)
         except ApiError as exc:
-            if not retry.may_have_taken_effect(exc) or not change.is_done(self):
+            if not may_have_taken_effect(exc) or not change.is_done(self):
                 raise
 
     def _send(self, change: Change, lb_id: str | None) -> None:
@@ -118,24 +197,24 @@ class Updater(Reader):
             try:
                 return self._write(change.send, self)
             except ApiError as exc:
-                if lb_id is None or not retry.is_immutable(exc):
+                if lb_id is None or not is_immutable(exc):
                     raise
                 self._wait_for_conflict(lb_id, exc)
 
     def _wait_for_conflict(self, lb_id: str, refusal: ApiError) -> None:
         with self._conflict():
-            self._wait(min(self.settings.poll_initial_s, self._budget.left_s()))
+            self.calls.wait(min(self.settings.poll_initial_s, self.budget.left_s()))
             self.wait_active(lb_id)
-        if not self._budget.left_s():
+        if not self.budget.left_s():
             raise LoadBalancerFailed(
-                f'Load balancer {lb_id} accepted no change within {self._budget.seconds:.0f} s: '
+                f'Load balancer {lb_id} accepted no change within {self.budget.seconds:.0f} s: '
                 f'{refusal}'
             ) from refusal
 
     def _write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self.check_time()
         self.statistics.writes += 1
-        return self.call(call, *args, **kwargs)
+        return self.calls.once(call, *args, **kwargs)
 
     def _count_update(self) -> None:
         self.statistics.updates += 1
@@ -150,3 +229,17 @@ class Updater(Reader):
         finally:
             waited_s = self.statistics.waited_s - before
             self.settings.events.handle(LoadBalancerConflicted(waited_s))
+
+    def _fail_pending(self, lb_id: str, state: tenacity.RetryCallState) -> Any:
+        outcome = state.outcome
+        exc = outcome.exception() if outcome else None
+        if isinstance(exc, ApiError):
+            raise LoadBalancerFailed(f'Cannot read load balancer {lb_id}: {cause(exc)}') from exc
+        status = outcome.result()['provisioning_status'] if outcome else 'unknown'
+        raise LoadBalancerFailed(
+            f'Load balancer {lb_id} is still {status} after {self.budget.seconds:.0f} s'
+        )
+
+
+def _is_pending(shown: Resource) -> bool:
+    return str(shown['provisioning_status']).startswith('PENDING')

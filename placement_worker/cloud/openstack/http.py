@@ -19,7 +19,7 @@ from typing_extensions import override
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from placement_worker.cloud import deadline
+from placement_worker.cloud import time_budget
 
 LOG = logging.getLogger(__name__)
 CONNECTIONS = 32
@@ -104,7 +104,7 @@ class _Adapter(TCPKeepAliveAdapter):
     def send(
         self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        budget_s = deadline.left_s(timeout)
+        budget_s = time_budget.left_s(timeout)
         if budget_s is None:
             return super().send(request, stream, timeout, *args, **kwargs)
         if budget_s <= 0:

@@ -1,6 +1,6 @@
 """The limits of lookups in Keystone, Nova and Neutron: attempts, and a time budget per check.
 
-`cloud.retry` has the rules that do not depend on the service: which errors are retried, and when.
+`cloud.transient_errors` has the rules for all services: which errors are retried, and when.
 """
 
 import random
@@ -12,16 +12,11 @@ from typing import TypeVar
 
 import tenacity
 
-from placement_worker.cloud import deadline
+from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack.services import Service
 from placement_worker.cloud.ports import ApiError
-from placement_worker.cloud.retry import (
-    TimeBudget,
-    is_transient,
-    stop_before_budget_end,
-    wait_growing,
-    wait_retry_after,
-)
+from placement_worker.cloud.time_budget import TimeBudget, stop_before_budget_end
+from placement_worker.cloud.transient_errors import is_transient, wait_growing, wait_retry_after
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 from placement_worker.formats.text import counted
 
@@ -40,7 +35,7 @@ class LookupBudget:
         """Bound the block by the remaining budget, and subtract its duration afterwards."""
         started = time.monotonic()
         try:
-            with deadline.until(started + self._left_s):
+            with time_budget.until(started + self._left_s):
                 yield
         finally:
             self._left_s -= time.monotonic() - started
@@ -51,7 +46,7 @@ class RetryPolicy:
     """The limits of the attempts of one request.
 
     :ivar max_attempts: the attempts per request.
-    :ivar budget_s: the seconds for all attempts and waits; less if `deadline` ends earlier.
+    :ivar budget_s: the seconds for all attempts and waits; less if the deadline ends earlier.
     """
 
     max_attempts: int = 4
@@ -67,14 +62,14 @@ class RetryPolicy:
         :raises ServiceFailed: all attempts failed.
         """
         started = time.monotonic()
-        left_s = deadline.left_s(self.budget_s)
+        left_s = time_budget.left_s(self.budget_s)
         if left_s <= 0:
             raise OutOfTime(
                 f'{service.name} service not called: no time left for lookups{service.where}'
             )
         retrying = self._retrying(left_s)
         try:
-            with deadline.until(started + left_s):
+            with time_budget.until(started + left_s):
                 return retrying(request)
         except ApiError as exc:
             attempts = int(retrying.statistics['attempt_number'])

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from typing_extensions import override
 
-from placement_worker.cloud import deadline
+from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack import neutron, nova, responses, services
 from placement_worker.cloud.openstack.api_reader import ApiReader
 from placement_worker.cloud.openstack.lookup_limits import LookupBudget
@@ -154,7 +154,7 @@ class ProjectCloud(Cloud):
                 return self._do((owner, *key, self._session.trust_id), lookup, cache_s)
 
     def _do(self, key: Hashable, lookup: Callable[[], T], cache_s: float) -> T:
-        wait_s = deadline.left_s(self._sessions.retry_policy.budget_s)
+        wait_s = time_budget.left_s(self._sessions.retry_policy.budget_s)
         return self._sessions.single_flight.do(key, lookup, wait_s=wait_s, cache_s=cache_s)
 
     def _list_regions(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import BaseIdentityPlugin
 from typing_extensions import override
 
-from placement_worker.cloud import deadline
+from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack import error_translation, http
 from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
 from placement_worker.cloud.openstack.services import TRUST_LOGIN, USER_LOGIN
@@ -91,7 +91,7 @@ class Session(keystone.Session):
 
         :raises ServiceFailed: Keystone issues no token.
         """
-        left_s = deadline.left_s(self._shared.retry_policy.budget_s)
+        left_s = time_budget.left_s(self._shared.retry_policy.budget_s)
         call = partial(self._shared.retry_policy.call, self._service, self._log_in)
         # A login that began before a token was discarded may return that token.
         key = ('token', self.trust_id, self._discarded)

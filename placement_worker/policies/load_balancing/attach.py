@@ -7,7 +7,7 @@ from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import BindRequest, NodePatch
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, Rejected, RequestExpired
 from placement_worker.octavia import load_balancers
-from placement_worker.octavia.causes import cause
+from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import Layout, LoadBalancer, tags_of
 from placement_worker.octavia.pool_members import Ownership
 from placement_worker.octavia.pools import Pool
@@ -119,8 +119,7 @@ class Attachment:
 
     def _check_expiry(self) -> None:
         # An attachment that completes after its request expires leaks a load balancer.
-        if self.state.left_s() <= 0:
-            raise RequestExpired('Request expired')
+        self.updater.budget.check_expiry()
 
     def _outcome(self, balancer: LoadBalancer, nodes: Mapping[str, NodePatch]) -> BindingOutcome:
         return BindingOutcome(

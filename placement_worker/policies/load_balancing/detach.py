@@ -4,7 +4,7 @@ from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import BindRequest, NodePatch
 from placement_worker.errors import LoadBalancerFailed, Rejected
 from placement_worker.octavia import load_balancers
-from placement_worker.octavia.causes import cause
+from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import tags_of
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import BindingOutcome, State

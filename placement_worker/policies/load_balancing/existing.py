@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.errors import InvalidInput, LoadBalancerFailed
-from placement_worker.octavia import queries
-from placement_worker.octavia.causes import cause
+from placement_worker.octavia import lookup
+from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import LoadBalancer
 from placement_worker.octavia.pool_members import Ownership
 from placement_worker.octavia.pools import Pool
@@ -22,9 +22,9 @@ def find(updater: Updater, properties: LoadBalancingProperties) -> LoadBalancer:
     name, pool_id = properties.loadbalancer or '', properties.pool.id or ''
     monitor = properties.health_monitor.id if properties.health_monitor else None
     try:
-        balancer = queries.load_balancer(updater, name)
-        pool = queries.show(updater, 'pool', pool_id)
-        if monitor is not None and queries.show(updater, 'healthmonitor', monitor) is None:
+        balancer = lookup.load_balancer(updater, name)
+        pool = lookup.show(updater, 'pool', pool_id)
+        if monitor is not None and lookup.show(updater, 'healthmonitor', monitor) is None:
             raise InvalidInput(f'The cloud has no health monitor {monitor}.')
     except ApiError as exc:
         raise LoadBalancerFailed(cause(exc)) from exc
@@ -45,7 +45,7 @@ def remove_members(
     :raises ApiError: Octavia refused.
     """
     pool_id = properties.pool.id or ''
-    pool = queries.show(updater, 'pool', pool_id)
+    pool = lookup.show(updater, 'pool', pool_id)
     for lb_id in _load_balancers(pool) if pool else ():
         Pool(updater, lb_id, pool_id, None, Ownership(tags)).clear()
 

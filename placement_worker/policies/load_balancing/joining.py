@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.errors import LoadBalancerFailed
-from placement_worker.octavia.causes import NOT_FOUND
+from placement_worker.octavia.api_errors import NOT_FOUND
 from placement_worker.octavia.pools import Pool
 from placement_worker.planning.pool_difference import Member, key
 from placement_worker.policies.load_balancing.members import MemberChange, Plan

@@ -1,12 +1,12 @@
 """Check that the cloud has the resources that the properties name."""
 
-import math
 from collections.abc import Iterator
 
 from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings
+from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
-from placement_worker.octavia import queries
-from placement_worker.octavia.causes import cause
+from placement_worker.octavia import lookup
+from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
@@ -31,9 +31,8 @@ def check(properties: LoadBalancingProperties, cloud: Cloud) -> None:
 def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[str]:
     """Return the path and the name of each property whose resource does not exist."""
     pool, vip = properties.pool, properties.vip
-    updater = Updater(
-        cloud.octavia(None), SETTINGS, properties.lb_status_timeout, lambda: math.inf, ''
-    )
+    budget = TimeBudget(properties.lb_status_timeout, SETTINGS.clock)
+    updater = Updater(cloud.octavia(None), SETTINGS, budget, '')
     for path, name, kind in (
         ('pool.subnet', pool.subnet, 'subnet'),
         ('vip.subnet', vip.subnet, 'subnet'),
@@ -51,7 +50,7 @@ def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[str]
         ('availability_zone', properties.availability_zone, 'availability_zone'),
     ]
     for path, name, part in parts:
-        if name is not None and queries.show(updater, part, name) is None:
+        if name is not None and lookup.show(updater, part, name) is None:
             yield f'{path} `{name}`'
 
 
@@ -67,6 +66,6 @@ def _exists_in_neutron(cloud: Cloud, kind: str, name: str) -> bool:
 def _load_balancer_exists(updater: Updater, name: str) -> bool:
     """Return whether a load balancer exists; of several the owner may see only one."""
     try:
-        return queries.load_balancer(updater, name) is not None
+        return lookup.load_balancer(updater, name) is not None
     except InvalidInput:
         return True

@@ -13,6 +13,7 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
+from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import (
@@ -186,7 +187,8 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         properties: LoadBalancingProperties | None = self.properties
         timeout_s = properties.lb_status_timeout if properties else STATUS_TIMEOUT_S
         octavia = state.cloud.octavia(cluster.profile.region)
-        return Updater(octavia, state.cloud.octavia_settings, timeout_s, state.left_s, seed)
+        settings = state.cloud.octavia_settings
+        return Updater(octavia, settings, TimeBudget(timeout_s, settings.clock, state.left_s), seed)
 
 
 def _with_candidates(state: State, node_ids: list[str]) -> dict[str, Any]:

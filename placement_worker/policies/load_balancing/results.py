@@ -8,7 +8,7 @@ from placement_worker.contract.model import Node, NodePatch
 from placement_worker.errors import LoadBalancerFailed, RequestExpired
 from placement_worker.formats.text import counted
 from placement_worker.octavia.pool_members import Additions
-from placement_worker.octavia.reader import Statistics
+from placement_worker.octavia.updater import Statistics
 from placement_worker.policies.base import Outcome, State
 
 NOT_ADDED = 'Failed in adding nodes into lb pool'

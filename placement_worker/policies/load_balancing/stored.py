@@ -8,8 +8,8 @@ from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch
 from placement_worker.contract.values import mapping_or_empty, text_or_none
 from placement_worker.errors import LoadBalancerFailed
-from placement_worker.octavia import queries
-from placement_worker.octavia.causes import cause
+from placement_worker.octavia import lookup
+from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import LoadBalancer
 from placement_worker.octavia.pool_members import Ownership
 from placement_worker.octavia.pools import Pool
@@ -66,7 +66,7 @@ class StoredLoadBalancer:
         lb_id = self.load_balancer
         if self.preexisting:  # Senlin stores the property, which may be a name
             try:
-                shown = queries.load_balancer(updater, lb_id)
+                shown = lookup.load_balancer(updater, lb_id)
             except ApiError as exc:
                 raise LoadBalancerFailed(cause(exc)) from exc
             lb_id = shown['id'] if shown else lb_id

@@ -1,11 +1,10 @@
 """The events that requests and load balancer operations report."""
 
-import math
-
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.errors import InvalidRequest
 from placement_worker.events.types import (
     BindingEnded,
@@ -162,7 +161,7 @@ def octavia(**settings):
 
 def updater(events, api):
     settings = OctaviaSettings(sleep=lambda seconds: None, events=events)
-    return Updater(api, settings, 60, lambda: math.inf, 'seed')
+    return Updater(api, settings, TimeBudget(60, settings.clock), 'seed')
 
 
 def test_load_balancer_operations_report_updates_and_retries(events):

@@ -1,6 +1,7 @@
 """An Octavia and changes that return scripted results."""
 
 from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.octavia.updater import Updater
 
 
@@ -39,4 +40,4 @@ class ScriptedChange:
 def updater(clock, *states, timeout_s=300, left_s=float('inf'), seed='s', **options):
     """Return an updater over scripted states."""
     settings = OctaviaSettings(**options, sleep=clock.sleep, clock=clock)
-    return Updater(Scripted(*states), settings, timeout_s, lambda: left_s, seed)
+    return Updater(Scripted(*states), settings, TimeBudget(timeout_s, clock, lambda: left_s), seed)

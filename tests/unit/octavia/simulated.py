@@ -1,6 +1,7 @@
 """A simulated load balancer for tests of single modules."""
 
 from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.octavia.layout import Layout, tags_of
 from placement_worker.octavia.updater import Updater
 from tests.simulated_octavia import Lab
@@ -19,4 +20,4 @@ LAYOUT = Layout(
 def updater(lab: Lab, *, batch_members: bool = True) -> Updater:
     """Return an updater for the load balancers of a lab."""
     settings = OctaviaSettings(batch_members, sleep=lab.clock.sleep, clock=lab.clock)
-    return Updater(lab.octavia(None), settings, 300, lambda: float('inf'), 'seed')
+    return Updater(lab.octavia(None), settings, TimeBudget(300, lab.clock), 'seed')

@@ -24,6 +24,18 @@ def test_ensure_again_adopts_the_load_balancer(lab):
     assert len(lab.settled()['loadbalancer']) == 1
 
 
+def test_is_done_of_a_part_compares_tags_and_parent(lab):
+    """A part of another load balancer, or with other tags, is not the one to create."""
+    balancer = load_balancers.ensure(updater(lab), LAYOUT)
+
+    def is_there(tags, parent):
+        return load_balancers.CreatePart('pool', {}, tags, parent).is_done(updater(lab))
+
+    assert is_there(TAGS, balancer.id)
+    assert not is_there(TAGS, 'other')
+    assert not is_there(['other'], balancer.id)
+
+
 def test_confirm_after_replacement_raises_gone(lab):
     """A load balancer that is not the selected one any more is gone."""
     updating = updater(lab)

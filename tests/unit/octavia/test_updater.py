@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from placement_worker.errors import LoadBalancerFailed, RequestExpired
+from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
 from tests.simulated_octavia import Clock
 from tests.unit.octavia import scripted
 from tests.unit.octavia.scripted import ScriptedChange
@@ -131,3 +131,81 @@ def test_for_cleanup_after_expiry_sends_changes_and_shares_the_statistics(update
 
     statistics = expired.statistics
     assert (change.attempts, statistics.updates, statistics.calls) == (1, 1, 2)
+
+
+def test_wait_active_while_pending_polls_ever_less_often(updater, clock):
+    """The delay between polls grows from half a second to five, with a jitter of a quarter."""
+    updater(*['PENDING_UPDATE'] * 30, 'ACTIVE').wait_active('lb')
+
+    due = [min(0.5 * 1.6**n, 5) for n in range(30)]
+    assert all(
+        0.75 * one <= slept <= min(1.25 * one, 5)
+        for one, slept in zip(due, clock.slept, strict=True)
+    )
+
+
+def test_wait_active_with_other_seed_waits_differently(updater, clock):
+    """The same seed leads to the same delays, another seed to others."""
+
+    def delays(seed):
+        clock.slept.clear()
+        updater(*['PENDING_UPDATE'] * 5, 'ACTIVE', seed=seed).wait_active('lb')
+        return tuple(clock.slept)
+
+    assert delays('a') == delays('a') != delays('b')
+
+
+@pytest.mark.parametrize('timeout_s', [1, 7, 300])
+def test_wait_active_while_pending_ends_at_the_timeout(updater, clock, timeout_s):
+    """A load balancer that stays pending fails no later than the timeout."""
+    began = clock()
+
+    with pytest.raises(
+        LoadBalancerFailed, match=f'Load balancer lb is still PENDING_UPDATE after {timeout_s} s'
+    ):
+        updater('PENDING_UPDATE', timeout_s=timeout_s).wait_active('lb')
+
+    assert timeout_s - 5 <= clock() - began <= timeout_s
+
+
+def test_wait_active_with_early_expiry_ends_at_the_expiry(updater, clock):
+    """A wait ends when the request expires, even if the timeout is longer."""
+    began = clock()
+
+    with pytest.raises(LoadBalancerFailed, match='after 20 s'):
+        updater('PENDING_UPDATE', left_s=20).wait_active('lb')
+
+    assert clock() - began <= 20
+
+
+def test_wait_active_after_transient_errors_returns_the_load_balancer(updater):
+    """Polls that fail with transient errors are repeated."""
+    errors = [ApiError('busy', status) for status in (500, 503, None, 504, 429) * 3]
+
+    assert updater(*errors, 'ACTIVE').wait_active('lb')['provisioning_status'] == 'ACTIVE'
+
+
+def test_wait_active_with_lasting_errors_names_the_last(updater):
+    """Polls that keep failing raise the last response of Octavia."""
+    with pytest.raises(
+        LoadBalancerFailed,
+        match='Cannot read load balancer lb: Octavia responded with status 503: busy',
+    ):
+        updater(ApiError('busy', 503)).wait_active('lb')
+
+
+@pytest.mark.parametrize(
+    ('state', 'error', 'message'),
+    [
+        ('ERROR', LoadBalancerFailed, 'Load balancer lb is in ERROR'),
+        ('DELETED', LoadBalancerGone, 'Load balancer lb does not exist any more'),
+        (ApiError('not found', 404), LoadBalancerGone, 'Load balancer lb does not exist any more'),
+        (ApiError('no', 403), ApiError, 'no'),
+    ],
+)
+def test_wait_active_with_final_state_fails_without_a_wait(updater, clock, state, error, message):
+    """A state that cannot become ACTIVE fails at once."""
+    with pytest.raises(error, match=message):
+        updater(state).wait_active('lb')
+
+    assert clock.slept == []

@@ -8,7 +8,7 @@ import pytest
 import requests
 from urllib3.connection import HTTPConnection
 
-from placement_worker.cloud import deadline
+from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack import http
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import ServiceFailed
@@ -71,7 +71,7 @@ def post_slowly(services, budget_s):
     started = time.monotonic()
     with (
         http.session() as session,
-        deadline.until(started + budget_s),
+        time_budget.until(started + budget_s),
         pytest.raises(requests.exceptions.ReadTimeout),
     ):
         session.post(f'{services.url}/octavia/pools', json={}, timeout=60)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oslo_messaging._drivers import common
 
 from placement_worker import errors
-from placement_worker.cloud import deadline
+from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack.lookup_limits import LookupBudget, RetryPolicy
 from placement_worker.cloud.openstack.services import compute
 from placement_worker.cloud.ports import ApiError
@@ -145,7 +145,7 @@ def test_call_out_of_time_raises_out_of_time(cloud, services, left_s, retry_afte
     """OutOfTime is raised only if a caller with more time could succeed."""
     services.fail(ZONES, respond(503, Retry_After=retry_after))
 
-    with pytest.raises(ServiceFailed) as failed, deadline.until(time.monotonic() + left_s):
+    with pytest.raises(ServiceFailed) as failed, time_budget.until(time.monotonic() + left_s):
         cloud.zones(None)
 
     assert failed.type is kind
@@ -187,7 +187,7 @@ def test_call_after_deadline_sends_no_request():
     calls = []
 
     with (
-        deadline.until(time.monotonic() - 1),
+        time_budget.until(time.monotonic() - 1),
         pytest.raises(errors.OutOfTime, match='Compute service not called: no time left'),
     ):
         RetryPolicy().call(compute(None), lambda: calls.append(1))
@@ -199,11 +199,11 @@ def test_lookup_budget_counts_time_inside_blocks_only():
     """The budget is reduced by the duration of each block, and time between blocks is free."""
     budget = LookupBudget(10)
     with budget.spending():
-        first = deadline.left_s(None)
+        first = time_budget.left_s(None)
         time.sleep(0.2)
     time.sleep(0.2)
     with budget.spending():
-        second = deadline.left_s(None)
+        second = time_budget.left_s(None)
 
     assert 9.5 < first <= 10
     assert first - 0.4 < second <= first - 0.2

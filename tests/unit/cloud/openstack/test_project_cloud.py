@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_worker.cloud import deadline
+from placement_worker.cloud import time_budget
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import OutOfTime, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
@@ -63,7 +63,7 @@ def test_shared_lookup_out_of_time_is_repeated_by_others(clouds, services, path)
     services.fail(path, hang)
 
     def zones(left_s):
-        with deadline.until(time.monotonic() + left_s):
+        with time_budget.until(time.monotonic() + left_s):
             return clouds.acting_for(TRUST, 'project-a').zones(None)
 
     with ThreadPoolExecutor() as threads:

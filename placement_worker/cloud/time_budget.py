@@ -1,0 +1,180 @@
+"""The time that an operation may spend on calls to a service, with their retries.
+
+The deadline of the current thread bounds each request that is sent meanwhile.
+"""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar, overload
+
+import tenacity
+from tenacity.stop import stop_base
+from tenacity.wait import wait_base
+from typing_extensions import override
+
+from placement_worker.cloud.transient_errors import is_transient
+from placement_worker.errors import RequestExpired
+
+P = ParamSpec('P')
+T = TypeVar('T')
+LAST_CALL_S = 5.0
+"""The time limit of a call after the end of the budget, to read the final state."""
+_deadline: ContextVar[float | None] = ContextVar('deadline', default=None)
+
+
+@contextlib.contextmanager
+def until(ends: float) -> Iterator[None]:
+    """Set the deadline inside the block; an earlier deadline that is already set remains.
+
+    :param ends: a time of `time.monotonic`, in seconds.
+    """
+    before = _deadline.get()
+    token = _deadline.set(ends if before is None else min(ends, before))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def deadline() -> float | None:
+    """Return the deadline of this thread as a time of `time.monotonic`, or None."""
+    return _deadline.get()
+
+
+@overload
+def left_s(limit_s: float) -> float: ...
+
+
+@overload
+def left_s(limit_s: float | None) -> float | None: ...
+
+
+def left_s(limit_s: float | None) -> float | None:
+    """Return the seconds until the deadline, at most `limit_s`; None if neither is set."""
+    ends = deadline()
+    if ends is None:
+        return limit_s
+    left = ends - time.monotonic()
+    return left if limit_s is None else min(left, limit_s)
+
+
+class TimeBudget:
+    """The time of an operation: a number of seconds, less if its request expires earlier.
+
+    The time starts to elapse when the budget is created.
+
+    :ivar seconds: the whole budget.
+    :ivar clock: a function that returns the time in seconds.
+    """
+
+    def __init__(
+        self,
+        limit_s: float,
+        clock: Callable[[], float],
+        expires_in_s: Callable[[], float] = lambda: math.inf,
+    ) -> None:
+        """Start the budget.
+
+        :param expires_in_s: returns the seconds until the request expires.
+        """
+        self.clock = clock
+        self._limit_s = limit_s
+        self._expires_in_s = expires_in_s
+        self.seconds = min(limit_s, max(expires_in_s(), 0))
+        self._ends = clock() + self.seconds
+
+    def left_s(self) -> float:
+        """Return the remaining seconds, at least 0."""
+        return max(self._ends - self.clock(), 0.0)
+
+    def check_expiry(self) -> None:
+        """Check that the request has not expired; then its sender waits no longer.
+
+        :raises RequestExpired: it has.
+        """
+        if self._expires_in_s() <= 0:
+            raise RequestExpired('Request expired')
+
+    def without_expiry(self) -> 'TimeBudget':
+        """Return a new budget that ignores the expiry of the request."""
+        return TimeBudget(self._limit_s, self.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class stop_before_budget_end(stop_base):  # noqa: N801  # follows tenacity's naming
+    """Stop if the next attempt would start after the end of the budget."""
+
+    budget: TimeBudget
+
+    @override
+    def __call__(self, retry_state: tenacity.RetryCallState) -> bool:
+        return retry_state.upcoming_sleep >= self.budget.left_s()
+
+
+@dataclass(slots=True)
+class CallStatistics:
+    """The count of calls, and the seconds spent waiting between them."""
+
+    calls: int = 0
+    waited_s: float = 0
+
+
+class BoundedCalls:
+    """Calls to a service within one time budget.
+
+    :ivar retrying: retries after transient errors; make a copy for other errors or results.
+    """
+
+    def __init__(
+        self,
+        budget: TimeBudget,
+        statistics: CallStatistics,
+        *,
+        max_attempts: int,
+        wait: wait_base,
+        sleep: Callable[[float], None],
+        on_retry: Callable[[], None],
+    ) -> None:
+        self._budget = budget
+        self._statistics = statistics
+        self._sleep = sleep
+        self.retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(is_transient),
+            wait=wait,
+            stop=tenacity.stop_after_attempt(max_attempts) | stop_before_budget_end(budget),
+            sleep=self.wait,
+            before_sleep=lambda _: on_retry(),
+            retry_error_callback=_last_result,
+        )
+
+    def read(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call that reads, and retry it after transient errors.
+
+        :raises ApiError: the last attempt failed.
+        """
+        result: T = self.retrying.copy()(self.once, call, *args, **kwargs)
+        return result
+
+    def once(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call once, and count it."""
+        self._statistics.calls += 1
+        with until(time.monotonic() + max(self._budget.left_s(), LAST_CALL_S)):
+            return call(*args, **kwargs)
+
+    def wait(self, seconds: float) -> None:
+        """Wait, and count the time."""
+        self._sleep(seconds)
+        self._statistics.waited_s += seconds
+
+    def wait_until(self, moment: float) -> None:
+        """Wait until the clock of the budget shows a moment, but not beyond the budget."""
+        self.wait(max(0, min(moment - self._budget.clock(), self._budget.left_s())))
+
+
+def _last_result(state: tenacity.RetryCallState) -> Any:
+    """Return the result of the last attempt, or raise its exception."""
+    return state.outcome.result() if state.outcome else None
