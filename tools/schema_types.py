@@ -16,12 +16,20 @@ from placement_worker.contract.model import BindReply, CheckReply, Data, Phase
 Natural = Annotated[int, Meta(ge=0)]
 Counts = dict[str, Natural]
 NodeIds = Annotated[list[str], Meta(extra_json_schema={'uniqueItems': True})]
+Candidates = NodeIds | dict[str, Any] | None
+"""The victims that the action names; of a map, its keys."""
 
 
-class ScaleInputs(inputs.ScaleInputs, frozen=True):
-    """Inputs of CLUSTER_SCALE_OUT and CLUSTER_SCALE_IN."""
+class ScaleOutInputs(inputs.ScaleInputs, frozen=True):
+    """Inputs of CLUSTER_SCALE_OUT."""
 
     count: Natural = 1
+
+
+class ScaleInInputs(ScaleOutInputs, frozen=True):
+    """Inputs of CLUSTER_SCALE_IN."""
+
+    candidates: Candidates = None
 
 
 class ResizeInputs(inputs.ResizeInputs, frozen=True):
@@ -30,12 +38,15 @@ class ResizeInputs(inputs.ResizeInputs, frozen=True):
     min_size: Natural | None = None
     min_step: Natural | None = 0
     strict: bool | None = False
+    candidates: Candidates = None
 
 
 class CandidateInputs(inputs.CandidateInputs, frozen=True):
-    """Inputs of CLUSTER_DEL_NODES; of a map, the keys are the candidates."""
+    """Inputs of CLUSTER_DEL_NODES."""
 
-    candidates: NodeIds | dict[str, Any] | None = None
+    candidates: Candidates = None
+    count: Natural | None = None
+    destroy_after_deletion: bool | None = None
 
 
 class ReplaceInputs(inputs.ReplaceInputs, frozen=True):

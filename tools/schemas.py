@@ -31,7 +31,8 @@ REF = '#/$defs/{name}'
 Schema = dict[str, Any]
 
 INPUTS: Mapping[type, tuple[str, ...]] = {
-    schema_types.ScaleInputs: (actions.CLUSTER_SCALE_OUT, actions.CLUSTER_SCALE_IN),
+    schema_types.ScaleOutInputs: (actions.CLUSTER_SCALE_OUT,),
+    schema_types.ScaleInInputs: (actions.CLUSTER_SCALE_IN,),
     schema_types.ResizeInputs: (actions.CLUSTER_RESIZE,),
     schema_types.CandidateInputs: (actions.CLUSTER_DEL_NODES,),
     schema_types.ReplaceInputs: (actions.CLUSTER_REPLACE_NODES,),

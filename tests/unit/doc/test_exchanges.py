@@ -1,0 +1,57 @@
+"""The requests and replies that the manual shows."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from placement_worker.cmd import schema
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / 'doc' / 'source' / 'exchanges'
+PAGE = ROOT / 'doc' / 'source' / 'exchanges.rst'
+PHASES = [
+    f'{action}-{phase}'
+    for action in ('scale-out', 'resize', 'replace', 'recover', 'scale-in')
+    for phase in ('before', 'after')
+]
+
+
+def test_shown_messages_are_what_the_code_decides(tmp_path):
+    """`python tools/exchanges.py` brings the files up to date."""
+    subprocess.run([sys.executable, 'tools/exchanges.py', tmp_path], cwd=ROOT, check=True)
+
+    generated = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert {path.name: path.read_text() for path in FOLDER.iterdir()} == generated
+
+
+def test_page_shows_each_request_with_its_reply():
+    """The page includes each message once, a reply after its request."""
+    shown = re.findall(r'literalinclude:: exchanges/(.*)\.json', PAGE.read_text())
+
+    names = ['attach', *PHASES, 'detach']
+    assert shown == [f'{name}.{part}' for name in names for part in ('request', 'reply')]
+    assert sorted(shown) == sorted(path.stem for path in FOLDER.iterdir())
+
+
+@pytest.mark.parametrize('path', sorted(FOLDER.iterdir()), ids=lambda path: path.stem)
+def test_shown_message_fits_its_schema(path):
+    """Each message that the manual shows fits the JSON Schema of its kind."""
+    name, part = path.stem.split('.')
+    method = f'policy_{name}' if name in ('attach', 'detach') else 'policy_check'
+
+    Draft202012Validator(json.loads(schema.text(f'{method}.{part}'))).validate(
+        json.loads(path.read_text())
+    )
+
+
+@pytest.mark.parametrize('name', PHASES)
+def test_shown_check_is_decided_without_an_error(name):
+    """The story of the page has no failure and no warning."""
+    reply = json.loads((FOLDER / f'{name}.reply.json').read_text())
+
+    assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])
