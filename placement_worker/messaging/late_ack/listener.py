@@ -132,6 +132,10 @@ class LateAckListener(base.PollStyleListener):
         """Return a request to its queue, so that the broker delivers it again."""
         self._settle(request, request.delivery.requeue)
 
+    def reject(self, request: LateAckRequest) -> None:
+        """Drop a malformed request; the broker dead-letters it if a policy says so."""
+        self._settle(request, request.delivery._raw_message.reject)
+
     def _settle(self, request: LateAckRequest, settle: Callable[[], None]) -> None:
         del self._unsettled[request.key]
         try:

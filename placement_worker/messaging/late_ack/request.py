@@ -36,6 +36,9 @@ class Settler(Protocol):
     def requeue(self, request: 'LateAckRequest') -> None:
         """Return a request to its queue; only the polling thread may call this."""
 
+    def reject(self, request: 'LateAckRequest') -> None:
+        """Drop a malformed request; only the polling thread may call this."""
+
 
 class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     """A request that waits, is in flight, or was requeued.
@@ -78,7 +81,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
                 f'(default exchange, reply queue {self.reply_q!r})'
             )
             self.listener.replies.send(name, message, '', self.reply_q)
-        elif self.msg_id:
+        elif self.orig_msg_id:  # `msg_id` of a cast is generated
             LOG.warning(
                 'Dropped the reply to call %r: expected a reply queue named %s..., got %.80r',
                 self.msg_id,
@@ -133,6 +136,11 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         self.listener.in_flight.remove(self.key)
         self.listener.do(lambda: self.listener.requeue(self))
 
+    def reject(self) -> None:
+        """Have the polling thread drop the request, as the driver drops malformed messages."""
+        self.listener.in_flight.remove(self.key)
+        self.listener.do(lambda: self.listener.reject(self))
+
     def release_message(self) -> None:
         """Drop the references to the message, which may be large.
 
@@ -149,7 +157,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     def _has_reply_queue(self) -> bool:
         """Return whether a caller waits at a reply queue; replies go to no other queue."""
         return (
-            bool(self.msg_id)
+            bool(self.orig_msg_id)
             and isinstance(self.reply_q, str)
             and self.reply_q.startswith(REPLY_QUEUES)
         )

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.health.heartbeats import Heartbeat
+from placement_worker.messaging.late_ack import plain_requests
 from placement_worker.messaging.late_ack.connection import ListenConnection
 from placement_worker.messaging.late_ack.listener import LateAckListener
 from placement_worker.messaging.late_ack.poison import Move, PoisonMessages, ReportParked
@@ -94,6 +95,8 @@ class LateAckServer(rpc_server.RPCServer):
             super()._process_incoming(incoming)
         elif not request.begin():
             return
+        elif plain_requests.expects_plain_reply(request):
+            plain_requests.refuse(request, self._replies)
         elif self._poison and self._poison.exceeds_limit(request):
             self._poison.divert(request)
         else:

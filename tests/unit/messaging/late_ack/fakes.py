@@ -52,6 +52,11 @@ class Raw:
         self.channel = channel
         self.delivery_info = {'redelivered': redelivered}
         self.headers = {}
+        self.properties = {}
+        self.is_rejected = False
+
+    def reject(self):
+        self.is_rejected = True
 
 
 class Delivery(dict):
@@ -126,7 +131,13 @@ class Sent:
 
     def __init__(self, raising=None):
         self.replies = []
+        self.messages = []
         self._raising = raising
+
+    def try_once(self, message, exchange, routing_key):
+        if self._raising:
+            raise self._raising
+        self.messages.append((exchange, routing_key, message))
 
     def send(self, what, message, exchange, routing_key):
         if self._raising:

@@ -46,3 +46,14 @@ def test_reply_to_a_queue_other_than_a_reply_queue_is_dropped(answer, queue):
 
     assert replies.replies == []
     assert delivery.settled == ['acknowledged']
+
+
+def test_cast_gets_no_reply_and_no_warning(answer, caplog):
+    """A cast, whose sender waits for no reply, is not reported as a call without a reply queue."""
+    replies = Sent()
+    cast = {key: value for key, value in CALL.items() if key not in ('_msg_id', '_reply_q')}
+
+    delivery, _ = answer(replies, cast)
+
+    assert (replies.replies, delivery.settled) == ([], ['acknowledged'])
+    assert not [text for text in caplog.messages if 'Dropped' in text]

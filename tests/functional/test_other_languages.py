@@ -1,0 +1,46 @@
+"""Clients without oslo.messaging: refusals of messages that can get no reply."""
+
+import json
+
+import amqp
+import pytest
+
+from placement_worker.contract.topics import EXCHANGE
+from tests.functional.conftest import amqp as amqp_connection
+from tests.functional.test_replies import CLOUD, wait_for
+from tests.malformed_requests import GOOD
+
+TEXT = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
+
+
+@pytest.fixture(scope='module')
+def worker(start_worker):
+    return start_worker(CLOUD)
+
+
+@pytest.fixture
+def channel(broker_url):
+    with amqp_connection(broker_url) as connection:
+        yield connection.channel()
+
+
+def test_message_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_cause(
+    worker, channel
+):
+    """A message whose reply oslo.messaging would lose is not handled, and its sender and the log
+    get the cause.
+    """
+    queue = channel.queue_declare('', exclusive=True).queue
+    asked = json.dumps({'method': 'policy_check', 'args': {'request': GOOD}})
+    message = amqp.Message(asked, reply_to=queue, correlation_id='c1', **TEXT)
+
+    channel.basic_publish(message, exchange=EXCHANGE, routing_key=worker.topic)
+
+    wait_for(lambda: channel.queue_declare(queue, passive=True).message_count == 1)
+    reply = channel.basic_get(queue, no_ack=True)
+    assert reply.properties['correlation_id'] == 'c1'
+    assert json.loads(reply.body)['error']['type'] == 'InvalidRequest'
+    log = worker.log.read_text()
+    assert f"Refused a message for a reply to queue '{queue}'" in log
+    assert 'doc/source/other-languages.rst' in log
+    assert 'policy_check' not in log.partition('Refused a message')[2]
