@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import hypothesis
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
@@ -12,6 +13,10 @@ from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 
 threading_backend.choose()
+
+# No example is timed: on a busy machine any of them may take longer than a fixed deadline.
+hypothesis.settings.register_profile('untimed', deadline=None)
+hypothesis.settings.load_profile('untimed')
 
 Check = Callable[..., Any]
 

@@ -84,9 +84,7 @@ SHAPES = st.recursive(
 STATUS = st.sampled_from([200, 201, 300, 400, 401, 404, 409, 500])
 
 
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([TOKENS, ZONES]),
     STATUS,

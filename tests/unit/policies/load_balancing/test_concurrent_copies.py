@@ -15,7 +15,7 @@ ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, 
 """The threads that proceed, each with its number of calls."""
 PENDING_S = st.sampled_from([0, 0.2, 1, 3])
 CALL_S = st.sampled_from([0, 0.01, 0.3])
-SLOW = settings(max_examples=100, deadline=None)
+SLOW = settings(max_examples=100)
 
 
 def lab_of(order, pending_s, call_s=0, **more):
