@@ -83,7 +83,8 @@ def request(
         for key in ('target', 'explain', 'dry_run', 'expires_at', 'reply_to')
         if key in more
     }
-    cluster = {key: more.pop(key) for key in ('min_size', 'max_size', 'profile') if key in more}
+    of_cluster = ('min_size', 'max_size', 'desired_capacity', 'profile')
+    cluster = {key: more.pop(key) for key in of_cluster if key in more}
     return {
         'target': 'BEFORE',
         **top,

@@ -1,15 +1,18 @@
 """The changes that the decisions of a reply would make, for `placement-policy plan`."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, field, structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.cmd import plan_size
+from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
+from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
 from placement_worker.policies.base import AFTER
 
@@ -38,6 +41,13 @@ class Victim(Struct, frozen=True):
     status: str = ''
 
 
+class SkippedPolicy(Struct, frozen=True):
+    """A policy of the request that does not take part, and the reason."""
+
+    policy: str
+    reason: str
+
+
 class PoolChange(Struct, frozen=True):
     """The changes of a load-balancing policy: the `details` of its decision."""
 
@@ -53,7 +63,9 @@ class PoolChange(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """The difference that one action would make.
 
+    :ivar policies: the number of policies in the request.
     :ivar places: kind of place (`zones`, `regions`, `nodes`) -> the change of each place.
+    :ivar is_decided: whether a policy placed the nodes to create or chose the nodes to delete.
     :ivar patched: the ids of nodes whose data would change.
     """
 
@@ -64,13 +76,16 @@ class Changes(Struct, frozen=True):
     status: str
     reason: str
     size: int
+    policies: int = 0
     warnings: list[str] = []
     created: int = 0
     deleted: int = 0
+    is_decided: bool = False
     places: dict[str, list[PlaceChange]] = field(default_factory=dict)
     victims: list[Victim] = field(default_factory=list)
     pools: list[PoolChange] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
+    skipped: list[SkippedPolicy] = field(default_factory=list)
 
     @property
     def any(self) -> bool:
@@ -87,19 +102,18 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
     changes = _unchanged(request, reply)
     if changes.status != 'OK':
         return changes
-    pools, patched = list(_pools(reply.decisions)), sorted(reply.nodes)
-    if request.target == AFTER:  # the engine has already applied the earlier decisions
-        return structs.replace(changes, pools=pools, patched=patched)
-    victims = list(_victims(request, reply))
-    return structs.replace(
+    changes = structs.replace(
         changes,
-        created=_count(reply.action.data, CREATION),
-        deleted=_count(reply.action.data, DELETION),
-        places=dict(_planned(reply.decisions)) or _emptied(request.cluster, victims),
-        victims=victims,
-        pools=pools,
-        patched=patched,
+        pools=list(_pools(reply.decisions)),
+        patched=sorted(reply.nodes),
+        skipped=list(_skipped(request, reply)),
     )
+    if request.target == AFTER:  # the engine has already applied the earlier decisions
+        return changes
+    try:
+        return _sized(changes, request, reply)
+    except Rejected as exc:  # no policy has read the inputs
+        return structs.replace(changes, warnings=[*changes.warnings, str(exc)])
 
 
 def _unchanged(request: CheckRequest, reply: CheckReply) -> Changes:
@@ -112,15 +126,43 @@ def _unchanged(request: CheckRequest, reply: CheckReply) -> Changes:
         status=reply.action.data['status'],
         reason=reply.action.data['reason'],
         size=len(sizing.current_nodes(request.action, request.cluster)),
+        policies=len(request.policies),
         warnings=reply.warnings,
     )
 
 
-def _count(data: Mapping[str, Any], kind: str) -> int:
-    """Return the number of nodes to create or delete; without a `count` it is 1."""
-    decided = data.get(kind)
-    count = decided.get('count', 1) if isinstance(decided, dict) else 0
-    return count if isinstance(count, int) else 0
+def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Changes:
+    """Return the changes with the nodes to create and to delete.
+
+    :raises InvalidInput: the inputs of the action are malformed.
+    """
+    data, size = reply.action.data, plan_size.of(request, reply.action.data)
+    planned, victims = dict(_planned(reply.decisions)), list(_victims(request, reply))
+    return structs.replace(
+        changes,
+        created=size.count if size.kind == CREATION else 0,
+        deleted=size.count if size.kind == DELETION else 0,
+        is_decided=bool(planned or victims or _is_detailed(data.get(size.kind))),
+        places=planned or _emptied(request.cluster, victims),
+        victims=victims,
+    )
+
+
+def _is_detailed(decided: object) -> bool:
+    """Return whether a decision holds more than a number of nodes, e.g. their zones."""
+    return isinstance(decided, dict) and bool(decided.keys() - {'count'})
+
+
+def _skipped(request: CheckRequest, reply: CheckReply) -> Iterator[SkippedPolicy]:
+    """Yield the disabled policies, which the reply omits, and those that the worker skipped."""
+    for binding in request.policies:
+        if not binding.enabled:
+            name = binding.name or binding.id
+            yield SkippedPolicy(name, f'policy {name} is disabled')
+    for decision in reply.decisions:
+        if decision.outcome == 'SKIPPED':
+            name = decision.policy_name or decision.policy_id
+            yield SkippedPolicy(name, decision.reason.rstrip('.'))
 
 
 def _planned(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[PlaceChange]]]:
@@ -162,6 +204,8 @@ def _emptied(cluster: Cluster, victims: Sequence[Victim]) -> dict[str, list[Plac
 def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
     decided = reply.action.data.get(DELETION)
     chosen = decided.get('candidates') if isinstance(decided, dict) else None
+    if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
+        chosen = request.action.candidate_inputs.candidates
     ranked = {
         row['id']: row
         for decision in reply.decisions

@@ -106,14 +106,29 @@ def _shown(value: Any) -> str:
 
 def _summary(changes: Changes, paint: Paint) -> str:
     if not changes.any:
-        return paint('Nothing changes: ', 'bold') + escaped(changes.reason)
+        return paint('Policies change nothing: ', 'bold') + escaped(_reasons(changes))
     counts = [f'{counted(changes.created, "node")} to create'] * bool(changes.created)
     counts += [f'{counted(changes.deleted, "node")} to delete'] * bool(changes.deleted)
     counts += [
         _updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')
     ]
+    if not changes.is_decided and (changes.created or changes.deleted):
+        counts[0] += f'; {_undecided(changes)}: {_reasons(changes)}'
     counts = counts or [f'the data of {counted(len(changes.patched), "node")} to change']
     return paint('Plan: ', 'bold') + escaped(', '.join(counts)) + '. Nothing was done.'
+
+
+def _undecided(changes: Changes) -> str:
+    nodes = 'it' if changes.created + changes.deleted == 1 else 'them'
+    return f'no policy {"placed" if changes.created else "chose"} {nodes}'
+
+
+def _reasons(changes: Changes) -> str:
+    """Return the reasons why policies change nothing, else that of the reply."""
+    if not changes.policies:
+        return 'the request has no policies'
+    reasons = dict.fromkeys(one.reason for one in changes.skipped)
+    return '; '.join(reasons) or changes.reason.rstrip('.')
 
 
 def _updates(count: object) -> str:

@@ -133,11 +133,127 @@ def test_plan_in_the_manual_is_the_printed_plan(program):
     assert textwrap.indent(out.strip(), '    ') in manual
 
 
-def test_plan_without_changes_says_so(plan):
-    """A plan without changes gives the reason."""
-    _, out, _ = plan(IDLE)
+HEAT = {'type': 'os.heat.stack-1.0'}
 
-    assert out.splitlines()[-2] == 'Nothing changes: Completed policy checking.'
+
+@pytest.mark.parametrize(
+    ('policies', 'more', 'reason'),
+    [
+        (
+            [zone_policy('a')],
+            {'profile': HEAT},
+            'senlin.policy.zone_placement does not support profile type os.heat.stack-1.0',
+        ),
+        ([zone_policy('a', enabled=False)], {}, 'policy zone_placement is disabled'),
+        ([], {}, 'the request has no policies'),
+        (
+            [deletion_policy()],
+            {},
+            'senlin.policy.deletion does not handle CLUSTER_SCALE_OUT BEFORE',
+        ),
+        (
+            [zone_policy('a', enabled=False), deletion_policy()],
+            {},
+            'policy zone_placement is disabled; senlin.policy.deletion does not handle '
+            'CLUSTER_SCALE_OUT BEFORE',
+        ),
+    ],
+    ids=['profile', 'disabled', 'unbound', 'unhandled', 'two-reasons'],
+)
+def test_plan_of_growth_that_no_policy_handles_names_the_reasons(plan, policies, more, reason):
+    """Nodes that no policy places are part of the plan, with the reason to skip each policy."""
+    asked = request('CLUSTER_SCALE_OUT', policies, nodes(a=2), inputs={'count': 6}, **more)
+
+    status, out, _ = plan(asked)
+
+    assert status == 2
+    assert out.splitlines() == [
+        'CLUSTER_SCALE_OUT of cluster web, BEFORE: 2 nodes -> 8',
+        '',
+        f'Plan: 6 nodes to create; no policy placed them: {reason}. Nothing was done.',
+        '',
+    ]
+
+
+@pytest.mark.parametrize(
+    ('asked', 'words'),
+    [
+        (
+            request('CLUSTER_SCALE_IN', [], nodes(a=2), inputs={'count': 1}),
+            '1 node to delete; no policy chose it: the request has no policies',
+        ),
+        (
+            request(
+                'NODE_CREATE', [zone_policy('a')], [node(1)], node=node(9), cause='Derived Action'
+            ),
+            '1 node to create; no policy placed it: NODE_CREATE is a derived action: the policies '
+            'decide on the action that it is part of',
+        ),
+    ],
+    ids=['shrinkage', 'derived'],
+)
+def test_plan_of_another_action_that_no_policy_handles_names_the_reason(plan, asked, words):
+    """Nodes to delete and derived actions are part of the plan as well."""
+    status, out, _ = plan(asked)
+
+    assert (status, out.splitlines()[-2]) == (2, f'Plan: {words}. Nothing was done.')
+
+
+def test_plan_of_named_nodes_without_policies_lists_them(plan):
+    """Nodes that the action names are listed even if no policy handles it."""
+    asked = request('CLUSTER_DEL_NODES', [], nodes(a=2, b=1), inputs={'candidates': ['n2']})
+
+    status, out, _ = plan(asked)
+
+    assert status == 2
+    assert '  - n2  a  named by the action  ACTIVE\n' in out
+    assert 'Plan: 1 node to delete. Nothing was done.\n' in out
+
+
+@pytest.mark.parametrize(
+    ('asked', 'reason'),
+    [
+        (IDLE, 'senlin.policy.zone_placement does not handle CLUSTER_UPDATE BEFORE'),
+        ({**IDLE, 'policies': []}, 'the request has no policies'),
+        (
+            request('CLUSTER_RESIZE', [zone_policy('a')], nodes(a=2)),
+            'No node is to be created or deleted',
+        ),
+        (
+            request('CLUSTER_SCALE_OUT', [balancing_policy()], target='AFTER', profile=HEAT),
+            'senlin.policy.loadbalance does not support profile type os.heat.stack-1.0',
+        ),
+    ],
+    ids=['unhandled', 'unbound', 'same-size', 'after'],
+)
+def test_plan_without_changes_names_the_reason(plan, asked, reason):
+    """A plan without changes states why the policies change nothing."""
+    status, out, _ = plan(asked)
+
+    assert (status, out.splitlines()[-2]) == (0, f'Policies change nothing: {reason}')
+
+
+def test_plan_with_malformed_inputs_that_no_policy_reads_warns(plan):
+    """Malformed inputs are a warning of the plan if no policy refuses them."""
+    _, out, _ = plan(request('CLUSTER_SCALE_OUT', [], nodes(a=2), inputs={'count': 'x'}))
+
+    assert out.startswith('Warning: Expected `int`, got `"x"` - at `$.action.inputs.count`\n')
+
+
+def test_plan_as_json_lists_the_skipped_policies(plan):
+    """The data of a plan names each skipped policy with its reason."""
+    policies = [zone_policy('a', enabled=False), deletion_policy()]
+    _, out, _ = plan(request('CLUSTER_SCALE_OUT', policies), options=['-f', 'json'])
+
+    changes = json.loads(out)
+    assert (changes['created'], changes['is_decided']) == (1, False)
+    assert changes['skipped'] == [
+        {'policy': 'zone_placement', 'reason': 'policy zone_placement is disabled'},
+        {
+            'policy': 'deletion',
+            'reason': 'senlin.policy.deletion does not handle CLUSTER_SCALE_OUT BEFORE',
+        },
+    ]
 
 
 def test_plan_of_a_failed_check_shows_the_reason_only(plan):
