@@ -6,18 +6,17 @@ permission, it retries without a bound.
 """
 
 import contextlib
-import uuid
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from amqp import Message
-from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed, RecoverableConnectionError
+from amqp.exceptions import NotFound, PreconditionFailed, RecoverableConnectionError
 from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker.client.connection import control_exchange, is_true, open_connection
 from placement_worker.contract.topics import PARKING_SUFFIX
-from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
+from placement_worker.errors import BrokerUnreachable, QueueMismatch
+from placement_worker.messaging import broker_permissions
 
 ARGUMENTS = {
     'rabbit_quorum_delivery_limit': 'x-delivery-limit',
@@ -60,10 +59,10 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
         topology.declare_exchange(connection)
         for queue in queues:
             channel = topology.declare_queue(connection, queue)
-            with _permissions(queue='write', exchange='read'):
+            with broker_permissions.needed(queue='write', exchange='read'):
                 channel.queue_bind(queue, topology.exchange, queue)
-            _check_consume_permission(connection, queue)
-        _check_reply_permission(connection)
+            broker_permissions.check_consume(connection, queue)
+        broker_permissions.check_reply(connection)
 
 
 def declare_queue(conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str) -> None:
@@ -158,7 +157,7 @@ class _Topology:
         :raises QueueMismatch: the exchange exists with other arguments.
         """
         try:
-            with _permissions(exchange='configure'):
+            with broker_permissions.needed(exchange='configure'):
                 connection.channel().exchange_declare(self.exchange, 'topic', **self._flags)
         except PreconditionFailed as exc:
             command = _delete_exchange(self._vhost, self.exchange)
@@ -173,61 +172,13 @@ class _Topology:
         is_parking_lot = queue == self._parking_lot
         limit = UNLIMITED if is_parking_lot and self._arguments else {}
         try:
-            with _permissions(queue='configure'):
+            with broker_permissions.needed(queue='configure'):
                 channel.queue_declare(queue, arguments={**self._arguments, **limit}, **self._flags)
         except PreconditionFailed as exc:
             command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
             first = EMPTY_FIRST if is_parking_lot else ''
             raise _mismatch(f'Queue {queue}', exc, command, first) from exc
         return channel
-
-
-def _check_consume_permission(connection: Connection, queue: str) -> None:
-    """Consume with an invalid argument, so that the broker delivers no request.
-
-    The broker refuses either way: for the missing permission first, otherwise for the argument. If
-    a broker accepts it, closing the channel ends the consumer.
-
-    :raises BrokerRefused: the permission is missing.
-    """
-    channel = connection.channel()
-    with _permissions(queue='read'), contextlib.suppress(PreconditionFailed):
-        channel.basic_consume(queue, arguments={'x-priority': 'no number'})
-        channel.close()
-
-
-def _check_reply_permission(connection: Connection) -> None:
-    """Publish an unroutable message to the default exchange, which carries replies to calls.
-
-    :raises BrokerRefused: the permission is missing.
-    """
-    with _permissions(exchange='write'):
-        connection.channel().basic_publish_confirm(
-            Message(), exchange='', routing_key=f'unroutable-{uuid.uuid4().hex}'
-        )
-
-
-@contextlib.contextmanager
-def _permissions(**needed: str) -> Iterator[None]:
-    """Name the missing permission; the broker's error names only the resource.
-
-    :param needed: the permission that the operation needs, by the kind of resource: `queue`,
-        `exchange`.
-    :raises BrokerRefused: in place of AccessRefused.
-    """
-    try:
-        yield
-    except AccessRefused as exc:
-        missing = [
-            permission
-            for kind, permission in needed.items()
-            if f'access to {kind} ' in exc.reply_text
-        ]
-        raise BrokerRefused(
-            f'The {" or ".join(missing or needed.values())} permission is missing on the broker: '
-            f'{exc.reply_text}. doc/source/bus-security.rst has the command that grants all '
-            'permissions'
-        ) from exc
 
 
 def _quorum_arguments(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""The checks of permissions, on a channel that refuses what a test names."""
+
+import pytest
+from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
+
+from placement_worker.errors import BrokerRefused
+from placement_worker.messaging import broker_permissions
+
+
+class Broker:
+    """A connection and its channel; an operation raises the error that a test sets for it."""
+
+    def __init__(self, **failures):
+        self._failures = failures
+        self.routing_keys = []
+        self.is_open = True
+
+    def channel(self):
+        return self
+
+    def close(self):
+        self.is_open = False
+
+    def basic_consume(self, queue, arguments):
+        if 'consume' in self._failures:
+            raise self._failures['consume']
+
+    def basic_publish_confirm(self, message, exchange, routing_key):
+        self.routing_keys.append((exchange, routing_key))
+        if 'publish' in self._failures:
+            raise self._failures['publish']
+
+
+@pytest.mark.parametrize(
+    ('resource', 'permission'),
+    [('queue', 'write'), ('exchange', 'read'), ('vhost', 'write or read')],
+)
+def test_needed_with_a_refused_resource_names_its_permission(resource, permission):
+    """An operation on two resources names the permission of the one that was refused."""
+    refusal = AccessRefused(f"access to {resource} 'x' refused")
+
+    with (
+        pytest.raises(BrokerRefused) as raised,
+        broker_permissions.needed(queue='write', exchange='read'),
+    ):
+        raise refusal
+
+    assert str(raised.value).startswith(f'The {permission} permission is missing on the broker: ')
+    assert raised.value.__cause__ is refusal
+
+
+def test_needed_with_another_error_raises_it_unchanged():
+    """A queue that is missing is not reported as a missing permission."""
+    with pytest.raises(NotFound), broker_permissions.needed(queue='write'):
+        raise NotFound('no queue')
+
+
+def test_check_consume_with_a_refused_argument_passes():
+    """The permission exists if the broker refuses nothing but the argument."""
+    broker_permissions.check_consume(Broker(consume=PreconditionFailed('argument')), 't')
+
+
+def test_check_consume_with_an_accepted_argument_ends_the_consumer():
+    """A broker that accepts the argument delivers no request to the check."""
+    broker = Broker()
+
+    broker_permissions.check_consume(broker, 't')
+
+    assert not broker.is_open
+
+
+def test_check_consume_without_the_permission_names_it():
+    """A worker that must not consume reports the permission before it serves."""
+    broker = Broker(consume=AccessRefused("access to queue 't' refused"))
+
+    with pytest.raises(BrokerRefused, match=r'^The read permission'):
+        broker_permissions.check_consume(broker, 't')
+
+
+def test_check_reply_publishes_to_a_queue_that_does_not_exist():
+    """The check sends nothing to the reply queue of a caller, and each one uses another name."""
+    broker = Broker()
+
+    broker_permissions.check_reply(broker)
+    broker_permissions.check_reply(broker)
+
+    assert len(set(broker.routing_keys)) == 2
+    assert all(
+        exchange == '' and key.startswith('unroutable-') for exchange, key in broker.routing_keys
+    )
+
+
+def test_check_reply_without_the_permission_names_it():
+    """A worker that cannot reply to calls reports that before it serves."""
+    broker = Broker(publish=AccessRefused("access to exchange '' refused"))
+
+    with pytest.raises(BrokerRefused, match=r'^The write permission'):
+        broker_permissions.check_reply(broker)
