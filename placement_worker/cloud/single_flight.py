@@ -21,7 +21,7 @@ class SingleFlight:
         self._clock = clock
         self._lock = threading.Lock()
         self._calls: dict[Hashable, Future[Any]] = {}
-        self._cache: dict[Hashable, tuple[float, Any]] = {}
+        self._cache: dict[Hashable, tuple[float, Future[Any]]] = {}
 
     def do(self, key: Hashable, call: Callable[[], T], *, wait_s: float, cache_s: float = 0) -> T:
         """Return the cached result of a key, the result of the call in progress, or make the call.
@@ -36,19 +36,14 @@ class SingleFlight:
         """
         ends = self._clock() + wait_s
         while True:
-            with self._lock:
-                until, result = self._cache.get(key, (0.0, None))
-                if self._clock() < until:
-                    return cast(T, result)
-                future = self._calls.get(key)
-                if is_own := future is None:
-                    future = self._calls[key] = Future()
+            future, is_own = self._join(key)
             if is_own:
                 self._run(key, future, call, cache_s)
+                return cast(T, future.result())
             try:
-                return cast(T, future.result(0 if is_own else max(ends - self._clock(), 0)))
+                return cast(T, future.result(max(ends - self._clock(), 0)))
             except OutOfTime:
-                if is_own or self._clock() >= ends:
+                if self._clock() >= ends:
                     raise
             except TimeoutError as exc:
                 if future.done():  # the call itself raised it
@@ -57,20 +52,36 @@ class SingleFlight:
                     f'No response within {wait_s:.0f} s to a lookup shared with another check'
                 ) from exc
 
-    def _run(self, key: Hashable, future: Future[T], call: Callable[[], T], cache_s: float) -> None:
+    def _join(self, key: Hashable) -> tuple[Future[Any], bool]:
+        """Return the cached or pending result of a key, and whether the caller must make the call.
+
+        In that case the result is new, and pending until `_run` ends.
+        """
+        with self._lock:
+            until, cached = self._cache.get(key, (0.0, None))
+            if cached and self._clock() < until:
+                return cached, False
+            pending = self._calls.get(key)
+            if pending:
+                return pending, False
+            own = self._calls[key] = Future()
+            return own, True
+
+    def _run(self, key: Hashable, own: Future[T], call: Callable[[], T], cache_s: float) -> None:
         try:
             result = call()
         except BaseException as exc:  # threads that wait must not hang, whatever the error is
             self._finish(key)
-            future.set_exception(exc)
+            own.set_exception(exc)
         else:
-            self._finish(key, result, cache_s)
-            future.set_result(result)
+            own.set_result(result)
+            self._finish(key, own, cache_s)
 
-    def _finish(self, key: Hashable, result: object = None, cache_s: float = 0) -> None:
+    def _finish(self, key: Hashable, done: Future[Any] | None = None, cache_s: float = 0) -> None:
+        """End the call of a key, and cache its result if there is one."""
         now = self._clock()
         with self._lock:
             del self._calls[key]
-            if cache_s > 0:
+            if done and cache_s > 0:
                 self._cache = {k: entry for k, entry in self._cache.items() if entry[0] > now}
-                self._cache[key] = (now + cache_s, result)
+                self._cache[key] = (now + cache_s, done)
