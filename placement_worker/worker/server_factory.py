@@ -27,6 +27,7 @@ from placement_worker.handlers.ports import Recorder
 from placement_worker.messaging import notification_listener, parking, server, topology
 from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
 from placement_worker.messaging.late_ack import LateAckServer
+from placement_worker.messaging.late_ack.poison import PoisonMessages
 from placement_worker.messaging.reply_casts import ReplyCasts
 from placement_worker.messaging.reply_sender import ReplySender
 from placement_worker.policies.registry import Registry
@@ -87,7 +88,7 @@ class _ServerBuilder:
     endpoints: Endpoints
     events: Listener
     replies: ReplySender
-    isolation: AbstractContextManager[Any]
+    move_lock: AbstractContextManager[Any]
 
     def build(self, transport: Any, queue: server.Queue) -> Server:
         rpc_server = server.create(
@@ -96,14 +97,16 @@ class _ServerBuilder:
         return Server(rpc_server, queue.threads)
 
     def _server_class(self, queue: server.Queue) -> Callable[..., Any]:
+        poison = PoisonMessages(
+            queue.topic,
+            queue.delivery_limit,
+            self._move,
+            self.events,
+            self.move_lock,
+            functools.partial(server.report_parked, self.endpoints),
+        )
         return functools.partial(
-            LateAckServer,
-            delivery_limit=queue.delivery_limit,
-            move=self._move,
-            events=self.events,
-            isolation=self.isolation,
-            report_parked=functools.partial(server.report_parked, self.endpoints),
-            replies=self.replies,
+            LateAckServer, events=self.events, poison=poison, replies=self.replies
         )
 
     def _move(self, message: Any, queue: str) -> None:

@@ -32,15 +32,23 @@ class PoisonMessages:
         limit: DeliveryLimit,
         move: Move,
         events: Listener,
-        isolation: AbstractContextManager[Any] | None = None,
+        move_lock: AbstractContextManager[Any] | None = None,
         report_parked: ReportParked | None = None,
     ) -> None:
-        """Set the limit; for the parameters see `LateAckServer`."""
+        """Set the limit.
+
+        :param move: publishes a message to a queue with a confirmation.
+        :param move_lock: a lock that the servers of a process share, held until a moved request
+            is acknowledged. Without it, the process could receive the request from the isolation
+            queue and crash before the acknowledgement; the request would be moved twice.
+        :param report_parked: reports a parked request to its `reply_to`, from message, context and
+            error.
+        """
         self._topic = topic
         self._limit = limit
         self._move_message = move
         self._events = events
-        self._isolation = isolation or threading.Lock()
+        self._move_lock = move_lock or threading.Lock()
         self._report_parked = report_parked
 
     def exceeds_limit(self, request: LateAckRequest) -> bool:
@@ -50,7 +58,7 @@ class PoisonMessages:
     def wait_for_moves(self) -> None:
         """In the isolation queue, wait until no request of this process is being moved."""
         if self._limit.parks:
-            with self._isolation:
+            with self._move_lock:
                 pass
 
     def divert(self, request: LateAckRequest) -> None:
@@ -67,7 +75,7 @@ class PoisonMessages:
             self._limit.queue,
         )
         try:
-            with self._isolation:
+            with self._move_lock:
                 error = self._move(request)
         except Exception:
             LOG.exception('Failed to move request %s; retrying in %d s', request.key, MOVE_RETRY_S)

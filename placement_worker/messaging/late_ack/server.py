@@ -4,7 +4,6 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from oslo_messaging._drivers import base, impl_rabbit
@@ -17,9 +16,8 @@ from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging.late_ack import plain_requests
 from placement_worker.messaging.late_ack.connection import ListenConnection
 from placement_worker.messaging.late_ack.listener import LateAckListener
-from placement_worker.messaging.late_ack.poison import Move, PoisonMessages, ReportParked
+from placement_worker.messaging.late_ack.poison import PoisonMessages
 from placement_worker.messaging.late_ack.request import LateAckRequest
-from placement_worker.messaging.parking import DeliveryLimit
 from placement_worker.messaging.reply_sender import ReplyPending, ReplySender
 
 LOG = logging.getLogger(__name__)
@@ -34,36 +32,21 @@ class LateAckServer(rpc_server.RPCServer):
         target: Any,
         dispatcher: Any,
         executor: str | None = None,
-        delivery_limit: DeliveryLimit | None = None,
-        move: Move | None = None,
         events: Listener | None = None,
-        isolation: AbstractContextManager[Any] | None = None,
-        report_parked: ReportParked | None = None,
+        poison: PoisonMessages | None = None,
         replies: ReplySender | None = None,
     ) -> None:
         """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
 
-        :param delivery_limit: the limit for poison messages; None for no limit.
-        :param move: publishes a message to a queue with a confirmation.
-        :param events: the listener for the events of requests.
-        :param isolation: a lock that the servers of a process share. It is held until a request
-            that was moved is acknowledged: if the process received the request from the isolation
-            queue before and crashed, the request would be moved twice.
-        :param report_parked: reports a parked request to its `reply_to`, from message, context and
-            error.
+        :param events: the listener for the events of messages.
+        :param poison: moves requests that were delivered too often; None for no limit.
         :param replies: sends the replies to calls; None to let the driver send them, without a
             bound.
         """
         super().__init__(transport, target, dispatcher, executor)
         self._events = events or Listeners()
+        self._poison = poison
         self._replies = replies
-        self._poison = (
-            PoisonMessages(
-                target.topic, delivery_limit, move, self._events, isolation, report_parked
-            )
-            if delivery_limit and move
-            else None
-        )
 
     @override
     def _create_listener(self) -> Any:

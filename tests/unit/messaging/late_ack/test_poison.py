@@ -10,7 +10,9 @@ from oslo_config import cfg
 from placement_worker.errors import QueueMismatch
 from placement_worker.messaging.late_ack import LateAckServer, poison
 from placement_worker.messaging.late_ack.listener import LateAckListener
+from placement_worker.messaging.late_ack.poison import PoisonMessages
 from placement_worker.messaging.parking import DeliveryLimit
+from tests.events import Events
 from tests.unit.messaging.late_ack.fakes import (
     Connection,
     Delivery,
@@ -41,12 +43,8 @@ def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged():
     def handle(delivery, limit):
         """Handle a delivery in a thread, as a server does; return the thread and a poll."""
         target = oslo_messaging.Target(topic='t', server='s')
-        made = functools.partial(
-            LateAckServer,
-            delivery_limit=limit,
-            move=lambda *_: moved.set(),
-            isolation=lock,
-        )
+        messages = PoisonMessages('t', limit, lambda *_: moved.set(), Events(), lock)
+        made = functools.partial(LateAckServer, poison=messages)
         server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(log)], server_cls=made)
         connection = Connection()
         listener = LateAckListener(Driver(), connection)
@@ -78,8 +76,9 @@ def divert(connection, listener, monkeypatch):
     def diverting(forward, reply):
         cfg.CONF([], default_config_files=[])
         limit = DeliveryLimit(3, 'parked', parks=True)
-        made = functools.partial(LateAckServer, delivery_limit=limit, move=forward)
-        server = made(Transport(), oslo_messaging.Target(topic='t', server='s'), None)
+        target = oslo_messaging.Target(topic='t', server='s')
+        messages = PoisonMessages('t', limit, forward, Events())
+        server = LateAckServer(Transport(), target, None, poison=messages)
         delivery = Delivery('u1', redelivered=True)
         delivery._raw_message.headers['x-delivery-count'] = 4
         deliver(listener, delivery)
