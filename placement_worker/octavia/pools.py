@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from placement_worker.cloud.ports import ApiError, Resource
-from placement_worker.errors import Rejected, RequestExpired
-from placement_worker.octavia.api_errors import NOT_FOUND, cause
-from placement_worker.octavia.member_changes import (
+from placement_worker.errors import Rejected
+from placement_worker.octavia.api_errors import BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED
+from placement_worker.octavia.member_ownership import Additions, Key, Member, Ownership
+from placement_worker.octavia.member_updates import (
     AddMember,
     AddMembers,
     RemoveMember,
     RemoveMembers,
     remaining,
 )
-from placement_worker.octavia.pool_members import Additions, Ownership, status_text
 from placement_worker.octavia.updater import Change, Updater
-from placement_worker.planning.pool_difference import Key, Member, by_key
 
-BATCH_REFUSED = (400, 501)
+BATCH_REFUSED = (BAD_REQUEST, NOT_IMPLEMENTED)
 """The statuses of a batch with one bad member, or of a provider or API version without batches:
 single updates may succeed."""
 K = TypeVar('K')
@@ -55,11 +54,7 @@ class Pool:
             after = self.remaining()
         except ApiError as exc:
             after, failures = [], {**{member.key: exc for member in missing}, **failures}
-        present, lacking = self.ownership.compare(missing, after)
-        result.added = present.adopted
-        result.foreign |= present.foreign
-        self._sort_lacking(result, lacking, after, failures)
-        result.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
+        self.ownership.note_added(result, missing, after, failures)
         return result
 
     def remove(self, member_ids: Iterable[str], *, alone: bool) -> dict[str, Exception]:
@@ -102,31 +97,12 @@ class Pool:
         """Return the number of updates of the load balancer that a removal takes."""
         return min(count, 1) if self.updater.settings.batch_members and alone else count
 
-    def _sort_lacking(
-        self,
-        result: Additions,
-        lacking: Sequence[Member],
-        after: Sequence[Resource],
-        failures: Mapping[Key, Exception],
-    ) -> None:
-        """Find out which members that are not ACTIVE were added, and the causes for the others."""
-        found = by_key(after)
-        for member in lacking:
-            failure, shown = failures.get(member.key), found.get(member.key)
-            if failure:
-                result.failed[member.node_id] = cause(failure)
-            elif shown is not None and shown['provisioning_status'] == 'PENDING_UPDATE':
-                # The member was ACTIVE; another worker sends the same update.
-                result.added[member.node_id] = shown['id']
-            else:
-                result.failed[member.node_id] = status_text(shown)
-
     def _add(self, missing: Sequence[Member]) -> dict[Key, Exception]:
         """Add members together, or else one by one.
 
         :returns: address and port -> cause, for the members that failed.
         """
-        bodies = {member.key: self.ownership.body(member, self.subnet_id) for member in missing}
+        bodies = self.ownership.bodies(missing, self.subnet_id)
         failures = None
         if self.updater.settings.batch_members:
             failures = self._together(AddMembers(self.pool_id, list(bodies.values())), bodies)

@@ -9,10 +9,9 @@ from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, Reject
 from placement_worker.octavia import load_balancers
 from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import Layout, LoadBalancer, tags_of
-from placement_worker.octavia.pool_members import Ownership
+from placement_worker.octavia.member_ownership import Member, Ownership
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
-from placement_worker.planning.pool_difference import Member
 from placement_worker.policies.base import BindingOutcome, State
 from placement_worker.policies.load_balancing import existing, stored
 from placement_worker.policies.load_balancing.joining import Joining

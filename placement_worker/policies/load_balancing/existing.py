@@ -7,7 +7,7 @@ from placement_worker.errors import InvalidInput, LoadBalancerFailed
 from placement_worker.octavia import lookup
 from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import LoadBalancer
-from placement_worker.octavia.pool_members import Ownership
+from placement_worker.octavia.member_ownership import Ownership
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties

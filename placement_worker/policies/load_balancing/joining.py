@@ -8,8 +8,8 @@ from typing_extensions import override
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.errors import LoadBalancerFailed
 from placement_worker.octavia.api_errors import NOT_FOUND
+from placement_worker.octavia.member_ownership import Member, key_of
 from placement_worker.octavia.pools import Pool
-from placement_worker.planning.pool_difference import Member, key
 from placement_worker.policies.load_balancing.members import MemberChange, Plan
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
 from placement_worker.policies.load_balancing.results import MEMBER, NOT_ADDED, Result
@@ -66,7 +66,7 @@ class Joining(MemberChange):
     ) -> dict[str, str]:
         """Return the nodes' members at other addresses than theirs: member id -> node id."""
         own, at = pool.ownership.by_node(shown), {member.node_id: member.key for member in wanted}
-        keys = {member['id']: key(member['address'], member['protocol_port']) for member in shown}
+        keys = {member['id']: key_of(member) for member in shown}
         return {
             member_id: node.id
             for node in self.nodes

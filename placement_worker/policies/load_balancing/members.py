@@ -11,9 +11,9 @@ from placement_worker.contract.model import Node, NodePatch
 from placement_worker.contract.values import text_or_none
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.octavia.api_errors import cause
+from placement_worker.octavia.member_ownership import Member
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Statistics
-from placement_worker.planning.pool_difference import Member
 from placement_worker.policies.base import Outcome, State
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
 from placement_worker.policies.load_balancing.results import (

@@ -8,9 +8,9 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import Subnet
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract.model import Cluster, Node
+from placement_worker.contract.model import Cluster, Node, ServerDetails
 from placement_worker.errors import InvalidInput
-from placement_worker.planning.pool_difference import Member, address_of, duplicates
+from placement_worker.octavia.member_ownership import Member, duplicates
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
@@ -99,6 +99,21 @@ class AddressLookup(WantedMembers):
             f'The node has no address of IP version {self.subnet.ip_version} on network '
             f'{self.subnet.network.name} of subnet {self.subnet.name}'
         )
+
+
+def address_of(
+    node: Node, server: ServerDetails | None, network: str, ip_version: int
+) -> str | None:
+    """Return the node's first address of this version on the named network, or None.
+
+    :param server: Nova's view of the server, if it was looked up; the request takes precedence.
+    :source: senlin/drivers/os/lbaas.py of Senlin 16
+    """
+    for details in (node.details, server):
+        if details is not None and details.addresses:
+            addresses = details.addresses.get(network, ())
+            return next((one.addr for one in addresses if one.version == ip_version), None)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

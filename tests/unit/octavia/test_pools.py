@@ -3,9 +3,8 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from placement_worker.octavia.pool_members import Ownership
+from placement_worker.octavia.member_ownership import Member, Ownership
 from placement_worker.octavia.pools import Pool
-from placement_worker.planning.pool_difference import Member
 from tests.simulated_octavia import Lab
 from tests.unit.octavia.simulated import TAGS, updater
 

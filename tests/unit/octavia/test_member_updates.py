@@ -1,8 +1,8 @@
-"""Tests for the changes of members."""
+"""Tests for the updates that add or remove members."""
 
 import pytest
 
-from placement_worker.octavia.member_changes import (
+from placement_worker.octavia.member_updates import (
     AddMember,
     AddMembers,
     RemoveMember,
@@ -57,3 +57,17 @@ def test_send_of_a_removal_without_the_member_succeeds(lab):
     _, pool_id = lab.foreign()
 
     RemoveMember(pool_id, 'm1').send(updater(lab))
+
+
+def test_send_of_a_batch_removal_keeps_the_attributes_of_other_members(lab):
+    """A batch names all attributes of the members that stay, and nothing else."""
+    _, pool_id = lab.foreign('10.0.0.1', '10.0.0.2')
+    updating = updater(lab)
+    [first, second] = updating.octavia.members(pool_id)
+
+    RemoveMembers(pool_id, [first['id']]).send(updating)
+
+    [call] = [call for call in lab.calls if call.name == 'update_members']
+    [body] = call.arguments[1]
+    assert body == {key: second[key] for key in second.keys() - {'id', 'provisioning_status'}}
+    assert body['weight'] == 7

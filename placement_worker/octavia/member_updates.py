@@ -1,4 +1,4 @@
-"""Changes of the members of a pool; each of them is one update of the load balancer."""
+"""The updates of a load balancer that add members to a pool or remove them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,14 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.octavia.api_errors import NOT_FOUND
-from placement_worker.octavia.pool_members import without
+from placement_worker.octavia.member_ownership import by_key
 from placement_worker.octavia.updater import Change, Updater
-from placement_worker.planning.pool_difference import by_key
+
+ATTRIBUTES = (
+    'address', 'admin_state_up', 'backup', 'monitor_address', 'monitor_port', 'name',
+    'protocol_port', 'subnet_id', 'tags', 'weight',
+)  # fmt: skip
+"""The attributes of a member that can be set."""
 
 
 def remaining(updater: Updater, pool_id: str) -> list[Resource]:
@@ -65,12 +70,23 @@ class RemoveMembers(Change):
     def send(self, updater: Updater) -> None:
         shown = updater.calls.once(updater.octavia.members, self.pool_id)
         updater.check_time()  # the listing may have taken long
-        bodies = without(shown, self.member_ids)
-        updater.octavia.update_members(self.pool_id, bodies, additive_only=False)
+        updater.octavia.update_members(self.pool_id, self._kept(shown), additive_only=False)
 
     @override
     def is_done(self, updater: Updater) -> bool:
         return not _present(updater, self.pool_id, self.member_ids)
+
+    def _kept(self, shown: Iterable[Resource]) -> list[Resource]:
+        """Return the bodies of the other members.
+
+        A batch resets each attribute that a body omits, so a body names all attributes.
+        """
+        removed = set(self.member_ids)
+        return [
+            {name: member[name] for name in ATTRIBUTES if name in member}
+            for member in shown
+            if member['id'] not in removed
+        ]
 
 
 @dataclass(frozen=True, slots=True)
