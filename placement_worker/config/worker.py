@@ -98,7 +98,7 @@ OPTIONS = [
         'liveness_request_age_s',
         default=900,
         min=1,
-        help='Greatest age in seconds of a request in progress in a live worker; requests that '
+        help='Greatest age in seconds of a request in flight in a live worker; requests that '
         'wait for a thread do not count. It must exceed engine_timeout_s.',
     ),
     cfg.FloatOpt(

@@ -1,6 +1,6 @@
 """Heartbeats of the worker's processes, in memory that they share with their parent.
 
-Each process publishes when its servers last polled and when their oldest request in progress
+Each process publishes when its servers last polled and when their oldest request in flight
 began. The parent reads them. Neither waits for requests nor queries the broker: a worker that is
 busy, or whose broker is away, is alive.
 """
@@ -18,7 +18,7 @@ connection.
 class Heartbeat(NamedTuple):
     """The state of one server, on the monotonic clock.
 
-    `polled_at`: its last poll. `begun_at`: the start of its oldest request in progress; None
+    `polled_at`: its last poll. `begun_at`: the start of its oldest request in flight; None
     without one. `disconnected_at`: the loss of its connection to the broker; None while it is
     connected.
     """
@@ -31,7 +31,7 @@ class Heartbeat(NamedTuple):
 class ProcessState(NamedTuple):
     """The state of one process, with ages in seconds.
 
-    `pid`: 0 before the process starts. `request_age_s`: None without a request in progress.
+    `pid`: 0 before the process starts. `request_age_s`: None without a request in flight.
     `disconnected_s`: None while the process is connected.
     """
 

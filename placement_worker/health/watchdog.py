@@ -25,8 +25,8 @@ class Thresholds(NamedTuple):
     """The greatest ages of a worker that is alive and ready, in seconds.
 
     `poll_age_s`: of the last poll while connected. `request_age_s`: of the oldest request in
-    progress. `reconnect_age_s`: of the last poll while disconnected; 0: any. `disconnected_s`: of
-    the loss of the connection.
+    flight. `reconnect_age_s`: of the last poll while disconnected; 0 for no limit.
+    `disconnected_s`: of the loss of the connection.
     """
 
     poll_age_s: float
@@ -56,7 +56,7 @@ def liveness_failures(
             )
         if process.request_age_s is not None and process.request_age_s > thresholds.request_age_s:
             failures.append(
-                f'{_name(process)} has had a request in progress for {process.request_age_s:.1f} s '
+                f'{_name(process)} has had a request in flight for {process.request_age_s:.1f} s '
                 f'(limit {thresholds.request_age_s:g} s)'
             )
     return failures
@@ -136,7 +136,7 @@ class Watchdog:
         return not failures
 
     def begin_stop(self) -> None:
-        """Check requests in progress only: a worker that stops need not poll."""
+        """Check requests in flight only: a worker that stops need not poll."""
         self._is_stopping = True
         self._systemd.notify('STOPPING=1')
 

@@ -54,7 +54,7 @@ class Exporter:
         return Metrics(topics)
 
     def process_died(self, _service: object, number: int, _exit_code: object) -> None:
-        """Reset the requests in progress of a dead process; its counters stay."""
+        """Reset the number of requests in flight of a dead process; its counters stay."""
         mark_process_dead(number, self._folder)
 
     def close(self) -> None:

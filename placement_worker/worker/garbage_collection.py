@@ -9,11 +9,17 @@ import threading
 import time
 
 FULL_EVERY = 50
-"""Number of collections of the middle generation per full one. With the default of 10, several full
-collections walk all objects of a large request while it is in progress."""
+"""The number of collections of the middle generation per full one.
+
+With the default of 10, several full collections walk all objects of one large request while it is
+in flight.
+"""
 RELEASE_AFTER_S = (2, 8, 50)
-"""Pauses before the releases of memory that follow a large body. Most requests end before the first
-release, and requests that wait for a load balancer before a later one."""
+"""The pauses before each release of memory that follows a large body.
+
+Most requests end before the first release. Requests that wait for a load balancer end before a
+later one.
+"""
 
 _releasing = threading.Lock()
 

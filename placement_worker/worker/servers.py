@@ -19,10 +19,10 @@ class Server(NamedTuple):
     threads: int
 
     def stop(self) -> None:
-        """Stop after the requests in progress.
+        """Stop after the requests in flight.
 
-        A server without a listener is still looking for its broker: it has no requests, and would
-        wait for the broker before it stops.
+        A server without a listener has not reached its broker yet. It has no requests, and its
+        `stop` would wait for the broker.
         """
         if self.rpc_server.listener is not None:
             self.rpc_server.stop()

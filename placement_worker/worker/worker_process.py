@@ -51,7 +51,7 @@ class WorkerProcess(cotyledon.Service):
         """Take no more requests, return waiting ones to the broker, and finish the others."""
         self._stopping.set()
         self._servers.stop()
-        # Without this the last heartbeat would keep a finished request in progress.
+        # Without this the last heartbeat would show a finished request in flight.
         self._publish_heartbeat()
 
     def _publish_heartbeat(self) -> None:

@@ -245,7 +245,7 @@ def test_request_beyond_its_age_limit_makes_the_worker_not_alive(start, file):
         message = probe(file)[1]
         call.result()
 
-    assert f'process {worker.children()[0]} has had a request in progress for ' in message
+    assert f'process {worker.children()[0]} has had a request in flight for ' in message
     _wait_for(lambda: probe(file) == (0, ''))
 
 

@@ -1,7 +1,7 @@
 """An RPC server that acknowledges a request after its reply, so that a crash loses no request.
 
 The stock server of oslo.messaging acknowledges a request before it handles it, so a process that is
-killed loses its requests in progress. This server leaves a request with the broker until the reply
+killed loses its requests in flight. This server leaves a request with the broker until the reply
 is sent. If the process crashes before, the broker delivers the request again. A request may
 therefore be handled twice, but it is handled at least once.
 

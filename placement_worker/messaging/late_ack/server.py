@@ -54,7 +54,7 @@ class LateAckServer(rpc_server.RPCServer):
         if not isinstance(driver, impl_rabbit.RabbitDriver):
             LOG.warning(
                 'The %s acknowledges requests BEFORE they are handled: a worker that crashes '
-                'loses its requests in progress. Use rabbit:// in production',
+                'loses its requests in flight. Use rabbit:// in production',
                 type(driver).__name__,
             )
             return super()._create_listener()

@@ -96,7 +96,7 @@ def create(heartbeats, clock, systemd=None, file=None, thresholds=THRESHOLDS):
         (ProcessState(7, True, 0, 900, None), []),
         (
             ProcessState(7, True, 0, 901, None),
-            ['process 7 has had a request in progress for 901.0 s (limit 900 s)'],
+            ['process 7 has had a request in flight for 901.0 s (limit 900 s)'],
         ),
     ],
 )
@@ -110,7 +110,7 @@ def test_liveness_of_a_worker_that_stops_ignores_polls_but_not_requests():
     processes = [ProcessState(7, True, 100, 10, None), ProcessState(8, True, 100, 901, None)]
 
     assert liveness_failures(processes, THRESHOLDS, stopping=True) == [
-        'process 8 has had a request in progress for 901.0 s (limit 900 s)'
+        'process 8 has had a request in flight for 901.0 s (limit 900 s)'
     ]
 
 

@@ -28,7 +28,7 @@ def test_settle_exempts_the_present_objects_from_collections():
 
 
 def test_settle_avoids_full_collections_during_a_large_request():
-    """A large request in progress is not walked several times."""
+    """A large request in flight is not walked several times."""
     collections = run_settled(
         'before = gc.get_stats()[2]["collections"]; '
         'request = [{"data": {}} for _ in range(100_000)]; '

@@ -87,7 +87,7 @@ def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, factory, t
 
 
 def test_reload_applies_the_mutable_options_without_a_restart(worker, monkeypatch):
-    """SIGHUP does not end the requests in progress."""
+    """SIGHUP does not end the requests in flight."""
     reloaded = []
     monkeypatch.setattr(worker_process, 'reload', reloaded.append)
 
