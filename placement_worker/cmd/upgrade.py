@@ -18,7 +18,7 @@ from placement_worker.client.connection import load_transport_url, open_connecti
 from placement_worker.cmd import permissions
 from placement_worker.config import unknown_options, validation
 from placement_worker.messaging import notification_listener, topology
-from placement_worker.worker import cloud_factory, queue_setup, startup
+from placement_worker.worker import cloud_factory, queues, startup
 
 OLDEST_BROKER = '3.10'
 
@@ -91,7 +91,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def queues(self) -> Result:
         """Check that existing exchanges and queues have the properties that the worker needs."""
         found = topology.compare(
-            self._conf, load_transport_url(self._conf), queue_setup.names(self._conf)
+            self._conf, load_transport_url(self._conf), queues.names(self._conf)
         )
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))

@@ -24,7 +24,7 @@ from placement_worker.worker import (
     cloud_factory,
     garbage_collection,
     guru_meditation,
-    queue_setup,
+    queues,
     recorder_factory,
     startup,
     watchdog_factory,
@@ -61,7 +61,7 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     tracing.prepare(conf)
     clouds, recorder = cloud_factory.create(conf, state_file), recorder_factory.create(conf)
     notification_listener.check(conf)
-    queue_setup.declare(conf)
+    queues.declare(conf)
     exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter)
 

@@ -24,13 +24,15 @@ from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Recorder
-from placement_worker.messaging import notification_listener, parking, server, topology
+from placement_worker.messaging import notification_listener, parking, rpc_server, topology
 from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.messaging.late_ack.poison import PoisonMessages
 from placement_worker.messaging.reply_casts import ReplyCasts
 from placement_worker.messaging.reply_sender import ReplySender
 from placement_worker.policies.registry import Registry
+from placement_worker.worker import queues
+from placement_worker.worker.queues import Queue
 from placement_worker.worker.servers import Server, Servers
 
 if TYPE_CHECKING:
@@ -53,18 +55,18 @@ class ServerFactory:
 
         :param stopping: set when the process stops; it ends every wait.
         """
-        queues = server.queues(self.conf)
-        topics = [queue.topic for queue in queues]
+        consumed = queues.consumed(self.conf)
+        topics = [queue.topic for queue in consumed]
         metrics = self.exporter and self.exporter.begin(process_number, topics)
         notifications = notification_listener.create(self.conf)
         events = Listeners(*[one for one in (metrics, notifications) if one])
         replies = _replies(self.conf, stopping)
         endpoints = self._endpoints(events, ReplyCasts(replies))
         builder = _ServerBuilder(self.conf, endpoints, events, replies, threading.Lock())
-        transports = [_connect(self.conf, queue.threads) for queue in queues]
-        servers = [builder.build(*pair) for pair in zip(transports, queues, strict=True)]
-        publishers = (replies, notifications) if notifications else (replies,)
-        return Servers(servers, transports, publishers)
+        transports = [_connect(self.conf, queue.threads) for queue in consumed]
+        servers = [builder.build(*pair) for pair in zip(transports, consumed, strict=True)]
+        senders = (replies, notifications) if notifications else (replies,)
+        return Servers(servers, transports, senders)
 
     def _endpoints(self, events: Listeners, delivery: ReplyCasts) -> Endpoints:
         worker = self.conf.worker
@@ -90,20 +92,20 @@ class _ServerBuilder:
     replies: ReplySender
     move_lock: AbstractContextManager[Any]
 
-    def build(self, transport: Any, queue: server.Queue) -> Server:
-        rpc_server = server.create(
+    def build(self, transport: Any, queue: Queue) -> Server:
+        created = rpc_server.create(
             self.conf, transport, queue.topic, self.endpoints, self._server_class(queue)
         )
-        return Server(rpc_server, queue.threads)
+        return Server(created, queue.threads)
 
-    def _server_class(self, queue: server.Queue) -> Callable[..., Any]:
+    def _server_class(self, queue: Queue) -> Callable[..., Any]:
         poison = PoisonMessages(
             queue.topic,
             queue.delivery_limit,
             self._move,
             self.events,
             self.move_lock,
-            functools.partial(server.report_parked, self.endpoints),
+            functools.partial(rpc_server.report_parked, self.endpoints),
         )
         return functools.partial(
             LateAckServer, events=self.events, poison=poison, replies=self.replies

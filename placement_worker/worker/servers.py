@@ -10,6 +10,7 @@ from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging import late_ack
 
 CLOSE_S = 2
+"""The longest wait for the transports to close; one without its broker would wait for it."""
 
 
 class Server(NamedTuple):
@@ -30,21 +31,21 @@ class Server(NamedTuple):
 
 
 class Closeable(Protocol):
-    """A publisher of replies or notifications, with a connection of its own."""
+    """An object that sends replies or notifications on connections of its own."""
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
 
 
 class Servers:
     """The servers of a process, with their connections to the broker."""
 
     def __init__(
-        self, servers: Sequence[Server], transports: Sequence[Any], publishers: Sequence[Closeable]
+        self, servers: Sequence[Server], transports: Sequence[Any], senders: Sequence[Closeable]
     ) -> None:
         self._servers = servers
         self._transports = transports
-        self._publishers = publishers
+        self._senders = senders
 
     def start(self) -> None:
         """Start every server; each one waits for an unreachable broker."""
@@ -52,11 +53,11 @@ class Servers:
             server.rpc_server.start(override_pool_size=server.threads)
 
     def stop(self) -> None:
-        """Stop all servers side by side, and close their connections."""
+        """Stop all servers at the same time, and close their connections."""
         with ThreadPoolExecutor(len(self._servers)) as executor:
             list(executor.map(Server.stop, self._servers))
-        for publisher in self._publishers:
-            publisher.close()
+        for sender in self._senders:
+            sender.close()
         _close(self._transports)
 
     def heartbeats(self) -> list[Heartbeat | None]:
@@ -65,7 +66,7 @@ class Servers:
 
 
 def _close(transports: Sequence[Any]) -> None:
-    """Close transports within `CLOSE_S`; one without its broker would wait for it."""
+    """Close the transports at the same time, within `CLOSE_S`."""
     threads = [threading.Thread(target=one.cleanup, daemon=True) for one in transports]
     for thread in threads:
         thread.start()

@@ -9,7 +9,7 @@ from placement_worker.client.connection import connect, control_exchange, transp
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging import server
+from placement_worker.messaging import rpc_server
 from placement_worker.messaging.late_ack import LateAckServer
 from tests.conformance.conformance import CASES, compared
 from tests.factories import changed
@@ -34,7 +34,7 @@ def client(broker_url, registry):
     config.set_defaults()
     conf([], default_config_files=[])
     connection = connect(conf, transport_url(conf, broker_url))
-    worker = server.create(
+    worker = rpc_server.create(
         conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry), LateAckServer
     )
     worker.start()

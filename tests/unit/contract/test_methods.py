@@ -5,7 +5,7 @@ import inspect
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.methods import METHODS
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging.server import ExposedEndpoints
+from placement_worker.messaging.rpc_server import ExposedEndpoints
 
 
 def _public(kind):

@@ -26,7 +26,7 @@ class RecordingServer:
 
 
 class RecordingTransport:
-    """A transport, and the publisher: both end with one call."""
+    """A transport, and the sender: both end with one call."""
 
     def __init__(self, blocked=None):
         self.closed = False
@@ -60,13 +60,13 @@ def test_start_gives_each_server_its_number_of_threads():
 def test_stop_waits_for_servers_with_a_broker_alone():
     """A server that has not reached its broker has no requests and would wait for ever."""
     connected, waiting = RecordingServer(connected=True), RecordingServer(connected=False)
-    publisher, transport = RecordingTransport(), RecordingTransport()
+    sender, transport = RecordingTransport(), RecordingTransport()
 
-    Servers([Server(connected, 1), Server(waiting, 1)], [transport], [publisher]).stop()
+    Servers([Server(connected, 1), Server(waiting, 1)], [transport], [sender]).stop()
 
     assert connected.calls == ['stop', 'wait']
     assert waiting.calls == []
-    assert publisher.closed
+    assert sender.closed
     assert transport.closed
 
 

@@ -11,7 +11,7 @@ from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging.late_ack import LateAckServer, heartbeat
 from placement_worker.messaging.reply_sender import ReplyPending
-from placement_worker.messaging.server import AccessPolicy, ContextSerializer, ExposedEndpoints
+from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer, ExposedEndpoints
 from placement_worker.policies.registry import Registry
 from tests.unit.messaging.late_ack.fakes import (
     CALL,

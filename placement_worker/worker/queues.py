@@ -1,22 +1,46 @@
-"""The queues of a worker on its broker."""
+"""The queues of a worker: their names, threads and delivery limits, and their declaration."""
 
 import logging
+from dataclasses import dataclass
 
 import tenacity
 from oslo_config import cfg
 
 from placement_worker import errors
 from placement_worker.client.connection import load_transport_url
-from placement_worker.contract.topics import PARKING_SUFFIX
-from placement_worker.messaging import server, topology
+from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
+from placement_worker.messaging import topology
+from placement_worker.messaging.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 
 BROKER_WAIT_MAX_S = 10
 LOG = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue that each process of the worker consumes, with its number of threads per process."""
+
+    topic: str
+    threads: int
+    delivery_limit: DeliveryLimit
+
+
+def consumed(conf: cfg.ConfigOpts) -> list[Queue]:
+    """Return the queues that each process of the worker consumes."""
+    worker = conf.worker
+    isolation, parking_lot = worker.topic + ISOLATION_SUFFIX, worker.topic + PARKING_SUFFIX
+    isolating = DeliveryLimit(worker.max_deliveries, isolation, parks=False)
+    parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot, parks=True)
+    return [
+        Queue(worker.topic, worker.threads, isolating),
+        Queue(worker.slow_topic, worker.slow_threads, isolating),
+        Queue(isolation, 1, parking),
+    ]
+
+
 def names(conf: cfg.ConfigOpts) -> list[str]:
     """Return the queues of a worker: per topic a shared one and its own, and the parking lot."""
-    topics = [queue.topic for queue in server.queues(conf)]
+    topics = [queue.topic for queue in consumed(conf)]
     return [
         *(f'{topic}{suffix}' for topic in topics for suffix in ('', f'.{conf.worker.host}')),
         conf.worker.topic + PARKING_SUFFIX,

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from placement_worker import config, errors
-from placement_worker.worker import queue_setup
+from placement_worker.worker import queues
 from tests.config_files import Options
 
 
@@ -36,9 +36,22 @@ def broker(monkeypatch):
     return failures, consumed
 
 
+def test_consumed_queues_move_poison_messages_to_isolation_and_then_to_the_parking_lot(conf):
+    """Each topic isolates its poison messages, and the isolation queue parks them."""
+    conf.set_override('topic', 't', group='worker')
+
+    fast, slow, isolation = queues.consumed(conf)
+
+    assert fast.delivery_limit == slow.delivery_limit
+    assert fast.delivery_limit.queue == isolation.topic == 't-suspects'
+    assert not fast.delivery_limit.parks
+    assert (isolation.threads, isolation.delivery_limit.queue) == (1, 't-parked')
+    assert isolation.delivery_limit.parks
+
+
 def test_names_are_a_shared_queue_and_an_own_queue_per_topic_and_the_parking_lot(conf):
     """The upgrade check and the worker agree on the queues of a worker."""
-    assert queue_setup.names(conf) == [
+    assert queues.names(conf) == [
         'placement-worker',
         'placement-worker.host-1',
         'placement-worker-slow',
@@ -54,8 +67,8 @@ def test_declare_without_a_broker_logs_the_failure_and_the_wait(conf, broker, ca
     failures, _ = broker
     failures.append(errors.BrokerUnreachable('No broker answered: 127.0.0.1:1: refused'))
 
-    with caplog.at_level(logging.WARNING, queue_setup.LOG.name):
-        queue_setup.declare(conf)
+    with caplog.at_level(logging.WARNING, queues.LOG.name):
+        queues.declare(conf)
 
     assert caplog.messages == ['No broker answered: 127.0.0.1:1: refused; trying again in 1 s']
 
@@ -66,7 +79,7 @@ def test_declare_with_another_error_raises_it_at_once(conf, broker):
     failures.append(errors.QueueMismatch('Queue a is classic'))
 
     with pytest.raises(errors.QueueMismatch):
-        queue_setup.declare(conf)
+        queues.declare(conf)
 
 
 def test_declare_of_a_queue_that_has_a_consumer_warns_of_the_host(conf, broker, caplog):
@@ -74,7 +87,7 @@ def test_declare_of_a_queue_that_has_a_consumer_warns_of_the_host(conf, broker, 
     _, consumed = broker
     consumed.append('placement-worker.host-1')
 
-    queue_setup.declare(conf)
+    queues.declare(conf)
 
     assert caplog.messages == [
         'Queue placement-worker.host-1 already has a consumer; set a unique [worker] host on each '

@@ -1,15 +1,12 @@
-"""The methods that callers reach, the context of a request, and the queues of a worker."""
+"""The methods that callers reach, and the context of a request."""
 
 import pytest
-from oslo_config import cfg
 from oslo_context.context import RequestContext
 
-from placement_worker import config
 from placement_worker.cloud.request_id import current_request_id
-from placement_worker.messaging.server import (
+from placement_worker.messaging.rpc_server import (
     ContextSerializer,
     ExposedEndpoints,
-    queues,
     report_parked,
 )
 
@@ -78,19 +75,3 @@ def test_report_parked_of_a_check_reports_its_request():
     report_parked(endpoints, {'method': 'policy_attach', 'args': {}}, {}, error)
 
     assert endpoints.reports == [('{}', 'r1', error)]
-
-
-def test_queues_move_poison_messages_to_isolation_and_then_to_the_parking_lot():
-    """Each topic isolates its poison messages, and the isolation queue parks them."""
-    conf = cfg.ConfigOpts()
-    config.register(conf)
-    conf([], default_config_files=[])
-    conf.set_override('topic', 't', group='worker')
-
-    fast, slow, isolation = queues(conf)
-
-    assert fast.delivery_limit == slow.delivery_limit
-    assert fast.delivery_limit.queue == isolation.topic == 't-suspects'
-    assert not fast.delivery_limit.parks
-    assert (isolation.threads, isolation.delivery_limit.queue) == (1, 't-parked')
-    assert isolation.delivery_limit.parks

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import oslo_messaging
@@ -14,10 +13,9 @@ from typing_extensions import override
 from placement_worker.client.connection import control_exchange
 from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.methods import METHODS
-from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX, VERSION
+from placement_worker.contract.topics import VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 
 LOG = logging.getLogger(__name__)
 
@@ -91,28 +89,6 @@ class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
     def is_allowed(self, endpoint: object, method: str) -> bool:
         ping = isinstance(endpoint, dispatcher.PingEndpoint) and method == 'oslo_rpc_server_ping'
         return ping or super().is_allowed(endpoint, method)
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """A queue that a worker consumes, with its number of threads."""
-
-    topic: str
-    threads: int
-    delivery_limit: DeliveryLimit
-
-
-def queues(conf: cfg.ConfigOpts) -> list[Queue]:
-    """Return the queues that each process of a worker consumes."""
-    worker = conf.worker
-    isolation, parking_lot = worker.topic + ISOLATION_SUFFIX, worker.topic + PARKING_SUFFIX
-    isolating = DeliveryLimit(worker.max_deliveries, isolation, parks=False)
-    parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot, parks=True)
-    return [
-        Queue(worker.topic, worker.threads, isolating),
-        Queue(worker.slow_topic, worker.slow_threads, isolating),
-        Queue(isolation, 1, parking),
-    ]
 
 
 def create(
