@@ -79,6 +79,12 @@ class Snapshot:
         """
         return self.named_region_of(node) or self.home_region
 
+    def region_of_each(self, nodes: Sequence[Node]) -> list[str | None]:
+        """Return the regions of nodes, located by the rules of `region_of`."""
+        stated = self._stated_places(nodes)
+        default = self._region_of_unplaced(stated)
+        return [region or default for region, _ in stated]
+
     def named_region_of(self, node: Node) -> str | None:
         """Return the region that the request names for the node, or None for the home region."""
         region, _ = _stated_place(node)
@@ -118,7 +124,7 @@ class Snapshot:
     ) -> Counter[Location]:
         """Return the number of nodes per zone of these regions, by the rules of `zone_of`."""
         stated = self._stated_places(nodes)
-        default = self._default_region if any(region is None for region, _ in stated) else None
+        default = self._region_of_unplaced(stated)
         return Counter(
             (region or default, zone or self.zone_of(node))
             for node, (region, zone) in zip(nodes, stated, strict=True)
@@ -136,6 +142,10 @@ class Snapshot:
     def _default_region(self) -> str | None:
         """The region of nodes whose data and own profile name no region."""
         return self._cluster.profile.region or self.home_region
+
+    def _region_of_unplaced(self, stated: Sequence[Location]) -> str | None:
+        """Return the default region if a node needs it; else None, without a lookup."""
+        return self._default_region if any(region is None for region, _ in stated) else None
 
     def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
         return self._stated if nodes is self._cluster.nodes else list(map(_stated_place, nodes))

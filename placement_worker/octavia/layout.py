@@ -14,7 +14,10 @@ def tags_of(cluster_id: str, policy_id: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The parts to create: bodies of Octavia's API without links, tags and names."""
+    """The parts to create: bodies of Octavia's API without links, tags and names.
+
+    Octavia's default applies to a value of None.
+    """
 
     name: str
     tags: Sequence[str]
@@ -24,8 +27,9 @@ class Layout:
     monitor: Mapping[str, Any] | None
 
     def marked(self, body: Mapping[str, Any]) -> Resource:
-        """Return a body with name and tags."""
-        return {**body, 'name': self.name, 'tags': list(self.tags)}
+        """Return a body with name and tags, without values of None."""
+        given = {key: value for key, value in body.items() if value is not None}
+        return {**given, 'name': self.name, 'tags': list(self.tags)}
 
     def nested(self) -> Resource:
         """Return the body of a load balancer that contains all parts."""

@@ -1,6 +1,6 @@
 """Attach the policy: find or create the load balancer, and add all nodes to its pool."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement_worker.cloud.ports import ApiError
@@ -8,7 +8,7 @@ from placement_worker.contract.model import BindRequest, NodePatch
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, Rejected, RequestExpired
 from placement_worker.octavia import load_balancers
 from placement_worker.octavia.api_errors import cause
-from placement_worker.octavia.layout import Layout, LoadBalancer, tags_of
+from placement_worker.octavia.layout import Layout, LoadBalancer
 from placement_worker.octavia.member_ownership import Member, Ownership
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
@@ -35,12 +35,16 @@ class _Members:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The request to attach a policy to a cluster."""
+    """The request to attach a policy to a cluster.
+
+    :ivar tags: of all objects that belong to the attachment.
+    """
 
     properties: LoadBalancingProperties
     request: BindRequest
     state: State
     updater: Updater
+    tags: Sequence[str]
 
     def run(self) -> BindingOutcome:
         """Attach the policy, or undo all changes.
@@ -81,7 +85,7 @@ class Attachment:
         :raises Rejected: it failed.
         :raises ApiError: Octavia refused a change.
         """
-        layout = layout_of(self.properties, self.request, self.state)
+        layout = layout_of(self.properties, self.request, self.state, self.tags)
         load_balancers.remove_failed(self.updater, layout.tags)
         gone: LoadBalancerGone | None = None
         for _ in range(ATTEMPTS):
@@ -107,14 +111,10 @@ class Attachment:
         cluster = self.request.cluster
         if not cluster.nodes:
             return {}
-        ownership = Ownership(self._tags, stored.node_ids(cluster))
+        ownership = Ownership(self.tags, frozenset(node.id for node in cluster.nodes))
         pool = Pool(self.updater, balancer.id, balancer.pool, members.subnet_id, ownership)
         joining = Joining(self.state, cluster.nodes)
         return joining.run(pool, ResolvedMembers(members.by_node)).nodes
-
-    @property
-    def _tags(self) -> list[str]:
-        return tags_of(self.request.cluster.id, self.request.policy.id)
 
     def _check_expiry(self) -> None:
         # An attachment that completes after its request expires leaks a load balancer.
@@ -163,6 +163,6 @@ class Attachment:
         :raises ApiError: Octavia refused.
         """
         if self._preexisting:
-            existing.remove_members(updater, self.properties, self._tags)
+            existing.remove_members(updater, self.properties, self.tags)
         else:
-            load_balancers.remove(updater, self._tags)
+            load_balancers.remove(updater, self.tags)

@@ -1,7 +1,7 @@
 """Detach the policy: delete its load balancer, or remove its nodes from a preexisting one."""
 
 from placement_worker.cloud.ports import ApiError
-from placement_worker.contract.model import BindRequest, NodePatch
+from placement_worker.contract.model import BindRequest
 from placement_worker.errors import LoadBalancerFailed, Rejected
 from placement_worker.octavia import load_balancers
 from placement_worker.octavia.api_errors import cause
@@ -10,7 +10,7 @@ from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import BindingOutcome, State
 from placement_worker.policies.load_balancing.leaving import Leaving
 from placement_worker.policies.load_balancing.node_addresses import ResolvedMembers
-from placement_worker.policies.load_balancing.results import MEMBER, changed
+from placement_worker.policies.load_balancing.node_patches import MEMBER, NodeChange, patches
 from placement_worker.policies.load_balancing.stored import (
     STORED,
     StoredLoadBalancer,
@@ -42,8 +42,7 @@ def detach(
 
 
 def _outcome(request: BindRequest, state: State) -> BindingOutcome:
-    nodes: dict[str, NodePatch] = {}
-    for node in request.cluster.nodes:
-        nodes |= changed(state, node, (MEMBER,))
+    members = request.cluster.nodes
+    nodes = patches(state, members, {node.id: NodeChange((MEMBER,)) for node in members})
     data = {key: value for key, value in request.policy.data.items() if key != STORED}
     return BindingOutcome(data, nodes, cluster_without_vip(request))

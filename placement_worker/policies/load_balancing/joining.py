@@ -1,6 +1,6 @@
 """Add members for nodes to a pool."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -12,7 +12,8 @@ from placement_worker.octavia.member_ownership import Member, key_of
 from placement_worker.octavia.pools import Pool
 from placement_worker.policies.load_balancing.members import MemberChange, Plan
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
-from placement_worker.policies.load_balancing.results import MEMBER, NOT_ADDED, Result
+from placement_worker.policies.load_balancing.node_patches import MEMBER
+from placement_worker.policies.load_balancing.results import NOT_ADDED, Result
 
 UNKNOWN_NODE = 'The cluster has no such node'
 
@@ -46,10 +47,13 @@ class Joining(MemberChange):
         return Plan([member for member in shown if member['id'] not in remove], remove, add)
 
     @override
-    def outdated(self, *, failed: bool, kept: bool) -> tuple[str, ...]:
+    def outdated(self, result: Result, kept: Collection[str]) -> dict[str, Sequence[str]]:
         if not self.recreated:
-            return ()
-        return ('recovery',) if kept else ('recovery', MEMBER)
+            return {}
+        return {
+            node.id: ('recovery',) if node.id in kept else ('recovery', MEMBER)
+            for node in self.nodes
+        }
 
     @override
     def unknown_failures(self) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Remove the members of nodes from a pool."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from typing_extensions import override
 
@@ -11,7 +11,8 @@ from placement_worker.octavia.api_errors import NOT_FOUND
 from placement_worker.octavia.pools import Pool
 from placement_worker.policies.load_balancing.members import MemberChange, Plan
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
-from placement_worker.policies.load_balancing.results import MEMBER, NOT_REMOVED, Result
+from placement_worker.policies.load_balancing.node_patches import MEMBER
+from placement_worker.policies.load_balancing.results import NOT_REMOVED, Result
 
 
 class Leaving(MemberChange):
@@ -37,8 +38,8 @@ class Leaving(MemberChange):
         return Plan(shown, remove | inherited)
 
     @override
-    def outdated(self, *, failed: bool, kept: bool) -> tuple[str, ...]:
-        return () if failed else (MEMBER,)
+    def outdated(self, result: Result, kept: Collection[str]) -> dict[str, Sequence[str]]:
+        return {node.id: (MEMBER,) for node in self.nodes if node.id not in result.failed}
 
 
 def _inherited(

@@ -1,7 +1,7 @@
 """Change which nodes of a cluster are members of a pool."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -16,11 +16,10 @@ from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Statistics
 from placement_worker.policies.base import Outcome, State
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
+from placement_worker.policies.load_balancing.node_patches import MEMBER, NodeChange, patches
 from placement_worker.policies.load_balancing.results import (
-    MEMBER,
+    OF_A_NODE,
     Result,
-    changed,
-    failed_patch,
     failure_text,
 )
 
@@ -69,20 +68,18 @@ class MemberChange(ABC):
         add = [member for member in plan.add if member.node_id not in kept]
         if add:
             result.include(pool.add(add, plan.shown))
-        patches: dict[str, NodePatch] = {}
-        for node in self.nodes:
-            patches |= self._patch(node, result, kept=node.id in kept)
-        return result.outcome(self.failure, pool.pool_id, pool.updater.statistics, patches)
+        nodes = self._patches(result, kept)
+        return result.outcome(self.failure, pool.pool_id, pool.updater.statistics, nodes)
 
     @abstractmethod
     def plan(self, pool: Pool, wanted: WantedMembers, result: Result) -> Plan:
         """Compare the pool with the nodes, and note in the result the nodes without a change."""
 
     @abstractmethod
-    def outdated(self, *, failed: bool, kept: bool) -> tuple[str, ...]:
-        """Return the keys to drop from a node's data.
+    def outdated(self, result: Result, kept: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """Return the keys to drop from the data of nodes: node id -> keys.
 
-        :param kept: whether a member to remove is still present.
+        :param kept: the nodes whose members to remove are still present.
         """
 
     def unknown_failures(self) -> dict[str, str]:
@@ -102,11 +99,9 @@ class MemberChange(ABC):
                 (node.id for node in self.nodes), cause(exc)
             )
             result = Result(failed=failed)
-            patches: dict[str, NodePatch] = {}
-            for node in () if self.dry_run else self.nodes:
-                patches |= self._patch(node, result, kept=True)
+            nodes = {} if self.dry_run else self._patches(result, kept=failed)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
-            raise LoadBalancerFailed(reason, result.details(pool_id, statistics), patches) from exc
+            raise LoadBalancerFailed(reason, result.details(pool_id, statistics), nodes) from exc
 
     def _planned(self, pool: Pool, plan: Plan, result: Result) -> Outcome:
         present, missing = pool.ownership.compare(plan.add, plan.shown)
@@ -128,13 +123,20 @@ class MemberChange(ABC):
         ]
         return set(kept)
 
-    def _patch(self, node: Node, result: Result, *, kept: bool) -> dict[str, NodePatch]:
-        failed = node.id in result.failed
-        drop = self.outdated(failed=failed, kept=kept)
-        if failed:
-            return failed_patch(self.state, node, self.failure, drop, expired=result.expired)
-        member_id = result.members.get(node.id)
-        return changed(self.state, node, drop, **({MEMBER: member_id} if member_id else {}))
+    def _patches(self, result: Result, kept: Collection[str]) -> dict[str, NodePatch]:
+        """Return the patches of the nodes; without a status for failures if the request expired."""
+        outdated = self.outdated(result, kept)
+        failure = None if result.expired else OF_A_NODE[self.failure]
+        return patches(
+            self.state,
+            self.nodes,
+            {
+                node.id: NodeChange(outdated.get(node.id, ()), failure=failure)
+                if node.id in result.failed
+                else NodeChange(outdated.get(node.id, ()), result.members.get(node.id))
+                for node in self.nodes
+            },
+        )
 
     def _stored_member(self, node: Node) -> str | None:
         return text_or_none(self.state.node_data(node).get(MEMBER))

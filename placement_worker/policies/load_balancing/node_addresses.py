@@ -76,10 +76,9 @@ class AddressLookup(WantedMembers):
 
     def _in_other_regions(self, nodes: Sequence[Node]) -> dict[str, str]:
         home = self.region or self.cloud.load_balancer_region
-        regions = {node.id: self.cloud.region_of(node) for node in nodes}
         return {
-            node_id: f'The node is in region {region}, the load balancer in {home}'
-            for node_id, region in regions.items()
+            node.id: f'The node is in region {region}, the load balancer in {home}'
+            for node, region in zip(nodes, self.cloud.region_of_each(nodes), strict=True)
             if region and home and region != home
         }
 

@@ -1,43 +1,44 @@
 """The load balancer that the properties of a policy describe."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import InvalidInput
-from placement_worker.octavia.layout import Layout, tags_of
+from placement_worker.octavia.layout import Layout
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.properties import (
     HealthMonitor,
     LoadBalancingProperties,
     SessionPersistence,
 )
-from placement_worker.policies.load_balancing.stored import without_none
 
 NAME_LENGTH = 255
 """The longest name that Octavia accepts."""
 
 
-def layout_of(properties: LoadBalancingProperties, request: BindRequest, state: State) -> Layout:
+def layout_of(
+    properties: LoadBalancingProperties, request: BindRequest, state: State, tags: Sequence[str]
+) -> Layout:
     """Return the load balancer to create, with its parts.
 
+    :param tags: of all objects to create.
     :raises InvalidInput: the cloud has no such subnet or network for the VIP.
     """
     cluster, vip = request.cluster, properties.vip
     monitor = properties.health_monitor
     return Layout(
         name=f'placement-worker-{cluster.name or cluster.id}'[:NAME_LENGTH],
-        tags=tags_of(cluster.id, request.policy.id),
-        load_balancer=without_none(
-            {
-                **_vip_location(properties, request, state),
-                'vip_address': vip.address,
-                'admin_state_up': vip.admin_state_up,
-                'availability_zone': properties.availability_zone,
-                'flavor_id': properties.flavor_id,
-            }
-        ),
+        tags=tags,
+        load_balancer={
+            **_vip_location(properties, request, state),
+            'vip_address': vip.address,
+            'admin_state_up': vip.admin_state_up,
+            'availability_zone': properties.availability_zone,
+            'flavor_id': properties.flavor_id,
+        },
         listener={
             'protocol': vip.protocol,
             'protocol_port': vip.protocol_port,
@@ -71,27 +72,23 @@ def _vip_location(
 
 def _pool(properties: LoadBalancingProperties) -> dict[str, Any]:
     pool = properties.pool
-    return without_none(
-        {
-            'protocol': pool.protocol,
-            'lb_algorithm': pool.lb_method,
-            'admin_state_up': pool.admin_state_up,
-            'session_persistence': _persistence(pool.session_persistence),
-        }
-    )
+    return {
+        'protocol': pool.protocol,
+        'lb_algorithm': pool.lb_method,
+        'admin_state_up': pool.admin_state_up,
+        'session_persistence': _persistence(pool.session_persistence),
+    }
 
 
 def _persistence(wanted: SessionPersistence) -> dict[str, Any] | None:
     """Return the session persistence; Octavia refuses a cookie name with other types."""
     if wanted.type == 'NONE':
         return None
-    cookie_name = wanted.cookie_name if wanted.type == 'APP_COOKIE' else None
-    return without_none({'type': wanted.type, 'cookie_name': cookie_name})
+    cookie = {'cookie_name': wanted.cookie_name} if wanted.type == 'APP_COOKIE' else {}
+    return {'type': wanted.type, **cookie}
 
 
 def _monitor(wanted: HealthMonitor) -> dict[str, Any]:
     """Return the health monitor; Octavia refuses options of HTTP with other types."""
     dropped = ('id',) if wanted.probes_http else ('id', 'http_method', 'url_path', 'expected_codes')
-    return without_none(
-        {key: value for key, value in msgspec.to_builtins(wanted).items() if key not in dropped}
-    )
+    return {key: value for key, value in msgspec.to_builtins(wanted).items() if key not in dropped}

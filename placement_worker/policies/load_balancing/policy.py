@@ -44,11 +44,11 @@ from placement_worker.policies.load_balancing.detach import detach
 from placement_worker.policies.load_balancing.joining import Joining
 from placement_worker.policies.load_balancing.leaving import Leaving
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup, LateLookup
+from placement_worker.policies.load_balancing.node_patches import NodeChange, patches
 from placement_worker.policies.load_balancing.properties import (
     STATUS_TIMEOUT_S,
     LoadBalancingProperties,
 )
-from placement_worker.policies.load_balancing.results import changed
 from placement_worker.policies.load_balancing.stored import STORED, StoredLoadBalancer
 
 REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
@@ -98,7 +98,8 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         updater = self._updater(state, request.cluster, request.policy.id)
-        return Attachment(self.properties, request, state, updater).run()
+        tags = tags_of(request.cluster.id, request.policy.id)
+        return Attachment(self.properties, request, state, updater, tags).run()
 
     @override
     def detach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -155,7 +156,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         nodes, unknown_ids = selection.find(request, node_ids)
         recovered = request.action.action == actions.NODE_RECOVER
         if recovered and not selection.needs_new_member(state, nodes[0]):
-            patch = changed(state, nodes[0], ('recovery',))
+            patch = patches(state, nodes[:1], {nodes[0].id: NodeChange(('recovery',))})
             return replace(
                 skipped('The node is in the pool, and was not created again.'), nodes=patch
             )

@@ -1,15 +1,15 @@
-"""The result of changing the members of a pool: details, reason and patches of nodes."""
+"""The result of changing the members of a pool: its details and its reason."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from placement_worker.contract.model import Node, NodePatch
+from placement_worker.contract.model import NodePatch
 from placement_worker.errors import LoadBalancerFailed, RequestExpired
 from placement_worker.formats.text import counted
 from placement_worker.octavia.member_ownership import Additions
 from placement_worker.octavia.updater import Statistics
-from placement_worker.policies.base import Outcome, State
+from placement_worker.policies.base import Outcome
 
 NOT_ADDED = 'Failed in adding nodes into lb pool'
 NOT_REMOVED = 'Failed in removing deleted node(s) from lb pool'
@@ -18,8 +18,6 @@ OF_A_NODE = {
     NOT_REMOVED: 'Failed in removing node from lb pool.',
 }
 """Per-node failure messages."""
-MEMBER = 'lb_member'
-"""The key of a node's data that holds the id of its member."""
 UPDATE_S = 1.0
 """The approximate duration of an update of a load balancer; 0.5 to 1.5 s were measured."""
 
@@ -122,30 +120,3 @@ def failure_text(failure: str, failed: Mapping[str, str]) -> str:
     """
     node_id, cause = next(iter(failed.items()))
     return f'{failure}: {list(failed)} ({node_id}: {cause})'
-
-
-def changed(state: State, node: Node, drop: Iterable[str] = (), **new: Any) -> dict[str, NodePatch]:
-    """Return the patch that drops keys of a node's data and sets others; {} if it is the same."""
-    before = state.node_data(node)
-    dropped = set(drop)
-    after = {**{key: value for key, value in before.items() if key not in dropped}, **new}
-    return {} if after == before else {node.id: NodePatch(after)}
-
-
-def failed_patch(
-    state: State, node: Node, failure: str, drop: Iterable[str] = (), *, expired: bool = False
-) -> dict[str, NodePatch]:
-    """Return the patch of a node that has failed: changed data, and a status unless expired."""
-    patch = changed(state, node, drop)
-    if expired:
-        return patch
-    data = patch[node.id].data if patch else dict(state.node_data(node))
-    return {node.id: NodePatch(data, *_status(node, OF_A_NODE[failure]))}
-
-
-def _status(node: Node, message: str) -> tuple[str, str]:
-    """Return the status and reason of a failed node; one in ERROR keeps its status and reason."""
-    before = node.status_reason or ''
-    if node.status != 'ERROR' or not before:
-        return 'ERROR' if node.status == 'ERROR' else 'WARNING', message
-    return 'ERROR', before if message in before else f'{before.rstrip(". ")}. {message}'

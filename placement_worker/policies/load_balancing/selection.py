@@ -6,7 +6,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import CheckRequest, Node
 from placement_worker.policies.base import State
-from placement_worker.policies.load_balancing.results import MEMBER
+from placement_worker.policies.load_balancing.node_patches import MEMBER
 
 RECREATED = 'RECREATE'
 """The value of `recovery` in the data of a node that has a new server."""

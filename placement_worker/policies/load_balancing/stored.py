@@ -1,6 +1,6 @@
 """The data that attaching a load balancer stores in the binding and in the cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,12 +70,8 @@ class StoredLoadBalancer:
             except ApiError as exc:
                 raise LoadBalancerFailed(cause(exc)) from exc
             lb_id = shown['id'] if shown else lb_id
-        return Pool(updater, lb_id, self.pool_id, subnet_id, Ownership(tags, node_ids(cluster)))
-
-
-def node_ids(cluster: Cluster) -> frozenset[str]:
-    """Return the ids of the nodes of a cluster."""
-    return frozenset(node.id for node in cluster.nodes)
+        ownership = Ownership(tags, frozenset(node.id for node in cluster.nodes))
+        return Pool(updater, lb_id, self.pool_id, subnet_id, ownership)
 
 
 def binding_data(
@@ -91,7 +87,8 @@ def binding_data(
         'preexisting': preexisting or None,
     }
     version = float(policy.spec.type_name.rpartition('-')[2])
-    return {**policy.data, STORED: {'version': version, 'data': without_none(data)}}
+    given = {key: value for key, value in data.items() if value is not None}
+    return {**policy.data, STORED: {'version': version, 'data': given}}
 
 
 def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPatch:
@@ -111,8 +108,3 @@ def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:
     left = {key: value for key, value in entries.items() if key != request.policy.id}
     data = {key: value for key, value in request.cluster.data.items() if key != IN_CLUSTER}
     return ClusterPatch({**data, IN_CLUSTER: left} if left else data)
-
-
-def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are set; Octavia's defaults apply to the others."""
-    return {key: value for key, value in values.items() if value is not None}

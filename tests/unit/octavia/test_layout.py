@@ -27,6 +27,15 @@ def test_nested_marks_every_part_with_name_and_tags():
     assert body == {'vip_subnet_id': 's', 'listeners': [listener], **marks}
 
 
+def test_marked_omits_values_that_octavia_defaults():
+    """A value of None is not sent, so that Octavia's default applies; other values are."""
+    assert layout(None).marked({'flavor_id': None, 'admin_state_up': False}) == {
+        'admin_state_up': False,
+        'name': 'web',
+        'tags': TAGS,
+    }
+
+
 def test_nested_without_monitor_omits_it():
     """The nested body has no health monitor unless the layout has one."""
     [listener] = layout(None).nested()['listeners']

@@ -103,70 +103,6 @@ def test_attach_creates_all_parts_and_members_in_two_updates(lab):
     }
 
 
-def test_omitted_properties_are_not_sent_to_octavia(lab):
-    """Properties without a value are not sent, so that Octavia's defaults apply."""
-    lab.attach(bind(balancing_policy(pool={'session_persistence': {'type': 'NONE'}})))
-
-    made = lab.settled()
-    assert made['healthmonitor'] == []
-    assert 'session_persistence' not in made['pool'][0]
-    assert not {'flavor_id', 'availability_zone', 'vip_network_id'} & made['loadbalancer'][0].keys()
-
-
-@pytest.mark.parametrize('persistence', ['SOURCE_IP', 'HTTP_COOKIE', 'NONE'])
-@pytest.mark.parametrize('monitor', ['PING', 'TCP'])
-def test_options_that_octavia_refuses_for_a_type_are_not_sent(lab, persistence, monitor):
-    """A cookie name and options of HTTP are valid with any type, and sent only where they apply."""
-    policy = balancing_policy(
-        pool={'session_persistence': {'type': persistence, 'cookie_name': 'whatever'}},
-        health_monitor={
-            'type': monitor, 'http_method': 'GET', 'url_path': '/index.html',
-            'expected_codes': '200, 202',
-        },
-    )  # fmt: skip
-
-    reply = lab.attach(bind(policy))
-
-    made = lab.settled()
-    assert reply['status'] == 'OK'
-    assert made['pool'][0].get('session_persistence') == (
-        None if persistence == 'NONE' else {'type': persistence}
-    )
-    assert not {'http_method', 'url_path', 'expected_codes'} & made['healthmonitor'][0].keys()
-
-
-def test_delay_in_milliseconds_is_sent_with_a_warning(lab):
-    """The health monitor of Senlin's example is created unchanged, and the reply has a warning."""
-    reply = lab.attach(bind(balancing_policy(health_monitor={'delay': 10000, 'timeout': 5000})))
-
-    assert shown(lab.settled()['healthmonitor'][0], 'delay', 'timeout') == {
-        'delay': 10000,
-        'timeout': 5000,
-    }
-    assert (reply['status'], reply['warnings']) == (
-        'OK',
-        [
-            'The health monitor has a delay of 10000 s and a timeout of 5000 s; Octavia expects '
-            'seconds, so check that the values are not in milliseconds.'
-        ],
-    )
-
-
-def test_options_of_http_are_sent_for_https(lab):
-    """A health monitor of type HTTPS gets the options of HTTP, which Senlin drops."""
-    lab.attach(
-        bind(
-            balancing_policy(
-                health_monitor={'type': 'HTTPS', 'url_path': '/up', 'expected_codes': 200}
-            )
-        )
-    )
-
-    assert shown(lab.settled()['healthmonitor'][0], 'url_path', 'expected_codes') == {
-        'url_path': '/up', 'expected_codes': '200',
-    }  # fmt: skip
-
-
 def test_attach_keeps_other_keys_of_binding_cluster_and_nodes(lab):
     """Other keys in the data of binding, cluster and nodes stay."""
     policy = balancing_policy(data={'Other': 1})
@@ -279,100 +215,6 @@ def test_load_balancer_of_another_policy_or_cluster_is_not_adopted(lab):
     assert len(lab.settled()['loadbalancer']) == 3
 
 
-class TestExisting:
-    """A load balancer that is there already."""
-
-    @pytest.mark.parametrize('by', ['id', 'name'])
-    def test_existing_load_balancer_gets_the_nodes_and_keeps_its_members(self, lab, by):
-        """The nodes are added to the existing pool, and its other members stay."""
-        lb, pool = lab.foreign('10.0.0.100')
-        monitor = lab.settled()['healthmonitor'][0]['id']
-        named = lb if by == 'id' else 'front'
-        before = lab.settled()
-
-        policy, members = lab.attached(
-            [connected(1), connected(2)],
-            loadbalancer=named,
-            pool={'id': pool},
-            health_monitor={'id': monitor},
-        )
-
-        assert policy['data']['LoadBalancingPolicy']['data'] == {
-            'loadbalancer': lb, 'listener': before['listener'][0]['id'], 'pool': pool,
-            'healthmonitor': monitor,
-            'preexisting': True,
-        }  # fmt: skip
-        assert [str(call) for call in lab.calls if call.writes] == ['update_members']
-        assert lab.settled()['member'][:1] == before['member']
-        assert lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2']
-        assert all(one['data']['lb_member'] for one in members)
-
-    def test_foreign_member_of_a_node_is_not_adopted(self, lab):
-        """A node that another client added to the pool gets no member of the policy."""
-        lb, pool = lab.foreign('10.0.0.1')
-
-        _, members = lab.attached([connected(1), connected(2)], loadbalancer=lb, pool={'id': pool})
-
-        assert data_of(members)['n1'] == {}
-        assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
-
-    @pytest.mark.parametrize(
-        ('properties', 'reason'),
-        [
-            ({'loadbalancer': 'none'}, 'The cloud has no load balancer none.'),
-            ({'pool': {'id': 'none'}}, 'Load balancer front has no pool none.'),
-            ({'health_monitor': {'id': 'none'}}, 'The cloud has no health monitor none.'),
-            ({'loadbalancer': 'twin'}, '2 load balancers have the name twin: name one by its id.'),
-            ({'loadbalancer': 'other'}, 'Load balancer other has no pool {pool}.'),
-            (
-                {'pool': {'subnet': 'none'}},
-                'Subnet none of `pool.subnet` does not exist in the cloud.',
-            ),
-        ],
-    )
-    def test_missing_existing_objects_are_named_without_a_change(self, lab, properties, reason):
-        """A load balancer, pool or monitor that does not exist is named, and nothing changes."""
-        _, pool = lab.foreign()
-        for name in ('twin', 'twin', 'other'):
-            lab.octavia(None).create('loadbalancer', {'name': name})
-        lab.calls.clear()
-        given = {
-            'loadbalancer': 'front',
-            **properties,
-            'pool': {'id': pool, **properties.get('pool', {})},
-        }
-
-        reply = lab.attach(bind(balancing_policy(**given), [connected(1)]))
-
-        assert (reply['status'], reply['reason']) == ('ERROR', reason.format(pool=pool))
-        assert not any(call.writes for call in lab.calls)
-
-    def test_failed_attach_to_existing_pool_removes_added_members(self, lab):
-        """Members that were added to an existing pool are removed after a failure."""
-        lb, pool = lab.foreign('10.0.0.100')
-        lab.batch_members = False
-
-        def refuse_the_second(call):
-            if call.name == 'create_member' and call.arguments[1]['address'] == '10.0.0.2':
-                raise ApiError('Quota has been met for resources: member', 403)
-            return call.act()
-
-        lab.around = refuse_the_second
-        policy = balancing_policy(loadbalancer=lb, pool={'id': pool})
-        reply = lab.attach(bind(policy, [connected(number) for number in (1, 2, 3)]))
-
-        assert reply == {
-            'status': 'ERROR',
-            'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: "
-            'Octavia responded with status 403: Quota has been met for resources: member)',
-            'warnings': [],
-            'policy': {'id': 'pol-loadbalance', 'data': {}},
-            'cluster': None,
-            'nodes': {},
-        }
-        assert lab.addresses() == ['10.0.0.100']
-
-
 @pytest.mark.parametrize(
     ('members', 'properties', 'reason'),
     [
@@ -405,16 +247,6 @@ class TestExisting:
             [],
             {'pool': {'subnet': 'none'}},
             'Subnet none of `pool.subnet` does not exist in the cloud.',
-        ),
-        (
-            [],
-            {'vip': {'subnet': 'none'}},
-            'Subnet none of `vip.subnet` does not exist in the cloud.',
-        ),
-        (
-            [],
-            {'vip': {'network': 'none'}, 'version': '1.2'},
-            'Network none of `vip.network` does not exist in the cloud.',
         ),
     ],
 )

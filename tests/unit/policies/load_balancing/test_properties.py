@@ -1,16 +1,10 @@
 """Tests for the properties of the load-balancing policy."""
 
-import dataclasses
-
 import msgspec
 import pytest
 
-from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Spec
-from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
-from placement_worker.policies.load_balancing import named_resources
-from placement_worker.policies.load_balancing.policy import LoadBalancing
-from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
+from placement_worker.errors import InvalidSpec
 from placement_worker.policies.registry import Registry
 from tests.factories import changed
 from tests.simulated_octavia import Lab
@@ -276,109 +270,13 @@ def test_json_schema_of_each_version_describes_all_properties(version):
     assert described['profile_types'] == ['os.nova.server-1.0']
 
 
-class TestResources:
-    """`check_resources`: what the cloud has to have."""
+def test_validation_without_check_resources_makes_no_call():
+    """Without `check_resources` no call is made."""
+    lab = Lab()
 
-    def test_check_resources_names_all_missing_resources(self):
-        """All resources that the cloud lacks are named."""
-        own = {
-            'pool': {'subnet': 'x'},
-            'vip': {'subnet': 'y', 'network': 'z'},
-            'flavor_id': 'f',
-            'availability_zone': 'az',
-        }
-        theirs = {
-            'pool': {'subnet': 'private-subnet', 'id': 'p'},
-            'loadbalancer': 'lb',
-            'health_monitor': {'id': 'm'},
-        }
+    validate({'pool': {'subnet': 'x', 'id': 'p'}, 'loadbalancer': 'lb'}, lab=lab)
 
-        for properties, message in (
-            (
-                own,
-                'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, no '
-                'flavor_id `f`, '
-                'no availability_zone `az`.',
-            ),
-            (
-                theirs,
-                'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m`.',
-            ),
-        ):
-            with pytest.raises(InvalidSpec) as refused:
-                validate(properties, '1.3', check_resources=True)
-            assert str(refused.value) == message
-
-    def test_check_resources_accepts_names_and_ids(self):
-        """A resource is found by its name or by its id."""
-        lab = Lab()
-        _, pool = lab.foreign()
-        monitor = lab.settled()['healthmonitor'][0]['id']
-        own = {
-            'pool': {'subnet': 'sub1'},
-            'vip': {'subnet': 'private-subnet', 'network': 'net1'},
-            'flavor_id': 'small',
-            'availability_zone': 'lb-az',
-        }
-        theirs = {
-            'pool': {'subnet': 'sub1', 'id': pool},
-            'loadbalancer': 'front',
-            'health_monitor': {'id': monitor},
-        }
-
-        for properties in (own, theirs):
-            assert validate(properties, '1.3', lab, check_resources=True)
-        assert not any(call.writes for call in lab.calls)
-
-    def test_check_resources_accepts_ambiguous_names(self):
-        """A name that several resources have counts as present: the owner may see only one of
-        them.
-        """
-        lab = Lab()
-        lab.foreign()
-        _, pool = lab.foreign()
-        told = 'The service user sees 2 of this name'
-
-        def of_several(region, name):
-            raise InvalidInput(told)
-
-        lab.subnet = lab.network = of_several
-        own = {'pool': {'subnet': 's'}, 'vip': {'subnet': 's', 'network': 'n'}}
-        theirs = {'pool': {'subnet': 's', 'id': pool}, 'loadbalancer': 'front'}
-
-        assert validate(theirs, '1.3', lab, check_resources=True)
-        assert validate(own, '1.3', lab, check_resources=True)
-        with pytest.raises(InvalidSpec, match=r'^The cloud has no flavor_id `f`\.$'):
-            validate({**own, 'flavor_id': 'f'}, '1.3', lab, check_resources=True)
-
-    def test_validation_without_check_resources_makes_no_call(self):
-        """Without `check_resources` no call is made."""
-        lab = Lab()
-
-        validate({'pool': {'subnet': 'x', 'id': 'p'}, 'loadbalancer': 'lb'}, lab=lab)
-
-        assert not lab.calls
-
-    def test_check_resources_without_a_response_of_octavia_fails(self, monkeypatch):
-        """The validation fails with the cause if Octavia does not respond."""
-        lab = Lab()
-        settings = dataclasses.replace(
-            named_resources.SETTINGS, sleep=lab.clock.sleep, clock=lab.clock
-        )
-        monkeypatch.setattr(named_resources, 'SETTINGS', settings)
-
-        def fail(call):
-            raise ApiError('http://octavia: connection refused')
-
-        lab.around = fail
-        properties = {'pool': {'subnet': 'sub1', 'id': 'p'}, 'loadbalancer': 'lb'}
-        policy = LoadBalancing(msgspec.convert(properties, LoadBalancingProperties))
-        with pytest.raises(
-            CloudUnavailable, match='Octavia did not respond: http://octavia: connection refused'
-        ):
-            policy.check_resources(lab)
-        assert len(lab.calls) == 3
-        assert sum(lab.clock.slept) < 3
+    assert not lab.calls
 
 
 def test_validated_properties_are_valid_again():

@@ -1,0 +1,50 @@
+"""Tests for the patches of nodes."""
+
+import pytest
+
+from placement_worker.contract.model import Node, NodePatch
+from placement_worker.policies.base import State
+from placement_worker.policies.load_balancing.node_patches import NodeChange, patches
+
+FAILURE = 'Failed in adding node into lb pool.'
+STATE = State({}, None, 10, nodes={'n2': NodePatch({'b': 2})})
+
+
+def patched(node, **change):
+    return patches(STATE, [node], {node.id: NodeChange(**change)})
+
+
+@pytest.mark.parametrize(
+    ('node', 'change', 'data'),
+    [
+        (Node('n1', data={'a': 1}), {'member_id': 'm1'}, {'a': 1, 'lb_member': 'm1'}),
+        (Node('n1', data={'lb_member': 'm0'}), {'member_id': 'm1'}, {'lb_member': 'm1'}),
+        (Node('n1', data={'a': 1, 'recovery': 'x'}), {'outdated': ('recovery',)}, {'a': 1}),
+        (Node('n2', data={'b': 0}), {'member_id': 'm1'}, {'b': 2, 'lb_member': 'm1'}),
+    ],
+)
+def test_patches_of_changed_data_continue_earlier_patches(node, change, data):
+    """A patch has the whole new data, based on the patches of earlier policies."""
+    assert patched(node, **change) == {node.id: NodePatch(data)}
+
+
+@pytest.mark.parametrize('change', [{}, {'member_id': 'm1'}, {'outdated': ('recovery',)}])
+def test_patches_of_unchanged_data_are_omitted(change):
+    """A node whose data stay the same gets no patch."""
+    assert patched(Node('n1', data={'lb_member': 'm1'}), **change) == {}
+
+
+@pytest.mark.parametrize(
+    ('status', 'reason', 'expected'),
+    [
+        ('ACTIVE', 'Created', ('WARNING', FAILURE)),
+        ('ERROR', None, ('ERROR', FAILURE)),
+        ('ERROR', 'No host. ', ('ERROR', f'No host. {FAILURE}')),
+        ('ERROR', f'No host. {FAILURE}', ('ERROR', f'No host. {FAILURE}')),
+    ],
+)
+def test_patches_of_failed_node_keep_an_earlier_error(status, reason, expected):
+    """A failed node gets a warning; a node in ERROR keeps its status and its reason."""
+    node = Node('n1', data={'a': 1}, status=status, status_reason=reason)
+
+    assert patched(node, failure=FAILURE) == {'n1': NodePatch({'a': 1}, *expected)}
