@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from placement_worker import config
+
 ROOT = Path(__file__).parents[2]
-OWN_GROUPS = ('worker', 'cloud', 'decision_log', 'metrics')
+OWN_GROUPS = [name for name, _ in config.own_opts()]
 
 
 def group(text, name):

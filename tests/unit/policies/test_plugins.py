@@ -191,7 +191,7 @@ def test_log_failed_load_import_of_an_old_name_explains_the_upgrade(error, hint,
 
 def test_installed_yields_the_types_of_this_package():
     """Every policy type of this package is found through its entry point."""
-    found = dict(plugins.installed())
+    own = metadata.distribution('placement-worker').entry_points.select(group=plugins.NAMESPACE)
 
-    assert 'senlin.policy.loadbalance-1.3' in found
-    assert len([name for name in found if name.startswith('senlin.policy.')]) == 8
+    assert 'senlin.policy.loadbalance-1.3' in own.names
+    assert own.names <= dict(plugins.installed()).keys()
