@@ -1,0 +1,129 @@
+"""The files, names and commands in CONTRIBUTING.rst and in the page on the architecture exist."""
+
+import configparser
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / 'placement_worker'
+CONTRIBUTING = ROOT / 'CONTRIBUTING.rst'
+ARCHITECTURE = ROOT / 'doc' / 'source' / 'architecture.rst'
+PAGES = [CONTRIBUTING, ARCHITECTURE]
+WRITTEN_BY_TOOLS = ('doc/build', '.services-venv', '.venv')
+FILE = re.compile(r'[\w.-]+(/[\w.-]+)+/?|[\w-]+\.(cfg|ini|md|py|rst|toml|yaml)')
+IDENTIFIER = re.compile(r'[A-Za-z]*_\w+|[A-Z]\w*[A-Z]\w*')
+
+
+def literals(text):
+    """Return the literals of a text, each on one line."""
+    return [' '.join(literal.split()) for literal in re.findall(r'``(.+?)``', text, re.DOTALL)]
+
+
+def files(text):
+    """Return the literals that name files, and words of commands that do."""
+    return [word for literal in literals(text) for word in literal.split() if FILE.fullmatch(word)]
+
+
+def found(name):
+    """Return the files and folders that a name stands for.
+
+    `NAME` stands for any name. A file without a folder is in one that the page names.
+    """
+    pattern = name.rstrip('/').replace('NAME', '*')
+    if pattern in WRITTEN_BY_TOOLS or name.startswith(('.venv/', 'doc/build/')):
+        return [ROOT]
+    if '/' in pattern:
+        return [path for folder in (ROOT, PACKAGE) for path in folder.glob(pattern)]
+    beside = [path for folder in (PACKAGE, ROOT / 'tests') for path in folder.rglob(pattern)]
+    return [*ROOT.glob(pattern), *beside]
+
+
+def recipes():
+    """Return the recipes of CONTRIBUTING.rst: heading -> text."""
+    text = CONTRIBUTING.read_text().split('\nRecipes\n=======\n')[1]
+    parts = re.split(r'^(\w.*)\n-{3,}\n', text, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def content(path):
+    """Return the text of a file, or of all Python files in a folder."""
+    paths = path.rglob('*.py') if path.is_dir() else [path]
+    return '\n'.join(one.read_text() for one in paths)
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_page_names_existing_files(page):
+    """A reader finds each file and folder that the page names."""
+    named = files(page.read_text())
+
+    assert len(named) > 10
+    assert [name for name in named if not found(name)] == []
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_page_names_existing_modules(page):
+    """A reader finds each module, class and function that the page names by a dotted name."""
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    named = [
+        literal.split('.')
+        for literal in literals(page.read_text())
+        if literal.partition('.')[0] in packages and re.fullmatch(r'[a-zA-Z_.]+', literal)
+    ]
+
+    missing = []
+    for parts in named:
+        of_module = [part for part in parts if part.islower()]
+        path = PACKAGE.joinpath(*of_module)
+        source = path if path.is_dir() else path.with_suffix('.py')
+        rest = parts[len(of_module) :]
+        if not source.exists() or any(f'class {name}' not in content(source) for name in rest):
+            missing.append('.'.join(parts))
+    assert missing == []
+
+
+@pytest.mark.parametrize('recipe', recipes().items(), ids=lambda recipe: recipe[0])
+def test_recipe_names_what_its_files_define(recipe):
+    """Each function, table and fixture that a recipe names is in a file that the recipe names."""
+    _, text = recipe
+    sources = '\n'.join(content(path) for name in files(text) for path in found(name))
+    named = [literal for literal in literals(text) if IDENTIFIER.fullmatch(literal)]
+
+    assert [name for name in named if name not in sources] == []
+
+
+def test_import_linter_contract_of_a_recipe_exists():
+    """A recipe names an import-linter contract by the name that it has."""
+    linter = tomllib.loads((ROOT / 'pyproject.toml').read_text())['tool']['importlinter']
+    named = re.findall(r'import-linter contract\s+"([^"]+)"', CONTRIBUTING.read_text())
+
+    assert named
+    assert {' '.join(name.split()) for name in named} <= {
+        one['name'] for one in linter['contracts']
+    }
+
+
+def test_tox_environments_of_the_pages_exist():
+    """A reader can run each tox environment that a page names."""
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / 'tox.ini')
+    texts = ' '.join(literal for page in PAGES for literal in literals(page.read_text()))
+    named = {one for names in re.findall(r'tox -e ([\w,-]+)', texts) for one in names.split(',')}
+
+    assert len(named) > 5
+    assert [name for name in named if f'testenv:{name}' not in tox] == []
+
+
+def test_commands_of_the_pages_exist():
+    """A reader can run each command of placement-policy that a page names."""
+    commands = metadata.distribution('placement-worker').entry_points.select(
+        group='placement_worker.cli'
+    )
+    texts = ' '.join(literal for page in PAGES for literal in literals(page.read_text()))
+    named = re.findall(r'placement-policy ([a-z]+)(?: ([a-z]+))?', texts)
+
+    assert named
+    assert [words for words in named if not {words[0], '_'.join(words)} & commands.names] == []
