@@ -17,6 +17,7 @@ class ChangingCloud(Clouds):
         self.inventory = inventory
         self._whole = inventory  # with the lost regions
         self._lost_regions: set[str] = set()
+        self._ever_available = _available(inventory)
 
     @override
     def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
@@ -25,6 +26,11 @@ class ChangingCloud(Clouds):
     @override
     def acting_as_service(self) -> Cloud:
         return self.inventory
+
+    @property
+    def outages(self) -> list[str]:
+        """The zones and regions that are unavailable now but were available before."""
+        return sorted(self._lost_regions | (self._ever_available - _available(self._whole)))
 
     def set_zone(self, name: str, available: bool) -> None:
         """Set whether Nova reports a zone as available.
@@ -52,6 +58,7 @@ class ChangingCloud(Clouds):
 
     def _show(self, whole: Inventory) -> None:
         self._whole = whole
+        self._ever_available |= _available(whole)
         known: Any = whole.region_map
         if isinstance(known, dict):
             known = {
@@ -60,6 +67,18 @@ class ChangingCloud(Clouds):
         else:
             known = [name for name in known if name not in self._lost_regions]
         self.inventory = structs.replace(whole, region_map=known)
+
+
+def _available(inventory: Inventory) -> set[str]:
+    """Return the names of the available zones; zones of one region include its name."""
+    regions = inventory.region_map if isinstance(inventory.region_map, dict) else {}
+    of_regions = {
+        f'{name}/{zone}': available
+        for name, region in regions.items()
+        for zone, available in (region.zones or {}).items()
+    }
+    zones = {**inventory.zone_list, **of_regions}
+    return {zone for zone, available in zones.items() if available}
 
 
 def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:

@@ -1,10 +1,12 @@
-"""The history of a run in bounded memory: moments to draw, explained steps, and totals."""
+"""The history of a run in bounded memory: moments to draw, explained steps, totals, outages."""
 
 from collections.abc import Iterator
 
 from msgspec import Struct, structs
 
 from placement_worker.simulation.run import Record
+from placement_worker.simulation.timeline import Timeline
+from placement_worker.simulation.verdict import Evenness
 
 POINTS = 600
 
@@ -58,6 +60,8 @@ class History:
         :param explained: the number of steps whose decisions are kept.
         """
         self.ours, self.other = Totals(), Totals()
+        self.evenness, self.other_evenness = Evenness(), Evenness()
+        self.timeline = Timeline()
         self.explained: list[Moment] = []
         self.stride = 1
         self._room = explained
@@ -67,8 +71,11 @@ class History:
     def add(self, moment: Moment) -> None:
         """Add the next moment."""
         self.ours.add(moment.ours)
+        self.evenness.add(moment.ours)
+        self.timeline.add(moment.ours)
         if moment.other:
             self.other.add(moment.other)
+            self.other_evenness.add(moment.other)
         if 0 < moment.ours.number <= self._room:
             self.explained.append(moment)
         self._last = Moment(_bare(moment.ours), moment.other and _bare(moment.other))

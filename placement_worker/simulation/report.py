@@ -1,6 +1,6 @@
 """A run as one self-contained HTML page: charts, all numbers, and every decision explained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -12,10 +12,12 @@ from placement_worker.formats import details
 from placement_worker.formats.text import counted
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.run import Record
-from placement_worker.simulation.run_charts import GREEDY, WORKER, charts
+from placement_worker.simulation.run_charts import GREEDY, WORKER, charts, steps
 from placement_worker.simulation.scenario import Scenario
+from placement_worker.simulation.svg_charts import Panel, Steps, draw
 
-MARKS_NAMED = 20
+OPEN_ROWS = 40  # a longer table is closed until a reader opens it
+PATH_WIDTH = 1000  # of paths, which the page stretches
 
 
 def page(scenario: Scenario, history: History) -> str:
@@ -28,6 +30,7 @@ def page(scenario: Scenario, history: History) -> str:
         number=_number, cell=_cell, columns=_columns, held=_held, is_number=details.is_number
     )
     environment.tests['shown'] = details.is_shown
+    environment.globals['draw'] = _drawing(steps(history))
     moments = history.moments
     return environment.get_template('report.html.j2').render(
         scenario=scenario,
@@ -35,11 +38,14 @@ def page(scenario: Scenario, history: History) -> str:
         moments=moments,
         places=history.places,
         charts=charts(history),
-        marks=[moment.ours for moment in moments if moment.ours.changes_world],
-        marks_named=MARKS_NAMED,
+        open_rows=OPEN_ROWS,
         data=_data(moments),
         version=metadata.version('placement-worker'),
     )
+
+
+def _drawing(axis: Steps) -> Callable[[Panel], markupsafe.Markup]:
+    return lambda panel: markupsafe.Markup(draw(panel, axis, PATH_WIDTH))  # noqa: S704
 
 
 def _data(moments: Sequence[Moment]) -> markupsafe.Markup:

@@ -19,6 +19,7 @@ class Record(Struct, frozen=True):
     :ivar number: the number of the step; 0 is the start.
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
     :ivar as_expected: whether the checks ended as the step expects.
+    :ivar outages: the zones and regions that are unavailable but were available before.
     :ivar misplaced: `measures.misplaced`, in nodes.
     :ivar skew: `measures.skew`, in nodes.
     """
@@ -35,6 +36,7 @@ class Record(Struct, frozen=True):
     failed: int
     misplaced: float
     skew: float
+    outages: list[str]
 
 
 def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator[Record]:
@@ -69,4 +71,5 @@ def _record(world: World, number: int, taken: Taken, note: str, expected: str) -
         failed=len(world.failed),
         misplaced=measures.misplaced(standings),
         skew=measures.skew(standings),
+        outages=world.cloud.outages,
     )

@@ -3,81 +3,181 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
 
-from placement_worker.simulation import svg_charts
-from placement_worker.simulation.history import History, Moment
-from placement_worker.simulation.svg_charts import Line
+from placement_worker.simulation.frame import Scale
+from placement_worker.simulation.history import History
+from placement_worker.simulation.run import Record
+from placement_worker.simulation.svg_charts import Panel, Series, Steps
 
 WORKER, GREEDY = 'placement-worker', "Senlin's greedy rule"
+HEIGHT, SMALL_HEIGHT = 264, 144
+TICKS, FEW_TICKS = 5, 3
+COLORS = 8
+OTHERS = 'others'
+MOST_PANELS = 12
+OUTAGES_NAMED = 3
+FLAGS_NAMED = 20
+
+Value = Callable[[Record], float]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with the text around it.
+    """Panels with the text around them.
 
-    :ivar svg: the chart as `svg_charts` draws it.
-    :ivar legend: CSS class of the swatch -> the series that it stands for. A class that begins
-        with `c` is a filled area, one that begins with `l` a line.
+    :ivar legend: class of the swatch and the meaning. A class that begins with `c` stands for
+        columns, one that begins with `l` for a line; the others are `outage`, `flag` and `cross`.
     """
 
     heading: str
-    svg: str
     about: str
-    legend: Mapping[str, str]
+    panels: Sequence[Panel]
+    legend: Sequence[tuple[str, str]]
 
 
 def charts(history: History) -> list[Chart]:
-    """Return the charts of a run; a comparison has one more, and many places have one less."""
-    return [*_nodes_by_place(history), _misplaced(history), *_deviations(history)]
+    """Return the charts of a run; those of the ideal need a placement policy."""
+    ideal = [_misplaced, _deviations] if history.evenness.is_measured else []
+    return [*_nodes_by_place(history), *(chart(history) for chart in ideal)]
+
+
+def steps(history: History) -> Steps:
+    """Return the horizontal axis of the charts."""
+    return Steps([moment.ours.number for moment in history.moments], history.timeline)
+
+
+def grouped(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the places of each color; the last color is for all others if there are too many."""
+    if len(names) <= COLORS:
+        return {name: [name] for name in names}
+    shown = COLORS - 1
+    return {**{name: [name] for name in names[:shown]}, OTHERS: list(names[shown:])}
 
 
 def _nodes_by_place(history: History) -> Iterator[Chart]:
-    moments, compared = history.moments, _is_compared(history)
-    names = history.places
-    legend = {f'c{color}': name for color, name in enumerate(svg_charts.grouped(names), start=1)}
-    sides: list[tuple[str, str, Callable[[Moment], Any]]] = [('ours', WORKER, attrgetter('ours'))]
-    sides += [('other', GREEDY, attrgetter('other'))] * compared
-    for side, rule, record_of in sides:
-        heading = f'Nodes by place{f": {rule}" if compared else ""}'
-        svg = svg_charts.nodes_by_place(f'nodes-{side}', heading, moments, names, record_of)
-        yield Chart(heading, svg, 'How many nodes each place holds after each step.', legend)
+    sides = _sides(history)
+    highest = max(record.size for side in sides.values() for record in side)
+    scale = Scale.over(0, highest, TICKS)
+    for number, (rule, records) in enumerate(sides.items()):
+        heading = 'Nodes by place' + (f': {rule}' if len(sides) > 1 else '')
+        areas = _areas(history.places, records)
+        crosses = [i for i, record in enumerate(records) if record.status == 'ERROR']
+        panel = Panel(
+            f'nodes-{number}', heading, _last(heading, records[-1]), scale, HEIGHT, areas,
+            crosses=crosses,
+        )  # fmt: skip
+        legend = [(one.look, one.name) for one in areas] + _shading(history)
+        legend += [('cross', 'a check failed, and nothing was changed')] * bool(crosses)
+        legend += _flags(history) if number == 0 else []
+        yield Chart(heading, 'How many nodes each place holds after each step.', [panel], legend)
+
+
+def _areas(places: Sequence[str], records: Sequence[Record]) -> list[Series]:
+    counts = [{one.name: one.nodes for one in record.standings} for record in records]
+    return [
+        Series(name, [sum(count.get(member, 0) for member in members) for count in counts], look)
+        for look, (name, members) in zip(_looks('c'), grouped(places).items(), strict=False)
+    ]
 
 
 def _misplaced(history: History) -> Chart:
-    lines = [Line(WORKER, lambda moment: moment.ours.misplaced, 1)]
-    lines += [
-        Line(GREEDY, lambda moment: moment.other.misplaced if moment.other else 0, 2)
-    ] * _is_compared(history)
+    heading = 'Nodes off their ideal'
+    lines = _lines(history, attrgetter('misplaced'))
+    scale = Scale.over(0, max(max(line.values) for line in lines), TICKS)
+    panel = Panel('misplaced', heading, _ranges(heading, lines), scale, HEIGHT, lines=lines)
     about = 'How many nodes would have to be elsewhere for the ideal.'
-    return _line_chart('misplaced', 'Nodes off their ideal', about, history.moments, lines)
+    return Chart(heading, about, [panel], _line_legend(lines) + _shading(history))
 
 
-def _deviations(history: History) -> Iterator[Chart]:
-    names = history.places
-    if len(names) <= svg_charts.COLORS:
-        lines = [Line(name, _deviation(name), color) for color, name in enumerate(names, start=1)]
-        about = (
-            'How many nodes more (above zero) or fewer (below) than its ideal each place holds, '
-            f'with {WORKER}.'
-        )
-        heading = 'Deviation of each place'
-        yield _line_chart('deviation', heading, about, history.moments, lines)
+def _deviations(history: History) -> Chart:
+    by_place = {name: _lines(history, _deviation(name)) for name in history.places}
+    shown = _most_deviating(by_place)
+    values = [value for lines in shown.values() for line in lines for value in line.values]
+    scale = Scale.over(min(values), max(values), FEW_TICKS)
+    panels = [
+        Panel(f'deviation-{number}', name, _ranges(f'Deviation of {name}', lines), scale,
+              SMALL_HEIGHT, lines=lines, small=True)
+        for number, (name, lines) in enumerate(shown.items())
+    ]  # fmt: skip
+    about = 'How many nodes more (above zero) or fewer (below) than its ideal each place holds.'
+    if len(shown) < len(by_place):
+        about += f' These {len(shown)} of {len(by_place)} places deviate most.'
+    legend = _line_legend(next(iter(shown.values()))) + _shading(history)
+    return Chart('Deviation of each place', about, panels, legend)
 
 
-def _is_compared(history: History) -> bool:
-    return bool(history.moments[-1].other)
+def _most_deviating(by_place: Mapping[str, list[Series]]) -> Mapping[str, list[Series]]:
+    """Return up to `MOST_PANELS` places in their order, with their lines."""
+    extremes = {
+        name: max(abs(value) for line in lines for value in line.values)
+        for name, lines in by_place.items()
+    }
+    most = set(sorted(extremes, key=extremes.__getitem__, reverse=True)[:MOST_PANELS])
+    return {name: lines for name, lines in by_place.items() if name in most}
 
 
-def _line_chart(
-    chart_id: str, heading: str, about: str, moments: Sequence[Moment], lines: Sequence[Line]
-) -> Chart:
-    svg = svg_charts.lines(chart_id, heading, moments, lines)
-    return Chart(heading, svg, about, {f'l{line.color}': line.name for line in lines})
+def _sides(history: History) -> Mapping[str, Sequence[Record]]:
+    """Return the records of each rule."""
+    ours = [moment.ours for moment in history.moments]
+    others = [moment.other for moment in history.moments if moment.other]
+    return {WORKER: ours} | ({GREEDY: others} if others else {})
 
 
-def _deviation(name: str) -> Callable[[Moment], float]:
-    def value(moment: Moment) -> float:
-        return next((one.deviation for one in moment.ours.standings if one.name == name), 0.0)
+def _lines(history: History, value: Value) -> list[Series]:
+    """Return a value of each rule; the last line is drawn over the others, thinner and dashed."""
+    return [
+        Series(rule, [value(record) for record in records], look)
+        for look, (rule, records) in zip(_looks('l'), _sides(history).items(), strict=False)
+    ]
+
+
+def _looks(kind: str) -> list[str]:
+    return [f'{kind}{color}' for color in range(1, COLORS + 1)]
+
+
+def _deviation(name: str) -> Value:
+    def value(record: Record) -> float:
+        return next((one.deviation for one in record.standings if one.name == name), 0.0)
 
     return value
+
+
+def _line_legend(lines: Sequence[Series]) -> list[tuple[str, str]]:
+    return [(line.look, line.name) for line in lines]
+
+
+def _shading(history: History) -> list[tuple[str, str]]:
+    """Return the legend of the shaded outages, if there are any."""
+    timeline = history.timeline
+    named = [
+        f'{one.place} ({_period(one.first, one.last)})' for one in timeline.outages[:OUTAGES_NAMED]
+    ]
+    more = timeline.outage_count - len(named)
+    text = ', '.join(named) + (f' and {more:,} more' if more else '')
+    return [('outage', f'outage: {text}')] if named else []
+
+
+def _period(first: int, last: int) -> str:
+    return f'step {first:,}' if first == last else f'steps {first:,} to {last:,}'
+
+
+def _flags(history: History) -> list[tuple[str, str]]:
+    """Return the legend of the flags, which mark changes of the cloud or of a policy."""
+    timeline = history.timeline
+    if timeline.flag_count > len(timeline.flags):
+        return [('', f'not flagged: {timeline.flag_count:,} changes of the cloud or a policy')]
+    named = [f'step {one.number:,}: {one.what}' for one in timeline.flags[:FLAGS_NAMED]]
+    more = timeline.flag_count - len(named)
+    return [('flag', text) for text in named + [f'and {more} more'] * bool(more)]
+
+
+def _last(heading: str, record: Record) -> str:
+    places = ', '.join(f'{one.name} {one.nodes}' for one in record.standings)
+    return f'{heading}. After the last step {record.size} nodes: {places}'
+
+
+def _ranges(heading: str, lines: Sequence[Series]) -> str:
+    ranges = (
+        f'{line.name} between {min(line.values):.1f} and {max(line.values):.1f}' for line in lines
+    )
+    return f'{heading}. In nodes: {", ".join(ranges)}'

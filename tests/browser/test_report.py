@@ -74,8 +74,9 @@ def test_tab_key_moves_a_visible_focus_in_order(visit):
         True,
     )
     assert [one['what'] for one in seen[1:5]] == ['a.'] * 4
-    assert [one['what'] for one in seen[5:9]] == ['svg.chart'] * 4
-    assert seen[9]['what'] == 'div.scroll'
+    assert [one['what'] for one in seen[5:8]] == ['svg.chart'] * 3
+    assert seen[8]['what'] == 'svg.chart small'
+    assert seen[9]['what'] == 'summary.'
     assert all(one['outlined'] for one in seen), [one for one in seen if not one['outlined']]
 
 
@@ -121,7 +122,7 @@ def test_pointer_on_a_chart_reads_the_step(visit):
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
 
-    page.mouse.move(box['x'] + box['width'] * 0.995 - 12, box['y'] + box['height'] / 2)
+    page.mouse.move(box['x'] + box['width'] - 2, box['y'] + box['height'] / 2)
 
     last = page.evaluate("JSON.parse(document.getElementById('data').textContent).length") - 1
     assert page.locator('.readout').nth(1).inner_text().startswith(f'Step {last}: ')
@@ -145,6 +146,7 @@ def test_keyboard_opens_a_decision(visit):
 def test_link_of_a_step_opens_its_decisions(visit):
     """The number of a step links to its decisions, and opens them."""
     page = visit()
+    page.evaluate("document.querySelector('.rows').open = true")
     page.locator('#numbers a[href="#step-2"]').focus()
 
     page.keyboard.press('Enter')
@@ -179,7 +181,10 @@ def test_text_has_enough_contrast(visit, scheme):
     assert page.evaluate(CONTRAST) == []
 
 
-@pytest.mark.parametrize('width', [360, 768, 1180])
+WIDTHS = [320, 360, 600, 1280]
+
+
+@pytest.mark.parametrize('width', WIDTHS)
 def test_page_at_any_width_has_no_overflow(visit, width):
     """The page does not scroll sideways at any width."""
     page = visit(width)
@@ -188,16 +193,144 @@ def test_page_at_any_width_has_no_overflow(visit, width):
     assert page.evaluate('document.documentElement.scrollWidth') <= width
 
 
-def test_labels_of_charts_stay_inside(visit):
-    """The labels stay inside their charts."""
-    outside = visit().evaluate(
-        """() => [...document.querySelectorAll('svg.chart text')].filter((text) => {
-            const [a, b] = [text.getBBox(), text.closest('svg').viewBox.baseVal];
-            return a.x < 0 || a.y < 0 || a.x + a.width > b.width || a.y + a.height > b.height;
-        }).map((text) => text.textContent)"""
+@pytest.mark.parametrize('width', WIDTHS)
+def test_text_at_any_width_is_legible(visit, width):
+    """All text has at least 12 pixels on the screen, the text of charts included."""
+    small = visit(width).evaluate(
+        """() => [...document.querySelectorAll('body *')].filter((e) => {
+            const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+            if (!own || !e.getClientRects().length || e.closest('script, style')) return false;
+            const scale = e.getScreenCTM ? e.getScreenCTM().d : 1;
+            return parseFloat(getComputedStyle(e).fontSize) * scale < 12;
+        }).map((e) => e.textContent)"""
+    )
+
+    assert small == []
+
+
+@pytest.mark.parametrize('width', WIDTHS)
+def test_axes_at_any_width_contain_their_lines(visit, width):
+    """No line and no column leaves the area between the axes of its chart."""
+    outside = visit(width).evaluate(
+        """() => [...document.querySelectorAll('svg.chart')].filter((chart) => {
+            const edges = [...chart.querySelectorAll('.grid, .zero')]
+                .map((line) => line.getBoundingClientRect());
+            const drawn = [...chart.querySelectorAll('.shapes path')]
+                .map((path) => path.getBoundingClientRect()).filter((box) => box.height);
+            return !edges.length || drawn.some((box) => (
+                box.top < Math.min(...edges.map((edge) => edge.top)) - 2
+                || box.bottom > Math.max(...edges.map((edge) => edge.bottom)) + 2
+                || box.left < edges[0].left - 2 || box.right > edges[0].right + 2
+            ));
+        }).map((chart) => chart.id)"""
     )
 
     assert outside == []
+
+
+@pytest.mark.parametrize('width', WIDTHS)
+def test_texts_of_a_chart_at_any_width_do_not_overlap(visit, width):
+    """No text of a chart covers another one or leaves the card of its chart."""
+    crossed = visit(width).evaluate(
+        """() => [...document.querySelectorAll('svg.chart')].flatMap((chart) => {
+            const texts = [...chart.querySelectorAll('text')]
+                .filter((text) => text.getClientRects().length);
+            const boxes = texts.map((text) => text.getBoundingClientRect());
+            const card = chart.closest('figure').getBoundingClientRect();
+            return texts.filter((_, i) => (
+                boxes[i].left < card.left || boxes[i].right > card.right
+                || boxes.some((box, j) => j > i && box.left < boxes[i].right
+                    && boxes[i].left < box.right && box.top < boxes[i].bottom - 4
+                    && boxes[i].top < box.bottom - 4)
+            )).map((text) => `${chart.id}: ${text.textContent}`);
+        })"""
+    )
+
+    assert crossed == []
+
+
+@pytest.mark.parametrize('report_file', ['zone-outage'], indirect=True)
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+def test_each_chart_shades_the_outage_and_explains_the_shading(visit, scheme):
+    """Each chart has a visible shading, and its legend the same one with a name."""
+    page = visit(color_scheme=scheme)
+
+    shades = page.evaluate(
+        """() => [...document.querySelectorAll('figure')].map((figure) => {
+            const fill = (e) => getComputedStyle(e).fill;
+            const card = getComputedStyle(figure).backgroundColor;
+            const [entry] = figure.querySelectorAll('.legend .outage');
+            const bands = [...figure.querySelectorAll('svg.chart .outage')];
+            return [bands.length === figure.querySelectorAll('svg.chart').length,
+                bands.every((band) => band.getBoundingClientRect().width > 20),
+                bands.every((band) => fill(band) === fill(entry) && fill(band) !== card),
+                entry.closest('li').textContent.trim()];
+        })"""
+    )
+
+    assert shades == [[True, True, True, 'outage: az2 (steps 5 to 10)']] * 4
+
+
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+def test_marks_of_charts_have_enough_contrast(visit, scheme):
+    """Lines, columns, flags and edges of outages have a contrast of at least 3 to the card."""
+    page = visit(color_scheme=scheme)
+
+    poor = page.evaluate(
+        """() => {
+            const style = getComputedStyle(document.documentElement);
+            const canvas = document.createElement('canvas').getContext('2d');
+            const luminance = (name) => {
+                canvas.fillStyle = style.getPropertyValue(name);
+                canvas.fillRect(0, 0, 1, 1);
+                const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((v) => v / 255)
+                    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            };
+            const names = ['--s1', '--s2', '--s3', '--s4', '--s5', '--s6', '--s7', '--s8',
+                '--rim', '--soft', '--zero', '--bad', '--ink'];
+            return names.filter((name) => {
+                const [a, b] = [luminance(name), luminance('--card')];
+                return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 3;
+            });
+        }"""
+    )
+
+    assert poor == []
+
+
+def test_print_shows_every_row_of_the_numbers(visit):
+    """Print shows all rows and columns, although a long table is closed on the screen."""
+    page = visit(794)
+    rows = page.locator('#numbers tbody tr').count()
+
+    page.emulate_media(media='print')
+
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('#numbers tbody tr')].filter((row) => {
+            const [box, area] = [row, row.closest('.scroll')].map((e) => e.getBoundingClientRect());
+            return row.checkVisibility({contentVisibilityAuto: true}) && box.height > 10
+                && box.bottom <= area.bottom + 1 && box.right <= innerWidth;
+        }).length"""
+    )
+    assert shown == rows
+
+
+def test_table_on_the_screen_hides_no_row_once_it_is_open(visit):
+    """The open table has its full height, and the line above it has the number of its rows."""
+    page = visit(360)
+    rows = page.locator('#numbers tbody tr').count()
+
+    page.evaluate("document.querySelector('.rows').open = true")
+
+    assert page.locator('.rows summary').inner_text().startswith(f'{rows} rows')
+    assert (
+        page.evaluate(
+            "(() => { const e = document.querySelector('.rows .scroll');"
+            ' return e.scrollHeight - e.clientHeight; })()'
+        )
+        <= 0
+    )
 
 
 def test_headings_descend_one_level_at_a_time(visit):
@@ -220,6 +353,7 @@ def test_parts_have_roles_and_names(visit):
     for name in ('Charts', 'All numbers', 'Decisions', 'Terms'):
         assert page.get_by_role('region', name=name, exact=True).count() >= 1
     assert page.get_by_role('img', name='Nodes by place').count() == 2
+    page.evaluate("document.querySelector('.rows').open = true")
     assert page.get_by_role('columnheader', name='What happens').count() == 1
 
 

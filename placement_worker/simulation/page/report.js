@@ -2,24 +2,29 @@
 (() => {
   const sentences = JSON.parse(document.getElementById('data').textContent);
   const charts = [...document.querySelectorAll('svg.chart')];
+  const columns = Number(charts[0].dataset.columns);
   let at = null;
+  for (const chart of charts) {
+    chart.tabIndex = chart.closest('[data-follows]') ? -1 : 0;
+  }
 
   function show(i, reader) {
     at = Math.max(0, Math.min(sentences.length - 1, i));
     for (const chart of charts) {
       const cursor = chart.querySelector('.cursor');
-      cursor.setAttribute('x', Number(chart.dataset.left) + at * Number(chart.dataset.column));
+      cursor.setAttribute('x', `${100 * at / columns}%`);
       cursor.classList.add('there');
-      const readout = chart.parentElement.querySelector('.readout');
-      readout.textContent = chart === reader ? sentences[at].join(' ') : '';
+    }
+    for (const figure of document.querySelectorAll('figure')) {
+      const shown = figure.contains(reader) ? sentences[at].join(' ') : '';
+      figure.querySelector('.readout').textContent = shown;
     }
   }
 
   for (const chart of charts) {
     chart.addEventListener('pointermove', (event) => {
       const box = chart.getBoundingClientRect();
-      const x = (event.clientX - box.left) / box.width * chart.viewBox.baseVal.width;
-      show(Math.floor((x - Number(chart.dataset.left)) / Number(chart.dataset.column)), chart);
+      show(Math.floor((event.clientX - box.left) / box.width * columns), chart);
     });
     chart.addEventListener('keydown', (event) => {
       const page = Math.max(1, Math.round(sentences.length / 10));

@@ -6,7 +6,9 @@ import pytest
 
 from placement_worker.simulation import greedy, scenario_files
 from placement_worker.simulation.history import History, Moment
-from placement_worker.simulation.run import play
+from placement_worker.simulation.measures import Standing
+from placement_worker.simulation.run import Record, play
+from placement_worker.simulation.steps import Check
 from tests.factories import deletion_policy, region_policy, zone_policy
 
 ZONES = {'zones': {'a': True, 'b': True, 'c': True}}
@@ -54,6 +56,27 @@ def over_regions():
     """Return the fields of a scenario over two regions, without its steps."""
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy()]
     return {'cloud': REGIONS, 'policies': policies}
+
+
+def record(number, **more):
+    """Return the record of a step."""
+    checks = [Check('CLUSTER_SCALE_OUT', 'OK', 'fine', 2, 1, [])] if number else []
+    fields = {
+        'number': number,
+        'what': 'x',
+        'note': '',
+        'checks': checks,
+        'status': 'OK' if number else '',
+        'changes_world': False,
+        'as_expected': True,
+        'standings': [Standing('a', number, float(number), True)],
+        'size': number,
+        'failed': 0,
+        'misplaced': 0.0,
+        'skew': 0.0,
+        'outages': [],
+    }
+    return Record(**{**fields, **more})
 
 
 def held(record):

@@ -6,27 +6,7 @@ import pytest
 from placement_worker.simulation import history as histories
 from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.measures import Standing
-from placement_worker.simulation.run import Record
-from placement_worker.simulation.steps import Check
-
-
-def record(number, **more):
-    checks = [Check('CLUSTER_SCALE_OUT', 'OK', 'fine', 2, 1, [])] if number else []
-    fields = {
-        'number': number,
-        'what': 'x',
-        'note': '',
-        'checks': checks,
-        'status': 'OK' if number else '',
-        'changes_world': False,
-        'as_expected': True,
-        'standings': [Standing('a', number, float(number), True)],
-        'size': number,
-        'failed': 0,
-        'misplaced': 0.0,
-        'skew': 0.0,
-    }
-    return Record(**{**fields, **more})
+from tests.unit.simulation.conftest import record
 
 
 def filled(steps, explained=0):
