@@ -1,8 +1,8 @@
 """Sections and options of configuration files that no installed package reads.
 
-Most are misspelled. oslo-config-validator checks files of an operator's choice against namespaces
-of an operator's choice. It is of no use at the start of a worker: it ends with a traceback if one
-package cannot list its options, and it does not suggest names.
+Most are misspelled. oslo-config-validator cannot do this at the start of a worker: an operator must
+name the files and the namespaces, it ends with a traceback if one package cannot list its options,
+and it does not suggest names.
 """
 
 import difflib

@@ -13,7 +13,7 @@ from typing import Any
 def failure(
     file: str, max_age_s: float, now: datetime.datetime, *, ready: bool = False
 ) -> str | None:
-    """Return why the worker that writes a liveness file is not alive or not ready, or None.
+    """Return the reason why the worker of a liveness file is not alive or not ready, or None.
 
     :param max_age_s: the greatest age of the file in seconds. A file from as far in the future
         fails as well: the clock was set back.

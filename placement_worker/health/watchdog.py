@@ -1,4 +1,4 @@
-"""The watchdog of the worker: whether its processes are alive and ready.
+"""The watchdog of the worker, which checks whether its processes are alive and ready.
 
 It runs in the parent of the processes and reports to the log, to systemd, and to the file that
 probes of containers read.
@@ -119,7 +119,7 @@ class Watchdog:
         return max(CHECK_MIN_S, interval_s)
 
     def start(self) -> None:
-        """Check now and from now on."""
+        """Check now, and then at each interval."""
         self.check()
         self._stop = periodic.repeat(self.check, self.interval_s)
 

@@ -28,6 +28,7 @@ STOP_S = 3
 WRITE_S = 5
 """The longest wait for the network to accept a message, since a frozen broker does not read."""
 TICK_S = 1
+"""The interval of checks for a stop of the process, during a wait for a confirmation."""
 NO_CONNECTION = (BrokerUnreachable, BrokerRefused, ConfigurationError)
 
 

@@ -1,8 +1,8 @@
 """Replies that are retried in the background, after their requests were acknowledged.
 
-While a node of a RabbitMQ cluster dies, the queues that it led reject messages until they have
-another leader. All replies to one caller then meet the rejection at the same time, more of them
-than threads may wait.
+When a node of a RabbitMQ cluster fails, the queues that it led reject messages until another node
+leads them. All replies to one caller are then rejected at the same time, possibly more of them than
+threads may wait.
 """
 
 import logging
@@ -23,12 +23,12 @@ LOG = logging.getLogger(__name__)
 RETRY_S = 0.5
 """The time between two rounds of attempts."""
 BYTES_MAX = 32 * 2**20
-"""The total size of the kept replies."""
+"""The limit on the total size of the kept replies."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A reply, the destination that refused it, and the end of its retries (monotonic clock)."""
+class DeferredReply:
+    """A reply, its destination, and the time at which its retries end (monotonic clock)."""
 
     name: str
     message: Message
@@ -52,12 +52,12 @@ class DeferredReplies:
         """Prepare; the thread starts with the first reply."""
         self._publisher = publisher
         self._lock = threading.Lock()
-        self._kept: list[Reply] = []
+        self._kept: list[DeferredReply] = []
         self._bytes = 0
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def keep(self, reply: Reply) -> bool:
+    def keep(self, reply: DeferredReply) -> bool:
         """Keep a reply for retries, and return False if there is no room."""
         with self._lock:
             if self._closing.is_set() or self._bytes + reply.size > BYTES_MAX:
@@ -81,7 +81,7 @@ class DeferredReplies:
         self._retry(math.inf)
 
     def _retry(self, now: float) -> None:
-        """Try to send the kept replies, but try a destination that refuses only once."""
+        """Try to send the kept replies; skip a destination after its first refusal."""
         with self._lock:
             replies, self._kept = self._kept, []
         attempt = _Round(self._publisher)
@@ -98,14 +98,14 @@ class DeferredReplies:
 
 
 class _Round:
-    """One attempt to send replies, and the reasons why destinations do not get them."""
+    """One round of attempts, with the causes of the failures so far."""
 
     def __init__(self, publisher: ConfirmedPublisher) -> None:
         self._publisher = publisher
         self._refusals: dict[tuple[str, str], str] = {}
         self._unavailable: str | None = None
 
-    def send(self, reply: Reply) -> str | None:
+    def send(self, reply: DeferredReply) -> str | None:
         """Send a reply; return the cause if it was not sent."""
         destination = (reply.exchange, reply.routing_key)
         cause = self._unavailable or self._refusals.get(destination)

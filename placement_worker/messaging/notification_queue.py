@@ -10,7 +10,7 @@ import oslo_messaging
 
 LOG = logging.getLogger(__name__)
 WAIT_S = 1
-"""The time limit for the confirmation of a notification in the thread of a request."""
+"""The longest wait of a request's thread for the confirmation of a notification."""
 QUEUE_MAX = 64
 """The number of notifications that wait in memory; each may be as large as a reply."""
 
@@ -31,8 +31,8 @@ class NotificationQueue:
     The driver of oslo.messaging 18.3.1 retries a notification until the destination accepts it
     (`[oslo_messaging_notifications] retry`). While the destination confirms notifications within
     `WAIT_S`, `send` waits for the confirmation, so that a request is acknowledged after its
-    notifications are safe. After a late confirmation, `send` does not wait until the queue is
-    empty again, and drops notifications that the queue cannot hold.
+    notifications are safe. Once a confirmation is late, `send` returns without a wait, and drops
+    notifications that the queue cannot hold. It waits again as soon as the queue is empty.
     """
 
     def __init__(self, notifier: oslo_messaging.Notifier) -> None:

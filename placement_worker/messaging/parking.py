@@ -1,9 +1,10 @@
 """Poison messages: requests that crash the workers that handle them.
 
-The broker counts the deliveries of each request that was not acknowledged. Above a limit the worker
-moves the request to the isolation queue. Each process handles one request of that queue at a time,
-so that the requests beside it are not redelivered with it any longer. If the limit of the isolation
-queue is exceeded too, the request moves to the parking lot, until an operator retries or drops it.
+The broker counts the deliveries of each request that was not acknowledged. If the count exceeds a
+limit, the worker moves the request to the isolation queue. Each process handles one request of that
+queue at a time, so that a crash redelivers no other request of the queue. If the request exceeds
+the limit of the isolation queue too, the worker moves it to the parking lot, where it stays until
+an operator retries or drops it.
 """
 
 import datetime
@@ -19,7 +20,8 @@ from placement_worker.contract.topics import PARKING_SUFFIX
 ISOLATED_REDELIVERIES = 1
 """The delivery limit of the isolation queue.
 
-A stop of the worker or a lost connection may redeliver a request that is no poison message.
+It allows one redelivery: a stop of the worker or a lost connection may redeliver a request that is
+no poison message.
 """
 DELIVERY_COUNT = 'x-delivery-count'
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'

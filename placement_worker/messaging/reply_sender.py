@@ -1,9 +1,9 @@
 """Send replies with retries, and bound how long a reply occupies a thread.
 
 A destination that refuses a reply, or does not exist, may accept it later: a slow engine makes
-room, or a caller declares its reply queue again after a failover. An unavailable broker must not
-lose a request: it delivers the request again unless the request is acknowledged. Each of the two
-causes therefore has its own time limit.
+room, or a caller declares its reply queue again after a failover. If the broker is unavailable, the
+request is not acknowledged, so that the broker delivers it again. Each of the two causes therefore
+has a time limit of its own.
 """
 
 import logging
@@ -24,7 +24,7 @@ from placement_worker.messaging.confirmed_publisher import (
     ConfirmedPublisher,
     DestinationRefused,
 )
-from placement_worker.messaging.deferred_replies import DeferredReplies, Reply
+from placement_worker.messaging.deferred_replies import DeferredReplies, DeferredReply
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0
@@ -50,7 +50,7 @@ class ReplySender:
         timeout_s: float,
         away_s: float,
     ) -> None:
-        """Prepare.
+        """Set the limits of the retries.
 
         :param stopping: an event that is set when the process stops; it ends every wait.
         :param slots: the number of threads that may wait at a time for destinations that refuse.
@@ -74,11 +74,13 @@ class ReplySender:
         :param left_s: seconds until the request expires.
         :raises ReplyPending: the process stops, or the broker is unavailable for too long.
         """
-        bound = _Bound(self._slots, self._stopping, self._timeout_s, self._away_s, left_s)
+        condition = _StopCondition(
+            self._slots, self._stopping, self._timeout_s, self._away_s, left_s
+        )
         attempts = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type((DestinationRefused, BrokerUnavailable)),
             wait=wait_exponential(WAIT_S, WAIT_MAX_S, min=WAIT_S),
-            stop=bound,
+            stop=condition,
             sleep=tenacity.sleep_using_event(self._stopping),
             before_sleep=lambda state: _log_first(name, state),
             reraise=True,
@@ -86,16 +88,16 @@ class ReplySender:
         try:
             attempts(self._publisher.publish, message, exchange, routing_key)
         except (DestinationRefused, BrokerUnavailable) as exc:
-            if not bound.is_expired and (
+            if not condition.is_expired and (
                 self._stopping.is_set() or isinstance(exc, BrokerUnavailable)
             ):
                 raise ReplyPending(f'{name}: {exc}') from exc
-            deadline = time.monotonic() + min(self._timeout_s, left_s - bound.elapsed_s)
-            reply = Reply(name, message, exchange, routing_key, deadline)
-            if not (bound.has_no_slot and self._deferred.keep(reply)):
-                LOG.error('Gave up %s after %.1f s: %s', name, bound.elapsed_s, exc)
+            deadline = time.monotonic() + min(self._timeout_s, left_s - condition.elapsed_s)
+            reply = DeferredReply(name, message, exchange, routing_key, deadline)
+            if not (condition.has_no_slot and self._deferred.keep(reply)):
+                LOG.error('Gave up %s after %.1f s: %s', name, condition.elapsed_s, exc)
         finally:
-            bound.release()
+            condition.release()
 
     def try_once(self, message: Message, exchange: str, routing_key: str) -> None:
         """Publish a message that may be lost, such as a heartbeat.
@@ -111,7 +113,7 @@ class ReplySender:
         self._publisher.close()
 
 
-class _Bound(stop_base):
+class _StopCondition(stop_base):
     """The condition that ends the retries of one reply."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Message size limit: refuse compressed, too large and ambiguous message bodies."""
+"""The message size limit: refuse bodies that are too large, compressed, or ambiguous."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ from placement_worker.contract import strict_json
 from placement_worker.formats import duplicate_keys
 
 ENVELOPE_FACTOR = 4
-"""The bytes that a quote of a request takes: the message and its envelope each escape it."""
+"""The bytes that one quotation mark of a request may take: message and envelope both escape it."""
 HEADER_BYTES = 64 * 2**10
 """The size of the rest of a message: method, ids and the caller's context."""
 LARGE_BYTES = 4 * 2**20

@@ -16,7 +16,7 @@ PARENT = 'parent'
 
 
 class Exporter:
-    """The HTTP server of the parent, which answers Prometheus from the files of all processes.
+    """The HTTP server of the parent, which serves the sum of the files of all processes.
 
     A file is named after the number of a process, not after its id as prometheus_client does by
     default: a process that replaces a dead one continues in its files, so their number is bounded.
@@ -49,7 +49,7 @@ class Exporter:
             its number.
         :param topics: the topics that the process serves.
         """
-        self._server.socket.close()  # only the parent answers
+        self._server.socket.close()  # only the parent serves
         self._number = number
         return Metrics(topics)
 

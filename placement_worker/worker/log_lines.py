@@ -13,14 +13,16 @@ from typing import Any
 from placement_worker.formats.text import escaped, escaped_lines
 
 UNESCAPED_FIELDS = frozenset({'color', 'reset_color', 'exc_text'})
-"""Fields of a record that are not escaped: escape sequences of oslo.log's own, with the option
-`log_color`, and the traceback, which `_exception` has formatted and which the record keeps for
-other handlers."""
+"""Fields of a record that are not escaped.
+
+With the option `log_color`, oslo.log puts escape sequences of its own into the colors. The
+traceback was formatted by `_exception`, and the record keeps it for other handlers.
+"""
 _INSTALLED = '_escaped_by_log_lines'
 
 
 def install() -> None:
-    """Let the present handlers escape their records; safe to repeat."""
+    """Let the present handlers escape their records; repeated calls have no effect."""
     for handler in _handlers():
         formatter: Any = handler.formatter or logging.Formatter()
         if not hasattr(formatter, _INSTALLED):

@@ -15,23 +15,21 @@ from placement_worker.config.service_auth import GROUP, REQUEST_TIMEOUT_S
 from placement_worker.errors import ConfigurationError
 
 INTERFACE = 'public'
-SCOPE = (
-    *(
-        'domain_id',
-        'domain_name',
-        'project_id',
-        'project_name',
-        'project_domain_id',
-        'project_domain_name',
-    ),
+SCOPES = (
+    'domain_id',
+    'domain_name',
+    'project_id',
+    'project_name',
+    'project_domain_id',
+    'project_domain_name',
     'system_scope',
 )
-"""Scopes that a token for a trust must not have besides."""
+"""Options of scopes that a token for a trust must not have."""
 Loader = Callable[..., Any]
 
 
 def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
-    """Return the cloud of [service_auth], or of an entry of clouds.yaml; nothing is called yet.
+    """Return the cloud of [service_auth], or of an entry of clouds.yaml; no service is called yet.
 
     :raises ConfigurationError: an option is missing or has an invalid value.
     """
@@ -105,7 +103,7 @@ def _create_log_in(load: Loader, source: str) -> Callable[[str | None], BaseIden
 
     def log_in(trust_id: str | None) -> BaseIdentityPlugin:
         scope: Mapping[str, Any] = (
-            {**dict.fromkeys(SCOPE), 'trust_id': trust_id} if trust_id else {}
+            {**dict.fromkeys(SCOPES), 'trust_id': trust_id} if trust_id else {}
         )
         try:
             plugin: BaseIdentityPlugin = load(**scope)

@@ -15,7 +15,7 @@ LOG = logging.getLogger(__name__)
 def reload(conf: cfg.ConfigOpts) -> None:
     """Read the files again and apply the mutable options.
 
-    Files that a worker would not start with change nothing.
+    Files with which a worker would not start change nothing.
     """
     try:
         validation.validate_files(conf)

@@ -131,8 +131,8 @@ def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> ReplySender:
         functools.partial(open_connection, conf, transport_url(conf)), stopping
     )
     worker = conf.worker
-    # A reply that waits for the broker after a long request must not exceed the age at which the
-    # worker counts as not alive.
+    # A request whose reply waits for the broker must not reach the age at which the worker counts
+    # as not alive.
     spare_s = worker.liveness_request_age_s - worker.engine_timeout_s
     return ReplySender(
         publisher,

@@ -1,4 +1,4 @@
-"""The start of the worker: command line, configuration and log, and errors of these."""
+"""The start of the worker: read the configuration, set up the log, report a failure."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ PROGRAM = 'placement-worker'
 QUIET_LOGGERS = ('amqp=ERROR', 'stevedore=CRITICAL')
 """Noisy or redundant loggers."""
 STARTUP_ERRORS = (cfg.Error, errors.PlacementWorkerError, OSError, UnicodeDecodeError)
-"""Errors of a configuration that cannot work."""
+"""The errors that a configuration that cannot work raises."""
 
 
 def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:

@@ -107,7 +107,7 @@ def cluster_of(context: Any, cluster_id: str) -> Cluster:
 
 
 def trust(context: Any, cluster: Cluster) -> Credentials:
-    """Return the Keystone trust of the cluster's owner; the worker may accept none."""
+    """Return the Keystone trust of the cluster's owner; a worker may do without one."""
     credential = credentials.Credential.get(context, cluster.user, cluster.project)
     return Credentials(trust_id=credential.cred['openstack']['trust'] if credential else None)
 

@@ -5,9 +5,9 @@ killed loses its requests in flight. This server leaves a request with the broke
 is sent. If the process crashes before, the broker delivers the request again. A request may
 therefore be handled twice, but it is handled at least once.
 
-Private names of oslo.messaging are used in this package alone, and `tests/unit/messaging/late_ack`
-fails when a release changes them. They provide a listening connection with consumers for the topic
-and for the topic of this server alone, the message objects that can reply, and the adapter with the
+No other package uses private names of oslo.messaging, and `tests/unit/messaging/late_ack` fails
+when a release changes them. They provide a listening connection with a consumer per queue (of the
+topic, and of this server alone), message objects that can reply, and the adapter that has the
 polling thread.
 
 Only the polling thread uses the connection, as kombu requires. Other threads queue their

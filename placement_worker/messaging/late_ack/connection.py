@@ -12,12 +12,12 @@ from typing import Any
 LOG = logging.getLogger(__name__)
 DRAIN_S = 0.02
 """The longest wait for the rest of a frame that has begun to arrive."""
-ANSWER_S = 10
+RESPONSE_S = 10
 """The longest wait for a byte from the broker while queues are declared."""
 CLOSE_S = 2
-"""The longest wait for the broker's answer when the connection is closed."""
+"""The longest wait for the broker's response when the connection is closed."""
 BIND_S = 7
-"""The period of binding the queues again, in case the exchange was deleted."""
+"""The interval at which the queues are bound again, in case the exchange was deleted."""
 
 
 class ListenConnection:
@@ -36,7 +36,7 @@ class ListenConnection:
         self._connection = context.connection
         self._connection.max_retries = 0  # one attempt per `reconnect`
         # The driver sets its own read timeout only after it has declared the queues.
-        self._amqp.transport_options['read_timeout'] = ANSWER_S
+        self._amqp.transport_options['read_timeout'] = RESPONSE_S
         self._monotonic = monotonic
         self._is_consuming = False
         self._bound_at = monotonic()

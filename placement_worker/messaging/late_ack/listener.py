@@ -27,14 +27,14 @@ POLL_S = 3.0
 Operations and deliveries wake the thread.
 """
 STOPPING_PAUSE_S = 0.02
-"""The period of checks for the end of requests in flight, without a connection."""
+"""The interval of checks for the end of requests in flight, without a connection."""
 RECONNECT_PAUSE_S = 0.5
 """The pause between attempts to reconnect.
 
 A random factor of up to two keeps workers from reconnecting at the same time.
 """
 WARN_DISCONNECTED_S = 30
-"""The period of warnings while no host of the broker answers."""
+"""The interval of warnings while no host of the broker responds."""
 REMEMBERED = 4096
 """The number of finished requests that are recognized if their acknowledgement was lost."""
 
@@ -149,7 +149,7 @@ class LateAckListener(base.PollStyleListener):
         request.release_message()
 
     def _is_duplicate(self, unique_id: str, delivery: Any) -> bool:
-        """Return whether the request of a delivery is already here, or has finished here.
+        """Return whether this process already holds or has finished the request of a delivery.
 
         After a reconnection, the new delivery of an unsettled request is the one to settle.
         """

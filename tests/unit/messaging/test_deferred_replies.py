@@ -8,7 +8,7 @@ from amqp import Message
 
 from placement_worker.messaging import deferred_replies
 from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, DestinationRefused
-from placement_worker.messaging.deferred_replies import DeferredReplies, Reply
+from placement_worker.messaging.deferred_replies import DeferredReplies, DeferredReply
 
 
 class Publisher:
@@ -43,7 +43,9 @@ def deferred(publisher):
 
 
 def reply(body, routing_key='t', left_s=60.0):
-    return Reply(f'reply {body}', Message(body), 'e', routing_key, time.monotonic() + left_s)
+    return DeferredReply(
+        f'reply {body}', Message(body), 'e', routing_key, time.monotonic() + left_s
+    )
 
 
 def wait_for(condition):

@@ -78,7 +78,7 @@ class Context:
 
 def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, monkeypatch):
     """An attempt to reconnect ends even if the broker is silent after the handshake."""
-    monkeypatch.setattr('placement_worker.messaging.late_ack.connection.ANSWER_S', 1)
+    monkeypatch.setattr('placement_worker.messaging.late_ack.connection.RESPONSE_S', 1)
     connection = ListenConnection(Context(DriverConnection(port)))
     failures = []
 
