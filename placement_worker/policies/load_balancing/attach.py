@@ -14,7 +14,7 @@ from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import BindingOutcome, State
 from placement_worker.policies.load_balancing import existing, stored
-from placement_worker.policies.load_balancing.joining import Joining
+from placement_worker.policies.load_balancing.member_addition import MemberAddition
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup, ResolvedMembers
 from placement_worker.policies.load_balancing.own_load_balancer import layout_of
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
@@ -113,8 +113,8 @@ class Attachment:
             return {}
         ownership = Ownership(self.tags, frozenset(node.id for node in cluster.nodes))
         pool = Pool(self.updater, balancer.id, balancer.pool, members.subnet_id, ownership)
-        joining = Joining(self.state, cluster.nodes)
-        return joining.run(pool, ResolvedMembers(members.by_node)).nodes
+        addition = MemberAddition(self.state, cluster.nodes)
+        return addition.run(pool, ResolvedMembers(members.by_node)).nodes
 
     def _check_expiry(self) -> None:
         # An attachment that completes after its request expires leaks a load balancer.

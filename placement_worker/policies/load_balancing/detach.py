@@ -8,7 +8,7 @@ from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import tags_of
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import BindingOutcome, State
-from placement_worker.policies.load_balancing.leaving import Leaving
+from placement_worker.policies.load_balancing.member_removal import MemberRemoval
 from placement_worker.policies.load_balancing.node_addresses import ResolvedMembers
 from placement_worker.policies.load_balancing.node_patches import MEMBER, NodeChange, patches
 from placement_worker.policies.load_balancing.stored import (
@@ -31,7 +31,7 @@ def detach(
     try:
         if attached is not None and attached.preexisting:
             pool = attached.pool(updater, tags, request.cluster)
-            Leaving(state, request.cluster.nodes).run(pool, ResolvedMembers({}))
+            MemberRemoval(state, request.cluster.nodes).run(pool, ResolvedMembers({}))
             pool.clear()  # members left behind by deleted nodes
         else:
             load_balancers.remove(updater, tags, [attached.load_balancer] if attached else [])

@@ -41,8 +41,8 @@ from placement_worker.policies.base import (
 from placement_worker.policies.load_balancing import named_resources, selection
 from placement_worker.policies.load_balancing.attach import Attachment
 from placement_worker.policies.load_balancing.detach import detach
-from placement_worker.policies.load_balancing.joining import Joining
-from placement_worker.policies.load_balancing.leaving import Leaving
+from placement_worker.policies.load_balancing.member_addition import MemberAddition
+from placement_worker.policies.load_balancing.member_removal import MemberRemoval
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup, LateLookup
 from placement_worker.policies.load_balancing.node_patches import NodeChange, patches
 from placement_worker.policies.load_balancing.properties import (
@@ -116,7 +116,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     def _remove_members(self, request: CheckRequest, state: State) -> Outcome:
         if state.data.get('hooks'):
             return skipped('The engine takes the nodes out of the pool after its lifecycle hooks.')
-        named = selection.leaving(request, state)
+        named = selection.to_remove(request, state)
         victim_selection.check_members(named or (), request.cluster)
         count = len(named) if named is not None else selection.deleted_count(request, state)
         if not count:
@@ -142,15 +142,15 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     ) -> Outcome:
         attached, tags, updater = self._attached(request, state)
         alone = not attached.preexisting and request.action.action not in actions.OF_A_NODE
-        leaving = Leaving(state, nodes, request.dry_run, alone)
-        with leaving.all_failed_on_error(attached.pool_id, updater.statistics):
+        removal = MemberRemoval(state, nodes, request.dry_run, alone)
+        with removal.all_failed_on_error(attached.pool_id, updater.statistics):
             pool = attached.pool(updater, tags, request.cluster)
-        return leaving.run(pool, LateLookup(state, request.cluster, self.properties))
+        return removal.run(pool, LateLookup(state, request.cluster, self.properties))
 
     def _add_members(self, request: CheckRequest, state: State) -> Outcome:
         if request.action.inputs.get('action_result') not in (None, 'OK'):
             return skipped('The action did not succeed.')
-        node_ids = selection.joining(request, state)
+        node_ids = selection.to_add(request, state)
         if not node_ids:
             return skipped('No node was created.')
         nodes, unknown_ids = selection.find(request, node_ids)
@@ -161,13 +161,13 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
                 skipped('The node is in the pool, and was not created again.'), nodes=patch
             )
         attached, tags, updater = self._attached(request, state)
-        joining = Joining(
+        addition = MemberAddition(
             state, nodes, request.dry_run, unknown_ids=unknown_ids, recreated=recovered
         )
-        with joining.all_failed_on_error(attached.pool_id, updater.statistics):
+        with addition.all_failed_on_error(attached.pool_id, updater.statistics):
             lookup = AddressLookup.of(state, request.cluster, self.properties)
             pool = attached.pool(updater, tags, request.cluster, lookup.subnet.id)
-        return joining.run(pool, lookup)
+        return addition.run(pool, lookup)
 
     def _attached(
         self, request: CheckRequest, state: State

@@ -12,7 +12,7 @@ RECREATED = 'RECREATE'
 """The value of `recovery` in the data of a node that has a new server."""
 
 
-def leaving(request: CheckRequest, state: State) -> list[str] | None:
+def to_remove(request: CheckRequest, state: State) -> list[str] | None:
     """Return the ids of the nodes that the action removes; None if none are chosen yet."""
     action = request.action
     if action.action == actions.CLUSTER_REPLACE_NODES:
@@ -32,7 +32,7 @@ def deleted_count(request: CheckRequest, state: State) -> int:
     return min(size.count, len(request.cluster.nodes)) if size.kind == DELETION else 0
 
 
-def joining(request: CheckRequest, state: State) -> list[str]:
+def to_add(request: CheckRequest, state: State) -> list[str]:
     """Return the ids of the nodes that may be new in the pool."""
     action = request.action
     if action.action in actions.OF_A_NODE and action.node:

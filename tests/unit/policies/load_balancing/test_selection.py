@@ -28,9 +28,9 @@ def state(asked):
         (check('CLUSTER_REPLACE_NODES', inputs={'candidates': {'n1': 'n3'}}), ['n1']),
     ],
 )
-def test_leaving_returns_named_or_chosen_nodes(asked, node_ids):
+def test_to_remove_returns_named_or_chosen_nodes(asked, node_ids):
     """The nodes are those that the action names or an earlier policy chose; None if neither."""
-    assert selection.leaving(asked, state(asked)) == node_ids
+    assert selection.to_remove(asked, state(asked)) == node_ids
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_leaving_returns_named_or_chosen_nodes(asked, node_ids):
         (check('CLUSTER_REPLACE_NODES', inputs={'candidates': {'n1': 'n3'}}), ['n3']),
     ],
 )
-def test_joining_returns_created_nodes(asked, node_ids):
+def test_to_add_returns_created_nodes(asked, node_ids):
     """The nodes are those that the action created."""
-    assert selection.joining(asked, state(asked)) == node_ids
+    assert selection.to_add(asked, state(asked)) == node_ids
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def details(reply):
     return reply['decisions'][-1]['details']
 
 
-def test_failed_listing_marks_leaving_nodes_and_keeps_their_members(lab, web):
+def test_failed_listing_marks_nodes_to_remove_and_keeps_their_members(lab, web):
     """If the members cannot be listed, the nodes to remove get a warning and keep their members."""
     policy, members = web
     lab.around = refuse('members')
@@ -85,7 +85,7 @@ def test_failed_listing_marks_leaving_nodes_and_keeps_their_members(lab, web):
     }
 
 
-def test_failed_listing_marks_joining_nodes_and_names_unknown_ones(lab, web):
+def test_failed_listing_marks_new_nodes_and_names_unknown_ones(lab, web):
     """If the members cannot be listed, the new nodes get a warning, and unknown ids are named."""
     policy, members = web
     lab.around = refuse('members')

@@ -10,7 +10,7 @@ from placement_worker.errors import LoadBalancerFailed
 from placement_worker.octavia.api_errors import NOT_FOUND
 from placement_worker.octavia.member_ownership import Member, key_of
 from placement_worker.octavia.pools import Pool
-from placement_worker.policies.load_balancing.members import MemberChange, Plan
+from placement_worker.policies.load_balancing.member_change import MemberChange, Plan
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
 from placement_worker.policies.load_balancing.node_patches import MEMBER
 from placement_worker.policies.load_balancing.results import NOT_ADDED, Result
@@ -19,7 +19,7 @@ UNKNOWN_NODE = 'The cluster has no such node'
 
 
 @dataclass(frozen=True)
-class Joining(MemberChange):
+class MemberAddition(MemberChange):
     """Add members for nodes.
 
     :ivar unknown_ids: ids that no node of the cluster has.

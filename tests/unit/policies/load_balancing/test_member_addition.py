@@ -9,7 +9,7 @@ from placement_worker.octavia.member_ownership import Ownership
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import State
-from placement_worker.policies.load_balancing.joining import Joining
+from placement_worker.policies.load_balancing.member_addition import MemberAddition
 from placement_worker.policies.load_balancing.node_addresses import ResolvedMembers
 from tests.factories import balancing_policy, connected, node, request
 from tests.simulated_octavia import Lab, data_of, patched
@@ -528,7 +528,7 @@ def test_run_with_all_members_present_takes_linear_time():
     updater = Updater(lab.octavia(None), OctaviaSettings(), TimeBudget(60, lab.clock), '')
 
     pool = Pool(updater, 'lb', pool_id, None, Ownership(['x']))
-    outcome = Joining(state, nodes).run(pool, ResolvedMembers({}))
+    outcome = MemberAddition(state, nodes).run(pool, ResolvedMembers({}))
 
     assert outcome.reason == f'{count} in the pool already'
     assert Id.compared < 10 * count

@@ -9,13 +9,13 @@ from placement_worker.contract.model import Node
 from placement_worker.errors import Rejected
 from placement_worker.octavia.api_errors import NOT_FOUND
 from placement_worker.octavia.pools import Pool
-from placement_worker.policies.load_balancing.members import MemberChange, Plan
+from placement_worker.policies.load_balancing.member_change import MemberChange, Plan
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
 from placement_worker.policies.load_balancing.node_patches import MEMBER
 from placement_worker.policies.load_balancing.results import NOT_REMOVED, Result
 
 
-class Leaving(MemberChange):
+class MemberRemoval(MemberChange):
     """Remove the members of nodes."""
 
     failure = NOT_REMOVED
