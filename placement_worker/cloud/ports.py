@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol
 
 from placement_worker.contract.model import Credentials, ServerDetails, Wire
 from placement_worker.errors import CloudUnavailable, PlacementWorkerError
-from placement_worker.events.listener import Listener, Listeners
+from placement_worker.events.listener import NO_LISTENERS, Listener
 
 Kind = Literal['loadbalancer', 'listener', 'pool', 'healthmonitor', 'flavor', 'availability_zone']
 """A kind of object in Octavia's API."""
@@ -177,7 +177,7 @@ class OctaviaSettings:
     max_attempts: int = 10
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    events: Listener = field(default_factory=Listeners)
+    events: Listener = NO_LISTENERS
 
 
 class UnreachableCloud:

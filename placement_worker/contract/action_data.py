@@ -4,9 +4,10 @@ Any policy may write any key into these maps. A view decodes a key when a policy
 invalid value fails only the checks that depend on it. Keys that no view names stay as they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from placement_worker.contract import values
 from placement_worker.errors import InvalidInput
@@ -28,18 +29,14 @@ class PlaceCount(NamedTuple):
     nodes: int
 
 
+@dataclass(frozen=True, slots=True)
 class Change:
     """The creation or deletion that earlier policies decided; empty if they decided none."""
 
     kind: ClassVar[Kind]
     path: ClassVar[str]
 
-    def __init__(self, decided: object) -> None:
-        """Make a view of one map of an action's data.
-
-        :raises InvalidInput: the value is no map.
-        """
-        self._decided = values.mapping(decided, self.path)
+    _decided: Mapping[str, Any]
 
     @property
     def count(self) -> int:
@@ -158,15 +155,11 @@ class Deletion(Change):
             raise _wrong_total(f'at most {count}', total, self.path)
 
 
+@dataclass(frozen=True, slots=True)
 class ActionData:
-    """An action's data with a typed view of each map that policies share."""
+    """An action's whole data with a typed view of each map that policies share."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        """Make the views of an action's whole data."""
-        self._data = data
-
-    def __contains__(self, kind: Kind) -> bool:
-        return kind in self._data
+    data: Mapping[str, Any]
 
     @property
     def creation(self) -> Creation:
@@ -174,7 +167,7 @@ class ActionData:
 
         :raises InvalidInput: the value is no map.
         """
-        return Creation(self._data.get(CREATION, {}))
+        return Creation(self._map(CREATION))
 
     @property
     def deletion(self) -> Deletion:
@@ -182,24 +175,47 @@ class ActionData:
 
         :raises InvalidInput: the value is no map.
         """
-        return Deletion(self._data.get(DELETION, {}))
-
-    @property
-    def placement(self) -> 'Placement':
-        """The places of the nodes to be created."""
-        return Placement(self._data.get('placement'))
+        return Deletion(self._map(DELETION))
 
     def change(self, kind: Kind) -> Change:
         """Return the decided creation or deletion."""
         return self.creation if kind == CREATION else self.deletion
 
+    def decided(self, kinds: Iterable[Kind]) -> list[Change]:
+        """Return the changes of these kinds that earlier policies decided."""
+        return [self.change(kind) for kind in kinds if kind in self.data]
 
+    def planned(
+        self,
+        kind: Kind,
+        count: int,
+        plan: Mapping[str, Any],
+        entries: Sequence[Mapping[str, str]] = (),
+    ) -> dict[str, Any]:
+        """Return the whole data with a plan in place of an earlier one.
+
+        :param plan: the counts by place, e.g. `regions` and `zones`.
+        :param entries: the place of each node to create; `placement` holds them.
+        """
+        data = {**self.data, kind: self.change(kind).replanned(count, **plan)}
+        if entries:
+            data['placement'] = Placement.of(self.data.get('placement')).with_entries(entries)
+        return data
+
+    def _map(self, kind: Kind) -> Mapping[str, Any]:
+        return values.mapping(self.data[kind], f'{PATH}.{kind}') if kind in self.data else {}
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """The `placement` of an action or a node; anything but a map counts as absent."""
+    """The `placement` of an action or a node."""
 
-    def __init__(self, placement: object) -> None:
-        """Make a view of the value, if there is one."""
-        self._placement = values.mapping_or_empty(placement)
+    _placement: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, placement: object) -> Self:
+        """Return the view of a value; anything but a map counts as absent."""
+        return cls(placement if isinstance(placement, dict) else {})
 
     def is_at(self, place: Mapping[str, str]) -> bool:
         """Return whether the placement has the region and the zone of `place`."""
@@ -219,7 +235,7 @@ class Placement:
 
 def _moved(placement: object, place: Mapping[str, str]) -> dict[str, Any]:
     """Return a placement at another place; an earlier zone is dropped with its region."""
-    kept = values.mapping_or_empty(placement)
+    kept = placement if isinstance(placement, dict) else {}
     if 'region_name' in place:
         kept = {key: value for key, value in kept.items() if key != 'zone'}
     return {**kept, **place}

@@ -28,9 +28,7 @@ OF_A_NODE = frozenset({NODE_CREATE, NODE_DELETE, NODE_RECOVER})
 """Actions whose policies need the node of the action."""
 
 DERIVED = 'Derived Action'
-"""The `cause` of an action that is part of another one; the policies have decided on that one."""
+"""The `cause` of an action of a node that is part of an action of its cluster.
 
-
-def is_derived(action: str, cause: str | None) -> bool:
-    """Return whether an action of a node is part of an action of its cluster."""
-    return cause == DERIVED and action.startswith('NODE_')
+The policies have decided on the action of the cluster.
+"""

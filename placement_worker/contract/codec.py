@@ -26,6 +26,9 @@ The rest of the request is not JSON, is nested too deeply, or has a number that 
 cannot hold.
 """
 
+NOT_PLAIN = (TypeError, ValueError, RecursionError, OverflowError)
+"""Errors of encoding data that JSON cannot hold, or that are nested too deeply."""
+
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _constructing = threading.Lock()
 
@@ -65,9 +68,14 @@ def decode(
     """
     try:
         encoded = msgspec.json.encode(raw)
-    except (TypeError, ValueError, RecursionError, OverflowError) as exc:
-        raise error(f'Expected plain data that JSON can hold - at `{at}`: {exc}') from exc
+    except NOT_PLAIN as exc:
+        raise not_plain(exc, at, error) from exc
     return decode_encoded(encoded, kind, max_bytes, at, error)
+
+
+def not_plain(cause: Exception, at: str, error: type[errors.Refused]) -> errors.Refused:
+    """Return the error of data that JSON cannot hold."""
+    return error(f'Expected plain data that JSON can hold - at `{at}`: {cause}')
 
 
 def decode_encoded(

@@ -45,3 +45,7 @@ class Listeners(Listener):
                     type(listener).__name__,
                     type(event).__name__,
                 )
+
+
+NO_LISTENERS = Listeners()
+"""The listener of a component without observers."""

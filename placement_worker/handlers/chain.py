@@ -16,8 +16,8 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
-from placement_worker.handlers.links import Link, conflict, in_order, origin
-from placement_worker.planning.size_warnings import warnings_of
+from placement_worker.handlers.links import Link, origin
+from placement_worker.planning.size_warnings import GROWING, warnings_of
 from placement_worker.policies.base import BEFORE, Outcome, State
 
 LOG = logging.getLogger(__name__)
@@ -50,17 +50,18 @@ def run(
 ) -> CheckReply:
     """Consult one policy after the other; each sees the changes of those before it.
 
-    :param links: in the order of the request, which breaks ties of priority.
+    :param links: in the order in which their policies run.
     :param clock: seconds, for `elapsed_ms`.
     :returns: status OK, or ERROR with the reason of the policy that failed, without its changes.
     """
-    data = {key: value for key, value in state.data.items() if key not in ('status', 'reason')}
+    received = state.action_data.data
+    data = {key: value for key, value in received.items() if key not in ('status', 'reason')}
     progress = _Progress(data, state.nodes, state.cluster)
-    ordered = in_order(links)
-    pair = conflict(ordered)
+    pair = _conflict(links)
     if pair:
         return _conflict_reply(pair, request, progress)
-    for link in ordered:
+    is_sized = request.target == BEFORE and any(link.skip_reason is None for link in links)
+    for link in links:
         started = clock()
         try:
             outcome, reason, details = _consult(link, request, state, progress)
@@ -74,7 +75,7 @@ def run(
         progress.decisions.append(
             _decision(link, request, outcome, reason, clock() - started, details)
         )
-    if request.target == BEFORE and any(link.skip_reason is None for link in ordered):
+    if is_sized and request.action.action not in GROWING:
         of_size = warnings_of(request, ActionData(progress.data), state.max_nodes)
         progress.warnings = [*of_size, *progress.warnings]
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
@@ -91,7 +92,7 @@ def _consult(
         return 'SKIPPED', link.skip_reason, {}
     state = replace(
         state,
-        data=progress.data,
+        action_data=ActionData(progress.data),
         nodes=progress.nodes,
         cluster=progress.cluster,
         binding=link.binding,
@@ -109,6 +110,17 @@ def _consult(
         raise
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
+
+
+def _conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
+    """Return the first two links of an exclusive type that would both be consulted, or None."""
+    consulted: dict[str, Link] = {}
+    for link in links:
+        if link.policy.exclusive and link.skip_reason is None:
+            first = consulted.setdefault(link.policy.name, link)
+            if first is not link:
+                return first, link
+    return None
 
 
 def _conflict_reply(
@@ -143,7 +155,7 @@ def _decision(
     return Decision(
         policy_id=link.binding.id,
         policy_name=link.binding.name,
-        policy_type=link.binding.spec.type_name,
+        policy_type=link.policy.type_name,
         priority=link.priority,
         outcome=outcome,
         reason=reason,

@@ -9,6 +9,7 @@ from typing import cast
 
 from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import BindRequest, CheckRequest, in_utc
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
@@ -31,18 +32,16 @@ class Conditions:
     left_s: Callable[[], float]
 
 
-def countdown(
-    expires_at: datetime.datetime | None, now: Callable[[], datetime.datetime]
-) -> Callable[[], float]:
-    """Return a function that returns the seconds until an expiry time, or infinity without one."""
-    if expires_at is None:
-        return lambda: math.inf
-    ends_at = in_utc(expires_at)
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """The time at which a request expires, or None; `now` returns the time of day."""
 
-    def seconds_left() -> float:
-        return (ends_at - now()).total_seconds()
+    at: datetime.datetime | None
+    now: Callable[[], datetime.datetime]
 
-    return seconds_left
+    def left_s(self) -> float:
+        """Return the seconds until the request expires; infinity if it never does."""
+        return math.inf if self.at is None else (in_utc(self.at) - self.now()).total_seconds()
 
 
 def state_for_check(request: CheckRequest, conditions: Conditions, *, needs_cloud: bool) -> State:
@@ -57,7 +56,9 @@ def state_for_check(request: CheckRequest, conditions: Conditions, *, needs_clou
         cloud = conditions.clouds.acting_for(request.credentials, request.cluster.project)
     else:
         cloud = _unreachable(CloudUnavailable('No policy of this check uses the cloud'))
-    return _state(cloud, request, conditions)
+    snapshot = Snapshot(cloud, request.cluster, conditions.octavia_settings)
+    data = ActionData(request.action.data)
+    return State(data, snapshot, conditions.max_nodes, left_s=conditions.left_s)
 
 
 def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
@@ -73,7 +74,8 @@ def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
         cloud = conditions.clouds.acting_for(request.credentials, request.cluster.project)
     except CloudUnavailable as exc:
         cloud = _unreachable(exc)
-    return _state(cloud, request, conditions)
+    snapshot = Snapshot(cloud, request.cluster, conditions.octavia_settings)
+    return State(ActionData({}), snapshot, conditions.max_nodes, left_s=conditions.left_s)
 
 
 def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], float]) -> None:
@@ -91,12 +93,3 @@ def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], floa
 
 def _unreachable(cause: CloudUnavailable) -> Cloud:
     return cast('Cloud', UnreachableCloud(cause))
-
-
-def _state(cloud: Cloud, request: CheckRequest | BindRequest, conditions: Conditions) -> State:
-    return State(
-        request.action.data if isinstance(request, CheckRequest) else {},
-        Snapshot(cloud, request.cluster, conditions.octavia_settings),
-        conditions.max_nodes,
-        left_s=conditions.left_s,
-    )

@@ -34,15 +34,16 @@ class Link:
 
 
 def links_of(request: CheckRequest, registry: Registry) -> list[Link]:
-    """Return the links of the enabled bindings of a check, in the order of the request.
+    """Return the links of the enabled bindings of a check, in the order of `in_order`.
 
     :raises Refused: a spec names no installed type, or its properties do not fit.
     """
-    return [
-        Link.of(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'), request)
-        for i, binding in enumerate(request.policies)
-        if binding.enabled
-    ]
+    found = []
+    for i, binding in enumerate(request.policies):
+        if binding.enabled:
+            policy = registry.policy(binding.spec, f'$.policies[{i}].spec')
+            found.append(Link.of(binding, policy, request))
+    return in_order(found)
 
 
 def in_order(links: Sequence[Link]) -> list[Link]:
@@ -73,17 +74,6 @@ def in_order(links: Sequence[Link]) -> list[Link]:
     return ordered
 
 
-def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
-    """Return the first two links of an exclusive type that would both be consulted, or None."""
-    consulted: dict[str, Link] = {}
-    for link in links:
-        if link.policy.exclusive and link.skip_reason is None:
-            first = consulted.setdefault(link.policy.name, link)
-            if first is not link:
-                return first, link
-    return None
-
-
 def origin(policy: Policy[Any]) -> str:
     """Return the module of a third-party policy type, for errors."""
     policy_class = type(policy)
@@ -95,7 +85,7 @@ def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
     action, profile_type = request.action, request.cluster.profile.type
     if (request.target, action.action) not in policy.targets:
         return f'{policy.name} does not handle {action.action} {request.target}.'
-    if actions.is_derived(action.action, action.cause):
+    if action.cause == actions.DERIVED and action.action.startswith('NODE_'):
         return (
             f'{action.action} is a derived action: the policies decide on the action that it is '
             'part of.'

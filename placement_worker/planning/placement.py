@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from placement_worker.contract.action_data import CREATION
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.apportionment import apportion
+from placement_worker.planning.sizing import Size
 
 NO_CAP = -1
 INFEASIBLE = 'There is no feasible plan to handle all nodes.'
@@ -71,6 +73,18 @@ class Plan:
             for row in sorted(self.rows, key=lambda row: row.name)
             if row.planned
         }
+
+
+def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
+    """Plan how many nodes each place gains or loses.
+
+    :param places: in the order of the spec, which breaks ties.
+    :param groups: the nodes by place, in the groups in which they leave.
+    :raises NoFeasiblePlan: more nodes than can be placed or removed.
+    """
+    if size.kind == CREATION:
+        return grow(places, total(groups), size.count)
+    return shrink(places, groups, size.count)
 
 
 def grow(places: Sequence[Place], current: Located, count: int) -> Plan:

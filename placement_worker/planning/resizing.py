@@ -21,8 +21,8 @@ def desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int:
     desired = asked_size(inputs, current)
     if not inputs.strict:
         desired = _within_bounds(desired, inputs, cluster)
-    if desired > current:
-        check_total(desired, max_nodes)
+    if current < desired > max_nodes:
+        raise too_large(desired, max_nodes)
     _check_bounds(desired, inputs, cluster, max_nodes)
     return desired
 
@@ -82,16 +82,12 @@ def _percentage(number: float, current: int, min_step: int) -> int:
     return rounded if delta > 0 else -rounded
 
 
-def check_total(desired: int, max_nodes: int) -> None:
-    """Refuse a size above the maximum of the service.
-
-    :raises SizeOutOfBounds: in Senlin's words.
-    """
-    if desired > max_nodes:
-        raise SizeOutOfBounds(
-            f'The target capacity ({desired}) is greater than the maximum number of nodes '
-            f'allowed per cluster ({max_nodes}).'
-        )
+def too_large(desired: int, max_nodes: int) -> SizeOutOfBounds:
+    """Return the error, in Senlin's words, of a size above the maximum of the service."""
+    return SizeOutOfBounds(
+        f'The target capacity ({desired}) is greater than the maximum number of nodes '
+        f'allowed per cluster ({max_nodes}).'
+    )
 
 
 def _check_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> None:

@@ -8,6 +8,9 @@ from placement_worker.formats.text import counted
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size
 from placement_worker.planning.sizing import Size, size_of
 
+GROWING = frozenset({actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE})
+"""Actions that need no warning: no bound changes their number, and they remove no node."""
+
 
 def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list[str]:
     """Return a sentence if a bound changes a resize, and one if the action empties the cluster.

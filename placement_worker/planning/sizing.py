@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
 from placement_worker.contract.model import Action, Cluster, Node
-from placement_worker.planning.resizing import check_total, desired_size, limit_of
+from placement_worker.planning.resizing import desired_size, limit_of, too_large
 
 _OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
 _OF_CANDIDATES = (actions.CLUSTER_DEL_NODES, actions.CLUSTER_REPLACE_NODES)
@@ -45,9 +45,10 @@ def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) 
     :raises InvalidInput: a value in `inputs` or `data` is malformed.
     :raises SizeOutOfBounds: the size afterwards is not allowed, in Senlin's words.
     """
+    held = len(current_nodes(action, cluster))
     size = _size_of(action, data, cluster, max_nodes)
-    if size.kind == CREATION and size.count:
-        check_total(len(current_nodes(action, cluster)) + size.count, max_nodes)
+    if size.kind == CREATION and size.count and held + size.count > max_nodes:
+        raise too_large(held + size.count, max_nodes)
     return size
 
 
@@ -75,9 +76,11 @@ def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int)
 
 def _decided(action: Action, data: ActionData) -> Size | None:
     """Return the size that another policy decided, or None."""
-    kinds = [kind for kind in _CHANGES.get(action.action, ()) if kind in data]
-    sizes = [Size(kind, data.change(kind).count) for kind in kinds]
-    return next((size for size in sizes if size.count), sizes[0] if sizes else None)
+    changes = data.decided(_CHANGES.get(action.action, ())) if data.data else []
+    if not changes:
+        return None
+    sizes = [Size(change.kind, change.count) for change in changes]
+    return next((size for size in sizes if size.count), sizes[0])
 
 
 def _size_of_resize(action: Action, cluster: Cluster, max_nodes: int) -> Size:

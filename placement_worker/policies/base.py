@@ -1,8 +1,9 @@
 """The plugin interface: the base class of policies and the objects that they exchange.
 
-A policy is a class with a type name, versions of its properties, a priority and targets. The chain
-creates one object per binding and calls its `check`. A policy returns a new `Outcome` and does not
-change the objects that it receives; if it cannot decide, it raises `Rejected`.
+A policy is a class with a type name, versions of its properties, a priority and targets. The
+registry creates one object per spec, and the chain calls its `check`. A policy returns a new
+`Outcome` and does not change the objects that it receives; if it cannot decide, it raises
+`Rejected`.
 """
 
 import math
@@ -46,7 +47,7 @@ def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
 class State:
     """The state of a check after the earlier policies.
 
-    :ivar data: the action's data.
+    :ivar action_data: the action's data, with typed views.
     :ivar cloud: the cloud, with one answer to each lookup per check.
     :ivar max_nodes: the largest size that a creation may lead to.
     :ivar nodes: the patches of earlier policies, by node id.
@@ -56,7 +57,7 @@ class State:
         cloud any more.
     """
 
-    data: Mapping[str, Any]
+    action_data: ActionData
     cloud: Snapshot
     max_nodes: int
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
@@ -65,9 +66,9 @@ class State:
     left_s: Callable[[], float] = lambda: math.inf
 
     @property
-    def action_data(self) -> ActionData:
-        """Typed views of `data`."""
-        return ActionData(self.data)
+    def data(self) -> Mapping[str, Any]:
+        """The action's data as a map."""
+        return self.action_data.data
 
     def size(self, request: CheckRequest) -> sizing.Size:
         """Return the number of nodes that the action creates or deletes."""
@@ -144,7 +145,10 @@ def skipped(reason: str) -> Outcome:
 
 
 class Policy(ABC, Generic[P]):
-    """The base class of policies; one object serves one binding in one request.
+    """The base class of policies.
+
+    One object serves all requests with the same spec, also concurrent ones. It must therefore keep
+    no values of a request.
 
     :cvar interface: the version of this interface that the class implements. A class of another
         package must define it itself.
@@ -159,6 +163,8 @@ class Policy(ABC, Generic[P]):
     :cvar after: names of types that run before this one, regardless of priorities.
     :cvar inputs: keys of an action's inputs that it reads, in addition to those of Senlin.
     :cvar exclusive: whether at most one policy of this type may decide in a check.
+    :ivar properties: those of the spec.
+    :ivar type_name: `name` with the version of the spec; the registry sets it.
     """
 
     interface: ClassVar[tuple[int, int]] = INTERFACE
@@ -172,6 +178,7 @@ class Policy(ABC, Generic[P]):
     after: ClassVar[frozenset[str]] = frozenset()
     inputs: ClassVar[frozenset[str]] = frozenset()
     exclusive: ClassVar[bool] = False
+    type_name: str = ''
 
     def __init__(self, properties: P) -> None:
         self.properties = properties

@@ -12,12 +12,12 @@ from placement_worker.policies.base import BindingOutcome
 T = TypeVar('T')
 
 
-def warn_of_unknown(what: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a warning of names that the cloud does not know, if there are any.
+def unknown(what: str, names: Sequence[str]) -> str:
+    """Return the sentence that the cloud does not know these names.
 
     :param what: the type of the names, e.g. "region".
     """
-    return (f'The cloud does not know {_list(what, names)}',) if names else ()
+    return f'The cloud does not know {_list(what, names)}'
 
 
 class Search:
@@ -61,10 +61,9 @@ class Search:
                 request.policy.data, warnings=[f'Lookup of {listed} failed: {self._causes[0]}']
             )
         if len(self.missing) == len(self._names):
-            raise NoUsablePlace(f'The cloud does not know {_list(self._what, self._names)}')
-        return BindingOutcome(
-            request.policy.data, warnings=warn_of_unknown(self._what, self.missing)
-        )
+            raise NoUsablePlace(unknown(self._what, self._names))
+        warnings = [unknown(self._what, self.missing)] if self.missing else []
+        return BindingOutcome(request.policy.data, warnings=warnings)
 
 
 def _list(what: str, names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from placement_worker.contract.model import BindRequest, CheckRequest, SupportSt
 from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import interleave
-from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place, Plan
+from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place, Plan, plan_for
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement, zone_placement
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
@@ -62,7 +62,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     priority = 200
     targets = shared_placement.TARGETS
     exclusive = True
-    planner = staticmethod(shared_placement.plan_for)
+    planner = staticmethod(plan_for)
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -92,26 +92,18 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         return [region.name for region in self.properties.regions if region.name not in known]
 
     def _applied(self, request: CheckRequest, state: State, size: Size, plan: Plan) -> Outcome:
-        change = state.action_data.change(size.kind)
-        outcome = Outcome(
+        entries: list[dict[str, str]] = []
+        if size.kind == CREATION:
+            order = interleave({row.name: row.planned for row in plan.rows})
+            entries = [{'region_name': name} for name in order]
+        counts, unknown = plan.counts, self._unknown(state.cloud.regions)
+        return Outcome(
             'APPLIED',
-            shared_placement.summary(size, 'region', len(plan.counts)),
-            data={**state.data, size.kind: change.replanned(size.count, regions=plan.counts)},
-            details={
-                'regions': [shared_placement.row(row) for row in plan.rows],
-                'unplaced': plan.unplaced,
-            },
-            warnings=names.warn_of_unknown('region', self._unknown(state.cloud.regions)),
-        )
-        if size.kind != CREATION:
-            return outcome
-        order = interleave({row.name: row.planned for row in plan.rows})
-        entries = [{'region_name': name} for name in order]
-        placement = state.action_data.placement.with_entries(entries)
-        return replace(
-            outcome,
-            data={**(outcome.data or {}), 'placement': placement},
-            nodes=shared_placement.placed_node(request, state, entries[0]),
+            shared_placement.summary(size, 'region', len(counts)),
+            data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
+            nodes=shared_placement.placed_node(request, state, entries),
+            details={'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced},
+            warnings=[names.unknown('region', unknown)] if unknown else [],
         )
 
     def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:
@@ -123,7 +115,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         nodes = sizing.current_nodes(request.action, request.cluster)
         if cap != NO_CAP and state.cloud.regions_of(nodes)[region] >= cap:
             raise NoFeasiblePlan(INFEASIBLE, {'asked': 1, 'possible': 0})
-        patch = shared_placement.placed_node(request, state, {'region_name': region})
+        patch = shared_placement.placed_node(request, state, [{'region_name': region}])
         return Outcome('SKIPPED', f'The profile asks for region {region}.', nodes=patch)
 
     def _places(self, request: CheckRequest, size: Size, state: State) -> Sequence[Place]:

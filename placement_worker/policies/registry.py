@@ -1,6 +1,7 @@
 """Look up policy types by name and version, and create policies from specs."""
 
 import difflib
+import functools
 import logging
 from collections.abc import Iterable
 from typing import Any
@@ -17,12 +18,19 @@ from placement_worker.policies.normalizing import normalized
 LOG = logging.getLogger(__name__)
 SIMILAR = 0.85
 """The similarity of names to suggest: most names begin and end alike."""
+KEPT_POLICIES = 1024
+KEPT_BYTES = 4096
+"""The number of policies that are kept, and the largest size of their properties as JSON.
+
+Together they bound the memory that callers with ever new specs can fill.
+"""
 
 
 class Registry:
     """The installed policy types.
 
     :ivar types: name and version, e.g. senlin.policy.zone_placement-1.0 -> class.
+    :ivar inputs: the input keys that the types declare in addition to those of Senlin.
     """
 
     def __init__(self, found: Iterable[tuple[str, object]]) -> None:
@@ -31,29 +39,39 @@ class Registry:
         :param found: pairs of entry-point name and loaded object.
         """
         self.types = plugins.valid(found)
+        self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
+        self._kept = functools.lru_cache(KEPT_POLICIES)(self._create)
 
     @classmethod
     def installed(cls) -> 'Registry':
         """Return the registry of all types that installed packages provide."""
         return cls(plugins.installed())
 
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The input keys that the installed types declare in addition to those of Senlin."""
-        return frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
-
     def policy(self, spec: Spec, at: str) -> base.Policy[Any]:
-        """Create the policy that a spec describes.
+        """Return the policy that a spec describes; equal specs share one object.
 
         :param at: the path of the spec in the request, for errors.
         :raises PolicyTypeNotFound: the type or its version is not installed.
         :raises InvalidSpec: the properties do not match the schema.
         """
-        policy_class = self.lookup(spec.type_name, at)
-        schema = plugins.schema(policy_class, spec.type_name)
-        raw = normalized(spec.properties, schema)
-        properties = codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec)
-        return policy_class(properties)
+        try:
+            properties = msgspec.json.encode(spec.properties)
+        except codec.NOT_PLAIN as exc:
+            raise codec.not_plain(exc, f'{at}.properties', errors.InvalidSpec) from exc
+        policy = self._kept if len(properties) <= KEPT_BYTES else self._create
+        return policy(spec.type, spec.version, properties, at)
+
+    def _create(
+        self, kind: str, version: str | int | float, properties: bytes, at: str
+    ) -> base.Policy[Any]:
+        type_name = Spec(kind, version).type_name
+        policy_class = self.lookup(type_name, at)
+        schema = plugins.schema(policy_class, type_name)
+        raw = normalized(msgspec.json.decode(properties), schema)
+        decoded = codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec)
+        policy = policy_class(decoded)
+        policy.type_name = type_name
+        return policy
 
     def detachable(self, binding: Binding, at: str) -> base.Policy[Any]:
         """Create the policy of a binding to detach, even if its spec is no longer valid.

@@ -10,7 +10,7 @@ from placement_worker.contract.model import CheckRequest, Node, NodePatch, Profi
 from placement_worker.errors import InvalidSpec
 from placement_worker.formats.text import counted
 from placement_worker.planning import victims
-from placement_worker.planning.placement import Located, Place, Plan, Row, grow, shrink, total
+from placement_worker.planning.placement import Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BEFORE, State, on
 
@@ -59,17 +59,6 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
     return request.action.node.profile or request.cluster.profile
 
 
-def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
-    """Plan how many nodes each place gains or loses.
-
-    :param groups: the result of `in_groups`.
-    :raises NoFeasiblePlan: more nodes than can be placed or removed.
-    """
-    if size.kind == CREATION:
-        return grow(places, total(groups), size.count)
-    return shrink(places, groups, size.count)
-
-
 def in_groups(
     size: Size, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]
 ) -> list[Counter[T]]:
@@ -86,36 +75,39 @@ def in_groups(
 
 
 def placed_node(
-    request: CheckRequest, state: State, place: Mapping[str, str]
+    request: CheckRequest, state: State, entries: Sequence[Mapping[str, str]]
 ) -> dict[str, NodePatch]:
-    """Return the patch that records the place of the node of a NODE_CREATE.
+    """Return the patch that records the place of the node of a NODE_CREATE, the first entry.
 
     The result is {} if the node's data has the place, and for any other action.
     """
     node = request.action.node
     if request.action.action != actions.NODE_CREATE or node is None:
         return {}
-    data = state.node_data(node)
-    placement = Placement(data.get('placement'))
+    place, data = entries[0], state.node_data(node)
+    placement = Placement.of(data.get('placement'))
     if placement.is_at(place):
         return {}
     return {node.id: NodePatch(data={**data, 'placement': placement.moved(place)})}
 
 
-def row(planned: Row, **more: str) -> dict[str, Any]:
-    """Return a row of a plan for the details of a decision; `ideal` has two decimals."""
-    return {
-        **more,
-        'name': planned.name,
-        'weight': planned.weight,
-        'cap': planned.cap,
-        'usable': planned.usable,
-        'current': planned.current,
-        'ideal': round(float(planned.ideal), 2),
-        'planned': planned.planned,
-        'final': planned.final,
-        'note': planned.note,
-    }
+def rows(planned: Sequence[Row], **more: str) -> list[dict[str, Any]]:
+    """Return the rows of a plan for the details of a decision; `ideal` has two decimals."""
+    return [
+        {
+            **more,
+            'name': row.name,
+            'weight': row.weight,
+            'cap': row.cap,
+            'usable': row.usable,
+            'current': row.current,
+            'ideal': round(float(row.ideal), 2),
+            'planned': row.planned,
+            'final': row.final,
+            'note': row.note,
+        }
+        for row in planned
+    ]
 
 
 def summary(size: Size, what: str, places: int) -> str:
@@ -128,4 +120,5 @@ def summary(size: Size, what: str, places: int) -> str:
         effect = f'{"is" if one else "are"} created without a {what}'
     else:
         effect = f'of no known {what} {"leaves" if one else "leave"}'
-    return size.explained(f'{counted(size.count, "node")} {effect}')
+    reason = f'{counted(size.count, "node")} {effect}'
+    return size.explained(reason) if size.limit else reason

@@ -1,8 +1,6 @@
 """The zone placement policy, senlin.policy.zone_placement."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +13,7 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
-from placement_worker.planning.placement import Located, Place, Plan
+from placement_worker.planning.placement import Located, Place, Plan, plan_for
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import names, shared_placement, zone_shares
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
@@ -65,7 +63,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     }
     priority = 300
     targets = shared_placement.TARGETS
-    planner = staticmethod(shared_placement.plan_for)
+    planner = staticmethod(plan_for)
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
     exclusive = True
@@ -73,11 +71,12 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         size = state.size(request)
-        profile = shared_placement.profile_of_new_node(request)
-        if profile and profile.zone:
-            reason = f'The profile asks for availability zone {profile.zone}.'
-            patch = shared_placement.placed_node(request, state, {'zone': profile.zone})
-            return Outcome('SKIPPED', reason, nodes=patch)
+        if request.action.action == actions.NODE_CREATE:
+            profile = shared_placement.profile_of_new_node(request)
+            if profile and profile.zone:
+                reason = f'The profile asks for availability zone {profile.zone}.'
+                patch = shared_placement.placed_node(request, state, [{'zone': profile.zone}])
+                return Outcome('SKIPPED', reason, nodes=patch)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         regions = state.action_data.change(size.kind).regions_of(size.count)
@@ -108,11 +107,13 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         """Plan among the zones of one region, because no policy planned by region."""
         region, nodes = _region_and_nodes(request, state)
         groups = shared_placement.in_groups(size, nodes, state.cloud.zones_of)
-        plan = self._plan(region, size, groups, state)
+        known = state.cloud.zones(region)
+        unknown = self._unknown([known])
+        plan = self._plan(known, size, groups)
         if plan is None:
             raise NoUsablePlace(NO_ZONE)
-        outcome = self._applied(request, state, size, [Share(None, size, len(nodes), plan)])
-        return replace(outcome, warnings=self._warn_of_unknown([region], state))
+        shares = [Share(None, size, len(nodes), plan)]
+        return self._applied(request, state, size, shares, unknown)
 
     def _check_in_regions(
         self, regions: Mapping[str, int], request: CheckRequest, state: State, size: Size
@@ -126,34 +127,22 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
                 region=name,
                 size=(share := Size(size.kind, count)),
                 held=sum(group.total() for group in groups[name]),
-                plan=self._plan(name, share, groups[name], state),
+                plan=self._plan(state.cloud.zones(name), share, groups[name]),
             )
             for name, count in sorted(regions.items())
             if count
         ]
-        places = zone_shares.places(shares)
-        outcome = self._applied(request, state, size, shares, regions=regions, places=places)
-        return replace(outcome, warnings=self._warn_of_unknown_in(regions, state))
-
-    def _warn_of_unknown_in(self, regions: Collection[str], state: State) -> tuple[str, ...]:
-        """Return a warning of zones unknown to these regions, if no other region may know them."""
-        try:
-            others = set(state.cloud.regions) - set(regions)
-        except CloudUnavailable:  # only this warning needs the answer
-            return ()
-        return () if others else self._warn_of_unknown(regions, state)
-
-    def _warn_of_unknown(self, regions: Collection[str | None], state: State) -> tuple[str, ...]:
-        """Return a warning of zones that none of these regions knows."""
-        known = {name for region in regions for name in state.cloud.zones(region)}
-        missing = [zone.name for zone in self.properties.zones if zone.name not in known]
-        return names.warn_of_unknown('availability zone', missing)
+        by_region = {'regions': regions, 'places': zone_shares.places(shares)}
+        unknown = self._unknown_in(regions, state)
+        return self._applied(request, state, size, shares, unknown, by_region)
 
     def _plan(
-        self, region: str | None, size: Size, groups: Sequence[Located], state: State
+        self, known: Mapping[str, bool], size: Size, groups: Sequence[Located]
     ) -> Plan | None:
-        """Plan among the zones of one region; None if none of the listed ones is usable there."""
-        known = state.cloud.zones(region)
+        """Plan among the zones of one region; None if none of the listed ones is usable there.
+
+        :param known: zone of the region -> whether it is available.
+        """
         places = [
             Place(
                 zone.name,
@@ -167,34 +156,49 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return None
         return self.planner(size, places, groups)
 
+    def _unknown_in(self, regions: Collection[str], state: State) -> list[str]:
+        """Return the zones unknown to these regions, if no other region may know them."""
+        try:
+            others = set(state.cloud.regions) - set(regions)
+        except CloudUnavailable:  # only a warning needs the answer
+            return []
+        return [] if others else self._unknown([state.cloud.zones(name) for name in regions])
+
+    def _unknown(self, known: Collection[Collection[str]]) -> list[str]:
+        """Return the zones of the spec that are in none of these collections."""
+        return [
+            zone.name
+            for zone in self.properties.zones
+            if not any(zone.name in names for names in known)
+        ]
+
     def _applied(
         self,
         request: CheckRequest,
         state: State,
         size: Size,
         shares: Sequence[Share],
-        **by_region: Any,
+        unknown: Sequence[str],
+        by_region: Mapping[str, Any] | None = None,
     ) -> Outcome:
-        counts: Counter[str] = Counter()
-        for share in shares:
-            counts.update(share.plan.counts if share.plan else {})
-        change = state.action_data.change(size.kind)
-        plan = {'zones': dict(sorted(counts.items())), **by_region}
-        data = {**state.data, size.kind: change.replanned(size.count, **plan)}
-        details = {
-            'zones': [row for share in shares for row in zone_shares.rows(share)],
-            'unplaced': sum(share.plan.unplaced for share in shares if share.plan),
-        }
+        """Return the outcome of a plan.
+
+        :param unknown: the zones of the spec to warn of.
+        :param by_region: the keys of a plan by region and zone.
+        """
+        counts = zone_shares.counts(shares)
+        entries = zone_shares.entries(shares) if size.kind == CREATION else []
+        details = zone_shares.details(shares)
+        patch = shared_placement.placed_node(request, state, entries)
         reason = shared_placement.summary(size, 'zone', len(counts))
-        if size.kind != CREATION:
-            return Outcome('APPLIED', reason, data=data, details=details)
-        entries = zone_shares.entries(shares)
+        plan = {'zones': counts, **(by_region or {})}
         return Outcome(
             'APPLIED',
             reason,
-            data={**data, 'placement': state.action_data.placement.with_entries(entries)},
-            nodes=shared_placement.placed_node(request, state, entries[0]),
+            data=state.action_data.planned(size.kind, size.count, plan, entries),
+            nodes=patch,
             details=details,
+            warnings=[names.unknown('availability zone', unknown)] if unknown else [],
         )
 
 
@@ -219,9 +223,9 @@ def zones_to_use(request: CheckRequest) -> list[str] | None:
 
 def _region_and_nodes(request: CheckRequest, state: State) -> tuple[str | None, Sequence[Node]]:
     """Return the region whose zones are planned, and the current nodes that count there."""
-    nodes = sizing.current_nodes(request.action, request.cluster)
     new = request.action.node
     if request.action.action != actions.NODE_CREATE or new is None:
-        return request.cluster.profile.region, nodes
+        return request.cluster.profile.region, request.cluster.nodes
+    nodes = sizing.current_nodes(request.action, request.cluster)
     new = structs.replace(new, data=state.node_data(new))
     return state.cloud.named_region_of(new), state.cloud.in_same_region(new, nodes)

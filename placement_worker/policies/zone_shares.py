@@ -56,15 +56,33 @@ def places(shares: Sequence[Share]) -> list[dict[str, Any]]:
     return found
 
 
-def rows(share: Share) -> list[dict[str, Any]]:
-    """Return the rows of a share for the details of a decision."""
-    region = {} if share.region is None else {'region_name': share.region}
+def counts(shares: Sequence[Share]) -> dict[str, int]:
+    """Return zone -> number of nodes in all regions, by name, without zeros."""
+    found: Counter[str] = Counter()
+    for share in shares:
+        for row in share.plan.rows if share.plan else ():
+            found[row.name] += row.planned
+    return {name: found[name] for name in sorted(found) if found[name]}
+
+
+def details(shares: Sequence[Share]) -> dict[str, Any]:
+    """Return the rows of all shares, and the number of unplaced nodes, for a decision."""
+    rows: list[dict[str, Any]] = []
+    unplaced = 0
+    for share in shares:
+        region = {} if share.region is None else {'region_name': share.region}
+        rows += shared_placement.rows(_rows(share), **region)
+        unplaced += share.plan.unplaced if share.plan else 0
+    return {'zones': rows, 'unplaced': unplaced}
+
+
+def _rows(share: Share) -> Sequence[Row]:
+    """Return the rows of a share; a region without a usable zone has one row."""
     if share.plan is not None:
-        return [shared_placement.row(row, **region) for row in share.plan.rows]
+        return share.plan.rows
     count = share.size.count
     final = share.held + (count if share.size.kind == CREATION else -count)
-    whole = Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, NO_USABLE_ZONE)
-    return [shared_placement.row(whole, **region)]
+    return (Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, NO_USABLE_ZONE),)
 
 
 def entries(shares: Sequence[Share]) -> list[dict[str, str]]:
@@ -75,7 +93,12 @@ def entries(shares: Sequence[Share]) -> list[dict[str, str]]:
         else {None: share.size.count}
         for share in shares
     }
-    return [
-        {key: name for key, name in (('region_name', region), ('zone', zone)) if name is not None}
-        for region, zone in interleave_groups(counts)
-    ]
+    places = {
+        (region, zone): _place(region, zone) for region, zones in counts.items() for zone in zones
+    }
+    return list(map(places.__getitem__, interleave_groups(counts)))
+
+
+def _place(region: str | None, zone: str | None) -> dict[str, str]:
+    names = (('region_name', region), ('zone', zone))
+    return {key: name for key, name in names if name is not None}

@@ -29,7 +29,7 @@ def test_absent_changes_have_defaults():
         None,
         None,
     )
-    assert 'creation' not in data
+    assert data.decided(['creation', 'deletion']) == []
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,9 @@ def test_replanned_change_drops_the_earlier_plan_only():
 )
 def test_moved_placement_drops_the_zone_of_another_region(before, place, after):
     """A move keeps unknown keys; a zone without its region would be wrong."""
-    assert Placement(before).moved(place) == after
-    assert Placement(after).is_at(place)
-    assert not Placement(before).is_at(place)
+    assert Placement.of(before).moved(place) == after
+    assert Placement.of(after).is_at(place)
+    assert not Placement.of(before).is_at(place)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,39 @@ def test_moved_placement_drops_the_zone_of_another_region(before, place, after):
 )
 def test_placement_with_entries_has_one_per_place(before, after):
     """There is one entry per new node; unknown keys of earlier entries stay."""
-    placement = ActionData({'placement': before}).placement
+    placement = Placement.of(before)
 
     assert placement.with_entries([{'zone': 'a'}, {'zone': 'b'}]) == after
+
+
+def test_decided_changes_are_those_of_the_given_kinds():
+    """Only the kinds asked for are returned, in the order given."""
+    data = ActionData({'deletion': {'count': 2}, 'creation': {'count': 3}})
+
+    assert [change.count for change in data.decided(['creation', 'deletion'])] == [3, 2]
+    assert [change.count for change in data.decided(['deletion'])] == [2]
+
+
+def test_planned_data_replace_an_earlier_plan():
+    """The plan and the entries take their keys; all other keys stay."""
+    data = ActionData(
+        {'mark': 1, 'creation': {'zones': {'x': 1}, 'hook': 2}, 'placement': {'group': 'g'}}
+    )
+
+    planned = data.planned('creation', 1, {'regions': {'R1': 1}}, [{'region_name': 'R1'}])
+
+    assert planned == {
+        'mark': 1,
+        'creation': {'hook': 2, 'count': 1, 'regions': {'R1': 1}},
+        'placement': {'group': 'g', 'count': 1, 'placements': [{'region_name': 'R1'}]},
+    }
+
+
+def test_planned_data_of_a_deletion_leave_the_placement():
+    """A deletion has no entries; the placement of new nodes does not change."""
+    data = ActionData({'placement': {'zone': 'a'}})
+
+    assert data.planned('deletion', 2, {'zones': {'a': 2}}) == {
+        'placement': {'zone': 'a'},
+        'deletion': {'count': 2, 'zones': {'a': 2}},
+    }

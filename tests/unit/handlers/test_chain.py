@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement_worker.contract import codec
+from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import (
     Binding,
     CheckRequest,
@@ -19,7 +20,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
-from placement_worker.handlers.links import Link
+from placement_worker.handlers.links import Link, in_order
 from placement_worker.policies.base import (
     BEFORE,
     BindingOutcome,
@@ -72,7 +73,9 @@ def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, ticks=None, explain='su
         binding = Binding(id=f'p{number}', spec=Spec('test.scripted', '1.0'), priority=priority)
         bound.append(Link.of(binding, Scripted(does), asked))
     clock = (ticks or itertools.count(0, 0.001)).__next__
-    return chain.run(bound, asked, State(asked.action.data, None, 1000), clock)
+    return chain.run(
+        in_order(bound), asked, State(ActionData(asked.action.data), None, 1000), clock
+    )
 
 
 def outcomes(reply):
@@ -247,7 +250,9 @@ def ran(*policies):
         policy, priority = one if isinstance(one, tuple) else (one, None)
         binding = Binding(id=f'p{number}', spec=Spec(policy.name, '1.0'), priority=priority)
         bound.append(Link.of(binding, policy, asked))
-    return chain.run(bound, asked, State(asked.action.data, None, 1000)).action.data['ran']
+    return chain.run(
+        in_order(bound), asked, State(ActionData(asked.action.data), None, 1000)
+    ).action.data['ran']
 
 
 def test_order_chained_dependencies_beat_priorities():

@@ -12,7 +12,7 @@ from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.handlers.conditions import (
     Conditions,
-    countdown,
+    Expiry,
     state_for_binding,
     state_for_check,
 )
@@ -43,9 +43,9 @@ def conditions(clouds=None, left_s=math.inf):
         (NOW - datetime.timedelta(seconds=5), -5),
     ],
 )
-def test_countdown_to_an_expiry_time(expires_at, left_s):
+def test_left_s_of_an_expiry_time(expires_at, left_s):
     """A request without an expiry time never expires; a time without a zone is in UTC."""
-    assert countdown(expires_at, lambda: NOW)() == left_s
+    assert Expiry(expires_at, lambda: NOW).left_s() == left_s
 
 
 def test_state_for_check_has_data_and_limit():

@@ -15,14 +15,14 @@ def linked(registry, action, policies, **more):
 
 
 def test_links_of_a_check_ignore_disabled_bindings(registry):
-    """Only enabled bindings have a link, in the order of the request."""
+    """Only enabled bindings have a link."""
     policies = [deletion_policy(), zone_policy('a', enabled=False), region_policy('R1')]
 
     found = linked(registry, 'CLUSTER_SCALE_IN', policies)
 
     assert [link.policy.name.rpartition('.')[2] for link in found] == [
-        'deletion',
         'region_placement',
+        'deletion',
     ]
 
 
@@ -44,6 +44,9 @@ def test_link_priority_is_that_of_the_binding_or_of_the_type(registry, priority,
     ('action', 'more', 'reason'),
     [
         ('CLUSTER_SCALE_IN', {}, None),
+        ('CLUSTER_SCALE_IN', {'cause': 'Derived Action'}, None),
+        ('NODE_DELETE', {'node': node(1), 'cause': 'RPC Request'}, None),
+        ('NODE_DELETE', {'node': node(1), 'cause': None}, None),
         (
             'CLUSTER_SCALE_OUT',
             {},
@@ -75,13 +78,11 @@ def test_link_skip_reason_names_an_unsupported_profile_type(registry):
     )
 
 
-def test_in_order_sorts_by_priority(registry):
+def test_links_of_a_check_are_sorted_by_priority(registry):
     """The link with the lowest priority is the first."""
     found = linked(registry, 'CLUSTER_SCALE_IN', [deletion_policy(), zone_policy('a')])
 
-    assert [link.priority for link in links.in_order(found)] == sorted(
-        link.priority for link in found
-    )
+    assert [link.priority for link in found] == [300, 400]
 
 
 def test_origin_of_a_built_in_policy_is_empty(registry):

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import Place, grow, shrink
+from placement_worker.planning.placement import Place, grow, plan_for, shrink
+from placement_worker.planning.sizing import Size
 
 A, B, C = Place('a'), Place('b'), Place('c')
 
@@ -124,3 +126,15 @@ def test_shrinking_accounts_for_every_node(held, unplaced, caps, data):
 
     assert sum(plan.counts.values()) + plan.unplaced == count
     assert all(row.final == row.current - row.planned >= 0 for row in plan.rows)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'expected'), [(CREATION, {'b': 1}), (DELETION, {'a': 1})], ids=['grow', 'shrink']
+)
+def test_plan_grows_or_shrinks_by_the_kind_of_the_size(kind, expected):
+    """A creation fills the emptier place; a deletion takes from the fuller one."""
+    groups = [{'a': 2, 'b': 1}]
+
+    plan = plan_for(Size(kind, 1), [Place('a'), Place('b')], groups)
+
+    assert plan.counts == expected

@@ -10,9 +10,9 @@ from placement_worker.planning import resizing
 from tests.factories import nodes, request
 
 
-def made(**bounds):
-    """Return a cluster of five nodes."""
-    return codec.decode(request('CLUSTER_RESIZE', [], nodes(a=5), **bounds)['cluster'], Cluster)
+def made(held=5, **bounds):
+    """Return a cluster, of five nodes by default."""
+    return codec.decode(request('CLUSTER_RESIZE', [], nodes(a=held), **bounds)['cluster'], Cluster)
 
 
 def desired(inputs, cluster=None, max_nodes=1000):
@@ -126,6 +126,12 @@ def test_limit_names_the_bound_and_its_source(inputs, bounds, limit):
 
 def test_total_at_the_maximum_is_allowed():
     """The maximum size itself is allowed; one node more is refused."""
-    resizing.check_total(10, 10)
-    with pytest.raises(SizeOutOfBounds):
-        resizing.check_total(11, 10)
+    cluster = made(held=9)
+    one, two = (
+        ResizeInputs.of({'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': number})
+        for number in (1, 2)
+    )
+
+    assert resizing.desired_size(one, cluster, 10) == 10
+    with pytest.raises(SizeOutOfBounds, match=r'\(11\) .* \(10\)'):
+        resizing.desired_size(two, cluster, 10)

@@ -6,7 +6,7 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
-from placement_worker.policies.registry import Registry
+from placement_worker.policies.registry import KEPT_BYTES, Registry
 from tests.unit.policies.good_policy import Good
 
 
@@ -201,3 +201,23 @@ def test_number_with_too_many_digits_is_refused(registry, kind, properties):
     """A number that Python cannot convert to a string is refused as invalid."""
     with pytest.raises(InvalidSpec, match='Expected plain data that JSON can hold'):
         registry.policy(Spec(f'senlin.policy.{kind}', '1.0', properties), '$')
+
+
+def test_policy_of_an_equal_spec_is_the_same_object(registry):
+    """Equal specs of several requests share one policy."""
+    one, same, other = (
+        registry.policy(Spec('senlin.policy.zone_placement', '1.0', properties), '$.spec')
+        for properties in ({'zones': [{'name': name}]} for name in 'aab')
+    )
+
+    assert one is same
+    assert one is not other
+    assert one.type_name == 'senlin.policy.zone_placement-1.0'
+
+
+def test_policy_of_a_large_spec_is_not_kept(registry):
+    """A large spec is validated each time, so that callers cannot fill the memory."""
+    zones = [{'name': f'zone-{number}'} for number in range(KEPT_BYTES // 10)]
+    spec = Spec('senlin.policy.zone_placement', '1.0', {'zones': zones})
+
+    assert registry.policy(spec, '$.spec') is not registry.policy(spec, '$.spec')

@@ -1,13 +1,11 @@
 """Functions that zone and region placement share."""
 
-from collections import Counter
-
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
-from placement_worker.contract.action_data import CREATION, DELETION
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.errors import InvalidSpec
 from placement_worker.planning.placement import Place, grow
@@ -20,7 +18,7 @@ from tests.factories import node, nodes, request
 def made(action, members=(), **more):
     """Return a decoded request and the state that its policies start from."""
     asked = codec.decode(request(action, [], members, **more), CheckRequest)
-    return asked, State({}, Snapshot(Inventory(), asked.cluster), 1000)
+    return asked, State(ActionData({}), Snapshot(Inventory(), asked.cluster), 1000)
 
 
 def test_repeated_names_are_refused_with_their_position():
@@ -51,18 +49,6 @@ def test_profile_of_a_new_node_is_its_own_or_that_of_the_cluster():
     assert shared_placement.profile_of_new_node(deleted) is None
 
 
-@pytest.mark.parametrize(
-    ('kind', 'expected'), [(CREATION, {'b': 1}), (DELETION, {'a': 1})], ids=['grow', 'shrink']
-)
-def test_plan_grows_or_shrinks_by_the_kind_of_the_size(kind, expected):
-    """A creation fills the emptier place; a deletion takes from the fuller one."""
-    groups = [Counter({'a': 2, 'b': 1})]
-
-    plan = shared_placement.plan_for(Size(kind, 1), [Place('a'), Place('b')], groups)
-
-    assert plan.counts == expected
-
-
 def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
     """A deletion counts three groups, a creation one."""
     members = [*nodes(a=2), node(3, 'a', status='ERROR'), node(4, 'b', created_at=None)]
@@ -87,16 +73,16 @@ def test_placed_node_is_patched_once(action, placement, expected):
     """Only the node of a NODE_CREATE is patched, unless its data have the place already."""
     asked, state = made(action, node=node(1, data={'placement': placement}))
 
-    patches = shared_placement.placed_node(asked, state, {'zone': 'a'})
+    patches = shared_placement.placed_node(asked, state, [{'zone': 'a'}])
 
     assert patches == {key: NodePatch(data) for key, data in expected.items()}
 
 
-def test_row_rounds_the_ideal_share():
+def test_rows_round_the_ideal_share():
     """A row has the fields of the plan, the ideal share with two decimals, and extra fields."""
-    row = grow([Place('a', 1), Place('b', 2)], {}, 1).rows[0]
+    plan = grow([Place('a', 1), Place('b', 2)], {}, 1)
 
-    shown = shared_placement.row(row, region_name='R1')
+    shown = shared_placement.rows(plan.rows, region_name='R1')[0]
 
     assert (shown['region_name'], shown['name'], shown['ideal']) == ('R1', 'a', 0.33)
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.planning.placement import Place, grow
+from placement_worker.planning.placement import Place, grow, shrink
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import zone_shares
 from placement_worker.policies.zone_shares import Share
@@ -46,9 +46,27 @@ def test_places_of_a_region_without_usable_zone_have_no_zone():
 )
 def test_rows_name_the_region_if_one_is_planned(share, expected):
     """Each row has zone and final count; a region without usable zones has one row."""
-    rows = zone_shares.rows(share)
+    rows = zone_shares.details([share])['zones']
 
     assert [(row.get('region_name'), row['name'], row['final']) for row in rows] == expected
+
+
+def test_details_of_several_regions_hold_the_rows_of_all():
+    """The rows of regions follow each other, and their unplaced nodes are added up."""
+    leaving = shrink([Place('a')], [{'a': 1, None: 2}], 3)
+    shares = [WHOLE, Share('R1', Size(DELETION, 3), 3, leaving)]
+
+    details = zone_shares.details(shares)
+
+    assert [row['region_name'] for row in details['zones']] == ['R2', 'R1']
+    assert details['unplaced'] == 2
+
+
+def test_counts_of_several_regions_are_added_up_by_zone():
+    """A zone name counts once for all regions; zones without a change are left out."""
+    idle = Share('R2', Size(CREATION, 1), 0, grow([Place('a'), Place('c')], {'a': 1}, 1))
+
+    assert zone_shares.counts([PLANNED, idle, WHOLE]) == {'a': 1, 'b': 2, 'c': 1}
 
 
 def test_entries_are_interleaved_over_regions():

@@ -4,6 +4,7 @@ import pytest
 
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
+from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Node
 from placement_worker.octavia.member_ownership import Ownership
 from placement_worker.octavia.pools import Pool
@@ -524,7 +525,7 @@ def test_run_with_all_members_present_takes_linear_time():
     nodes = [
         Node(id=Id(f'n{number}'), data={'lb_member': one['id']}) for number, one in enumerate(shown)
     ]
-    state = State({}, None, count)
+    state = State(ActionData({}), None, count)
     updater = Updater(lab.octavia(None), OctaviaSettings(), TimeBudget(60, lab.clock), '')
 
     pool = Pool(updater, 'lb', pool_id, None, Ownership(['x']))

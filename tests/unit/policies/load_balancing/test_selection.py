@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing import selection
@@ -14,7 +15,7 @@ def check(action, **more):
 
 
 def state(asked):
-    return State(asked.action.data, None, 10)
+    return State(ActionData(asked.action.data), None, 10)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,151 @@
+"""Handle a decoded request: validate it, decide, record the decision and report events."""
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
+from placement_worker.contract import known_inputs, methods
+from placement_worker.contract.limits import Limits
+from placement_worker.contract.model import (
+    ActionPatch,
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+)
+from placement_worker.errors import Rejected
+from placement_worker.events.listener import Listener
+from placement_worker.events.types import (
+    BindingEnded,
+    BindingStarted,
+    CheckEnded,
+    CheckStarted,
+    PolicyConsulted,
+)
+from placement_worker.handlers import bindings, chain
+from placement_worker.handlers.conditions import Conditions, Expiry, state_for_check
+from placement_worker.handlers.links import Link, links_of
+from placement_worker.handlers.ports import Record, Recorder
+from placement_worker.handlers.validation import validate_check, validate_cluster
+from placement_worker.policies.base import Policy
+from placement_worker.policies.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHandler:
+    """The handler of decoded requests that policies decide.
+
+    :ivar events: the listener for the events of requests.
+    :ivar recorder: records decisions; None to record none.
+    :ivar limits: returns the limits in force, for each request.
+    :ivar octavia_settings: returns the settings in force, for each request.
+    :ivar now: the time of day, for the expiry of requests.
+    :ivar clock: seconds, for durations.
+    """
+
+    clouds: Clouds
+    registry: Registry
+    events: Listener
+    recorder: Recorder | None
+    limits: Callable[[], Limits]
+    octavia_settings: Callable[[], OctaviaSettings]
+    now: Callable[[], datetime.datetime]
+    clock: Callable[[], float]
+
+    def check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
+        """Decide one check.
+
+        :raises Refused: the request breaks a rule of the contract; nothing was done.
+        """
+        validate_check(request)
+        links = links_of(request, self.registry)
+        self.events.handle(CheckStarted(request, request_id))
+        started = self.clock()
+        conditions, record = self._begin(request, request_id)
+        reply = self._decide(links, request, conditions)
+        if record:
+            record.end(methods.POLICY_CHECK.name, request, reply)
+        elapsed_s = self.clock() - started
+        for decision in reply.decisions:
+            self.events.handle(
+                PolicyConsulted(decision.policy_type, decision.outcome, decision.elapsed_ms / 1000)
+            )
+        self.events.handle(CheckEnded(request, reply, elapsed_s, request_id))
+        return reply
+
+    def attach(self, request: BindRequest, request_id: str | None) -> BindReply:
+        """Attach a policy to a cluster.
+
+        :raises Refused: the request breaks a rule of the contract; nothing was done.
+        """
+        validate_cluster(request.cluster)
+        policy = self.registry.policy(request.policy.spec, '$.policy.spec')
+        return self._bind(methods.POLICY_ATTACH.name, policy, bindings.attach, request, request_id)
+
+    def detach(self, request: BindRequest, request_id: str | None) -> BindReply:
+        """Detach a policy from a cluster; its spec need not be valid.
+
+        :raises Refused: the request breaks a rule of the contract; nothing was done.
+        """
+        validate_cluster(request.cluster)
+        policy = self.registry.detachable(request.policy, '$.policy.spec')
+        return self._bind(methods.POLICY_DETACH.name, policy, bindings.detach, request, request_id)
+
+    def _decide(
+        self, links: Sequence[Link], request: CheckRequest, conditions: Conditions
+    ) -> CheckReply:
+        needs_cloud = any(link.skip_reason is None for link in links)
+        try:
+            state = state_for_check(request, conditions, needs_cloud=needs_cloud)
+        except Rejected as exc:
+            data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
+            patch = ActionPatch(request.action.id, data)
+            return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
+        reply = chain.run(links, request, state, self.clock)
+        unknown = known_inputs.unknown(request.action, self.registry.inputs)
+        if not unknown:
+            return reply
+        warning = known_inputs.describe(request.action, unknown)
+        return structs.replace(reply, warnings=[*reply.warnings, warning])
+
+    def _bind(
+        self,
+        method: str,
+        policy: Policy[Any],
+        act: Callable[[Policy[Any], BindRequest, Conditions], BindReply],
+        request: BindRequest,
+        request_id: str | None,
+    ) -> BindReply:
+        self.events.handle(BindingStarted(method, request, request_id))
+        started = self.clock()
+        conditions, record = self._begin(request, request_id)
+        reply = act(policy, request, conditions)
+        if record:
+            record.end(method, request, reply)
+        elapsed_s = self.clock() - started
+        # Labels of metrics must not hold names of types that callers invent.
+        asked = request.policy.spec.type_name
+        type_name = asked if asked in self.registry.types else policy.name
+        self.events.handle(
+            BindingEnded(method, request, reply, policy.name, type_name, elapsed_s, request_id)
+        )
+        return reply
+
+    def _begin(
+        self, request: CheckRequest | BindRequest, request_id: str | None
+    ) -> tuple[Conditions, Record | None]:
+        """Return the conditions of a decision, and its record if decisions are recorded."""
+        conditions = Conditions(
+            self.clouds,
+            self.octavia_settings(),
+            self.limits().nodes_per_cluster,
+            Expiry(request.expires_at, self.now).left_s,
+        )
+        if self.recorder is None:
+            return conditions, None
+        record = self.recorder.begin(request_id, self.now(), conditions)
+        return record.conditions, record
