@@ -5,6 +5,7 @@ Each value is requested once, so all policies of the check see the same state.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from placement_worker.cloud.ports import Cloud, Network, Octavia, OctaviaSettings, Subnet
 from placement_worker.contract.model import Cluster, Node, ServerDetails
@@ -13,6 +14,7 @@ Location = tuple[str | None, str | None]
 """Region and zone; None stands for an unknown one."""
 
 
+@dataclass(slots=True)
 class Snapshot:
     """The cloud during one check, and the rules that locate a node.
 
@@ -20,19 +22,16 @@ class Snapshot:
     Therefore placement, deletion and load balancing agree on the location of each node.
     """
 
-    def __init__(
-        self, cloud: Cloud, cluster: Cluster, octavia_settings: OctaviaSettings | None = None
-    ) -> None:
-        # Not functools.cached_property: before Python 3.12 its lock is shared by all instances, so
-        # one slow lookup would block all checks.
-        self.octavia_settings = octavia_settings or OctaviaSettings()
-        self._cloud = cloud
-        self._cluster = cluster
-        self._zones: dict[str | None, Mapping[str, bool]] = {}
-        self._regions: Collection[str] | None = None
-        self._home: tuple[str | None] | None = None
-        self._places: Sequence[Location] | None = None
-        self._servers: Mapping[str, ServerDetails] | None = None
+    _cloud: Cloud
+    _cluster: Cluster
+    octavia_settings: OctaviaSettings = field(default_factory=OctaviaSettings)
+    # Not functools.cached_property: before Python 3.12 its lock is shared by all instances, so
+    # one slow lookup would block all checks.
+    _zones: dict[str | None, Mapping[str, bool]] = field(init=False, default_factory=dict)
+    _regions: Collection[str] | None = field(init=False, default=None)
+    _home: tuple[str | None] | None = field(init=False, default=None)
+    _places: Sequence[Location] | None = field(init=False, default=None)
+    _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """Return the result of `Cloud.zones`."""

@@ -9,7 +9,6 @@ from placement_worker.contract.model import Cluster
 from placement_worker.errors import Refused
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import BindingEnded, CheckEnded, Event, RequestFailed
-from placement_worker.formats.text import shortened
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +36,6 @@ class RequestLog(Listener):
 def _log(
     what: str, cluster: Cluster, status: str, warnings: Sequence[str], elapsed_s: float
 ) -> None:
-    cluster_id = shortened(cluster.id)
-    LOG.info('%s of cluster %r: %s in %.1f ms', what, cluster_id, status, elapsed_s * 1000)
+    LOG.info('%s of cluster %.80r: %s in %.1f ms', what, cluster.id, status, elapsed_s * 1000)
     for warning in warnings:
-        LOG.warning('%s of cluster %r: %s', what, cluster_id, warning)
+        LOG.warning('%s of cluster %.80r: %s', what, cluster.id, warning)
