@@ -1,0 +1,49 @@
+"""The policies of requests, from Senlin's objects."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from placement_worker.engines.senlin import requests
+
+
+@pytest.fixture
+def policy():
+    """Senlin's Policy, as far as requests read it."""
+    spec = {
+        'type': 'senlin.policy.deletion',
+        'version': '1.1',
+        'properties': {'criteria': 'RANDOM'},
+    }
+    return SimpleNamespace(id='p1', name='deletion', spec=spec)
+
+
+def test_policy_binding_has_the_spec_and_the_data_of_the_binding(policy):
+    """A request has the policy as Senlin stores it."""
+    bound = requests.policy_binding(policy, priority=30, data={'key': 1})
+
+    assert (bound.id, bound.name, bound.enabled) == ('p1', 'deletion', True)
+    assert (bound.priority, bound.data) == (30, {'key': 1})
+    assert (bound.spec.type_name, bound.spec.properties) == (
+        'senlin.policy.deletion-1.1',
+        {'criteria': 'RANDOM'},
+    )
+
+
+def test_policy_binding_without_data_and_properties_has_empty_ones(policy):
+    """A policy that is about to be attached has no data, and its properties may all be defaults."""
+    policy.spec['properties'] = None
+
+    bound = requests.policy_binding(policy, data=None)
+
+    assert (bound.data, bound.spec.properties) == ({}, {})
+
+
+def test_policy_binding_is_a_copy(policy):
+    """A change of a request changes no object of the engine."""
+    data = {'key': 1}
+
+    bound = requests.policy_binding(policy, data=data)
+    bound.data['key'] = bound.spec.properties['criteria'] = 'changed'
+
+    assert (data, policy.spec['properties']) == ({'key': 1}, {'criteria': 'RANDOM'})
