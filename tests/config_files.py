@@ -4,6 +4,8 @@ from typing import Any
 
 from oslo_config import cfg
 
+from placement_worker import config
+
 
 class Options(cfg.ConfigOpts):
     """Options without the files of this machine.
@@ -14,3 +16,11 @@ class Options(cfg.ConfigOpts):
 
     def __call__(self, args: Any = None, **more: Any) -> None:
         super().__call__(args, **{'default_config_files': [], 'default_config_dirs': [], **more})
+
+
+def default_options() -> Options:
+    """Return the options of the worker with their defaults."""
+    conf = Options()
+    config.register(conf)
+    conf([])
+    return conf

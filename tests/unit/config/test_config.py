@@ -7,7 +7,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
-from tests.config_files import Options
+from tests.config_files import Options, default_options
 
 PROGRAM = (
     'import sys; import placement_worker.config; '
@@ -27,9 +27,7 @@ def test_import_loads_no_other_package_than_contract_errors_and_formats():
 
 def test_register_makes_every_group_known():
     """The options of each group have their defaults."""
-    conf = Options()
-    config.register(conf)
-    conf([])
+    conf = default_options()
 
     assert conf.worker.topic == 'placement-worker'
     assert conf.cloud.backend == 'openstack'

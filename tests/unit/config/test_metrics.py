@@ -2,16 +2,13 @@
 
 import pytest
 
-from placement_worker import config
-from tests.config_files import Options
+from tests.config_files import default_options
 
 
 @pytest.mark.parametrize(('name', 'value'), [('port', 0), ('port', 65536), ('address', '-')])
 def test_option_with_a_value_out_of_range_is_refused(name, value):
     """A value that cannot work is reported when the worker starts."""
-    conf = Options()
-    config.register(conf)
-    conf([])
+    conf = default_options()
 
     with pytest.raises(ValueError, match=r'.+'):
         conf.set_override(name, value, group='metrics')

@@ -6,17 +6,14 @@ from oslo_config import cfg
 from placement_worker import config
 from placement_worker.config import validation
 from placement_worker.errors import ConfigurationError
-from tests.config_files import Options
+from tests.config_files import Options, default_options
 
 
 @pytest.fixture
 def conf():
     """A configuration with the defaults."""
     config.set_defaults()
-    conf = Options()
-    config.register(conf)
-    conf([])
-    return conf
+    return default_options()
 
 
 def test_validate_accepts_the_defaults(conf):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from placement_worker import config
-from tests.config_files import Options
+from tests.config_files import default_options
 
 
 @pytest.mark.parametrize(
@@ -19,9 +18,7 @@ from tests.config_files import Options
 )
 def test_option_with_a_value_out_of_range_is_refused(name, value):
     """A value that cannot work is reported when the worker starts."""
-    conf = Options()
-    config.register(conf)
-    conf([])
+    conf = default_options()
 
     with pytest.raises(ValueError, match=r'.+'):
         conf.set_override(name, value, group='worker')

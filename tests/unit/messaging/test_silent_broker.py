@@ -7,13 +7,12 @@ import threading
 
 import kombu
 import pytest
-from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.client.connection import load_transport_url
 from placement_worker.errors import BrokerUnreachable
 from placement_worker.messaging import topology
 from placement_worker.messaging.late_ack.connection import ListenConnection
+from tests.config_files import default_options
 
 ENOUGH_S = 60
 
@@ -102,9 +101,7 @@ def test_declare_at_a_broker_that_is_silent_after_the_handshake_raises_broker_un
 ):
     """A worker that starts at a frozen broker retries instead of waiting without a bound."""
     monkeypatch.setattr('placement_worker.client.connection.ANSWER_S', 1)
-    conf = cfg.ConfigOpts()
-    config.register(conf)
-    conf([], default_config_files=[])
+    conf = default_options()
     target = load_transport_url(conf, f'rabbit://guest:guest@127.0.0.1:{port}/')
 
     with pytest.raises(BrokerUnreachable, match='stopped responding'):

@@ -4,12 +4,11 @@ import contextlib
 
 import pytest
 from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
-from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.client.connection import load_transport_url
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
 from placement_worker.messaging import topology
+from tests.config_files import default_options
 
 
 class Channel:
@@ -44,9 +43,7 @@ class Channel:
 
 @pytest.fixture
 def conf():
-    conf = cfg.ConfigOpts()
-    config.register(conf)
-    conf([], default_config_files=[])
+    conf = default_options()
     conf.set_override('topic', 't', group='worker')
     return conf
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from placement_worker import config
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
 from placement_worker.worker import cloud_factory
-from tests.config_files import Options
+from tests.config_files import default_options
 
 
 @pytest.fixture
@@ -14,9 +13,7 @@ def conf(tmp_path, monkeypatch):
     """The options of an embedded cloud."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
-    conf = Options()
-    config.register(conf)
-    conf([])
+    conf = default_options()
     conf.set_override('backend', 'inventory', group='cloud')
     conf.set_override('inventory_file', 'cloud.yaml', group='cloud')
     return conf

@@ -4,16 +4,14 @@ import logging
 
 import pytest
 
-from placement_worker import config, errors
+from placement_worker import errors
 from placement_worker.worker import queues
-from tests.config_files import Options
+from tests.config_files import default_options
 
 
 @pytest.fixture
 def conf():
-    conf = Options()
-    config.register(conf)
-    conf([])
+    conf = default_options()
     conf.set_override('host', 'host-1', group='worker')
     return conf
 

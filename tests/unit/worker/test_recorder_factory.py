@@ -2,19 +2,15 @@
 
 import pytest
 
-from placement_worker import config
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.errors import ConfigurationError
 from placement_worker.worker import recorder_factory
-from tests.config_files import Options
+from tests.config_files import default_options
 
 
 @pytest.fixture
 def conf():
-    conf = Options()
-    config.register(conf)
-    conf([])
-    return conf
+    return default_options()
 
 
 def test_create_without_a_file_returns_none(conf):

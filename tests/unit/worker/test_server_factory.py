@@ -4,20 +4,17 @@ import threading
 
 import pytest
 
-from placement_worker import config
 from placement_worker.client.connection import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.messaging import notification_listener
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.worker.server_factory import ServerFactory
-from tests.config_files import Options
+from tests.config_files import default_options
 
 
 @pytest.fixture
 def conf():
-    conf = Options()
-    config.register(conf)
-    conf([])
+    conf = default_options()
     conf.set_override('threads', 3, group='worker')
     transport_url(conf)  # registers the option
     conf.set_override('transport_url', 'fake://')

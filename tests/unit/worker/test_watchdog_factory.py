@@ -5,10 +5,9 @@ import time
 
 import pytest
 
-from placement_worker import config
 from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
 from placement_worker.worker import watchdog_factory
-from tests.config_files import Options
+from tests.config_files import default_options
 
 
 @pytest.fixture
@@ -19,9 +18,7 @@ def liveness_file(tmp_path):
 @pytest.fixture
 def conf(liveness_file):
     """Options with a different value per threshold."""
-    conf = Options()
-    config.register(conf)
-    conf([])
+    conf = default_options()
     options = {
         'liveness_file': str(liveness_file),
         'liveness_poll_age_s': 1100,
