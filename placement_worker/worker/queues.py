@@ -28,14 +28,23 @@ class Queue:
 def consumed(conf: cfg.ConfigOpts) -> list[Queue]:
     """Return the queues that each process of the worker consumes."""
     worker = conf.worker
-    isolation, parking_lot = worker.topic + ISOLATION_SUFFIX, worker.topic + PARKING_SUFFIX
-    isolating = DeliveryLimit(worker.max_deliveries, isolation, parks=False)
-    parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot, parks=True)
+    isolating = DeliveryLimit(worker.max_deliveries, isolation_queue(conf), parks=False)
+    parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot(conf), parks=True)
     return [
         Queue(worker.topic, worker.threads, isolating),
         Queue(worker.slow_topic, worker.slow_threads, isolating),
-        Queue(isolation, 1, parking),
+        Queue(isolation_queue(conf), 1, parking),
     ]
+
+
+def isolation_queue(conf: cfg.ConfigOpts) -> str:
+    """Return the name of the isolation queue."""
+    return str(conf.worker.topic) + ISOLATION_SUFFIX
+
+
+def parking_lot(conf: cfg.ConfigOpts) -> str:
+    """Return the name of the parking lot."""
+    return str(conf.worker.topic) + PARKING_SUFFIX
 
 
 def names(conf: cfg.ConfigOpts) -> list[str]:
@@ -43,7 +52,7 @@ def names(conf: cfg.ConfigOpts) -> list[str]:
     topics = [queue.topic for queue in consumed(conf)]
     return [
         *(f'{topic}{suffix}' for topic in topics for suffix in ('', f'.{conf.worker.host}')),
-        conf.worker.topic + PARKING_SUFFIX,
+        parking_lot(conf),
     ]
 
 

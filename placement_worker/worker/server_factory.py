@@ -19,7 +19,6 @@ from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.limits import Limits
-from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
@@ -148,7 +147,7 @@ def _destinations(conf: cfg.ConfigOpts) -> Destinations:
     return Destinations(
         conf.worker.reply_to_allowed,
         exchange=control_exchange(conf),
-        queues=[conf.worker.topic + ISOLATION_SUFFIX, conf.worker.topic + PARKING_SUFFIX],
+        queues=[queues.isolation_queue(conf), queues.parking_lot(conf)],
         notification_topics=conf.oslo_messaging_notifications.topics,
     )
 
