@@ -19,7 +19,7 @@ from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.recording import Answer, Recording
 from placement_worker.contract.model import Wire
 from placement_worker.decisions.masking import masked
-from placement_worker.handlers.conditions import Conditions
+from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request
 
 LOG = logging.getLogger(__name__)

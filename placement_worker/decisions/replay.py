@@ -19,7 +19,7 @@ from placement_worker.contract.limits import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry
 from placement_worker.formats import documents
-from placement_worker.handlers.conditions import Conditions
+from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request
 from placement_worker.policies.registry import Registry

@@ -5,8 +5,8 @@ from typing import Any
 
 from placement_worker.contract.model import BindingPatch, BindReply, BindRequest
 from placement_worker.errors import NotApplicable, Rejected
-from placement_worker.handlers.conditions import Conditions, state_for_binding
-from placement_worker.handlers.links import origin
+from placement_worker.handlers.chain_links import origin
+from placement_worker.handlers.decision_state import Conditions, state_for_binding
 from placement_worker.policies.base import BindingOutcome, Policy, State
 
 

@@ -16,7 +16,7 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
-from placement_worker.handlers.links import Link, origin
+from placement_worker.handlers.chain_links import Link, origin
 from placement_worker.planning.size_warnings import GROWING, warnings_of
 from placement_worker.policies.base import BEFORE, Outcome, State
 

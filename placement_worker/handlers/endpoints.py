@@ -28,7 +28,7 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
-from placement_worker.handlers.conditions import Expiry
+from placement_worker.handlers.decision_state import Expiry
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import Delivery, Recorder
 from placement_worker.handlers.request_handler import RequestHandler

@@ -10,7 +10,7 @@ from placement_worker.contract.model import (
     CheckRequest,
     ReplyTo,
 )
-from placement_worker.handlers.conditions import Conditions
+from placement_worker.handlers.decision_state import Conditions
 
 Request = CheckRequest | BindRequest
 Reply = CheckReply | BindReply

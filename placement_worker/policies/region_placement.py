@@ -15,7 +15,7 @@ from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import interleave
 from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place, Plan, plan_for
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import names, shared_placement, zone_placement
+from placement_worker.policies import place_names, shared_placement, zone_placement
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.zone_shares import NO_USABLE_ZONE
 
@@ -79,7 +79,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        search = names.Search('region', [region.name for region in self.properties.regions])
+        search = place_names.Search('region', [region.name for region in self.properties.regions])
         search.among(lambda: state.cloud.regions)
         return search.binding_outcome(request)
 
@@ -103,7 +103,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
             nodes=shared_placement.placed_node(request, state, entries),
             details={'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced},
-            warnings=[names.unknown('region', unknown)] if unknown else [],
+            warnings=[place_names.unknown('region', unknown)] if unknown else [],
         )
 
     def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:

@@ -15,7 +15,7 @@ from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.placement import Located, Place, Plan, plan_for
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import names, shared_placement, zone_shares
+from placement_worker.policies import place_names, shared_placement, zone_shares
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
 from placement_worker.policies.zone_shares import Share
@@ -87,7 +87,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         # An unavailable zone is known, too.
-        search = names.Search('availability zone', [zone.name for zone in self.properties.zones])
+        search = place_names.Search(
+            'availability zone', [zone.name for zone in self.properties.zones]
+        )
         search.among(lambda: state.cloud.zones(None))
         regions = search.query(lambda: state.cloud.regions) if search.missing else None
         for region in sorted(regions or ()):
@@ -198,7 +200,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             data=state.action_data.planned(size.kind, size.count, plan, entries),
             nodes=patch,
             details=details,
-            warnings=[names.unknown('availability zone', unknown)] if unknown else [],
+            warnings=[place_names.unknown('availability zone', unknown)] if unknown else [],
         )
 
 

@@ -10,7 +10,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import CheckRequest
 from placement_worker.decisions.records import DecisionLog, Entry
-from placement_worker.handlers.conditions import Conditions
+from placement_worker.handlers.decision_state import Conditions
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)

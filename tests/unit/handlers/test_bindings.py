@@ -10,7 +10,7 @@ from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import BindRequest, NodePatch
 from placement_worker.errors import Rejected
 from placement_worker.handlers import bindings
-from placement_worker.handlers.conditions import Conditions
+from placement_worker.handlers.decision_state import Conditions
 from placement_worker.policies.base import BindingOutcome
 from placement_worker.policies.deletion import Deletion
 from tests.factories import bind, deletion_policy

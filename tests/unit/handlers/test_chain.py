@@ -20,7 +20,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
-from placement_worker.handlers.links import Link, in_order
+from placement_worker.handlers.chain_links import Link, in_order
 from placement_worker.policies.base import (
     BEFORE,
     BindingOutcome,

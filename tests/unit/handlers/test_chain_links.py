@@ -5,13 +5,13 @@ import pytest
 
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidSpec
-from placement_worker.handlers import links
+from placement_worker.handlers import chain_links
 from tests.factories import deletion_policy, node, region_policy, request, zone_policy
 
 
 def linked(registry, action, policies, **more):
     asked = msgspec.convert(request(action, policies, [node(1)], **more), CheckRequest)
-    return links.links_of(asked, registry)
+    return chain_links.links_of(asked, registry)
 
 
 def test_links_of_a_check_ignore_disabled_bindings(registry):
@@ -89,4 +89,4 @@ def test_origin_of_a_built_in_policy_is_empty(registry):
     """Only the types of plugins have an origin in errors."""
     (link,) = linked(registry, 'CLUSTER_SCALE_IN', [deletion_policy()])
 
-    assert links.origin(link.policy) == ''
+    assert chain_links.origin(link.policy) == ''
