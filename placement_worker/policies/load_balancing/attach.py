@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import BindRequest, NodePatch
-from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, Rejected, RequestExpired
+from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, Rejected
 from placement_worker.octavia import load_balancers
-from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.layout import Layout, LoadBalancer
 from placement_worker.octavia.member_ownership import Member, Ownership
 from placement_worker.octavia.pools import Pool
@@ -19,7 +18,7 @@ from placement_worker.policies.load_balancing.node_addresses import AddressLooku
 from placement_worker.policies.load_balancing.own_load_balancer import layout_of
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 from placement_worker.policies.load_balancing.results import NOT_ADDED, failure_text
-from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
+from placement_worker.policies.load_balancing.undo import FailedAttachment
 
 ATTEMPTS = 5
 """The number of attempts if other workers replace the load balancer."""
@@ -60,7 +59,8 @@ class Attachment:
                 balancer, nodes = self._ensure_filled(members)
             self._check_expiry()
         except (ApiError, Rejected) as exc:
-            raise self._undo(exc) from exc
+            failed = FailedAttachment(exc, self.properties, self.request, self.updater, self.tags)
+            raise failed.undo() from exc
         return self._outcome(balancer, nodes)
 
     @property
@@ -127,42 +127,3 @@ class Attachment:
             stored.cluster_with_vip(self.request, balancer.vip_address),
             warnings=self.properties.doubtful_values(),
         )
-
-    def _undo(self, failure: ApiError | Rejected) -> Rejected:
-        """Undo the changes of this attempt and of earlier ones, and return the error to raise."""
-        reason = cause(failure)
-        if self._may_undo(failure):
-            try:
-                self._remove_all(self.updater.for_cleanup())
-            except (ApiError, Rejected) as exc:
-                made = (
-                    'was made for it'
-                    if self.updater.statistics.writes
-                    else 'an earlier try may have made'
-                )
-                return LoadBalancerFailed(
-                    f'{reason}; what {made} could not be removed: {cause(exc)}'
-                )
-        expired = isinstance(failure, RequestExpired)
-        return RequestExpired(reason) if expired else LoadBalancerFailed(reason)
-
-    def _may_undo(self, failure: ApiError | Rejected) -> bool:
-        """Return whether no completed attachment uses the objects with the tags.
-
-        After the expiry another worker may have attached the policy again.
-        """
-        if StoredLoadBalancer.of(self.request.policy) is not None:
-            return False
-        expired = isinstance(failure, RequestExpired)
-        return not expired or bool(self.updater.statistics.writes)
-
-    def _remove_all(self, updater: Updater) -> None:
-        """Remove the objects with the tags.
-
-        :raises Rejected: an object is still present.
-        :raises ApiError: Octavia refused.
-        """
-        if self._preexisting:
-            existing.remove_members(updater, self.properties, self.tags)
-        else:
-            load_balancers.remove(updater, self.tags)

@@ -20,6 +20,7 @@ IMMUTABLE = 'Load Balancer lb1 is immutable and cannot be updated.'
         (404, '', False, False),
         (409, 'already exists', True, False),
         (409, IMMUTABLE, False, True),
+        (400, IMMUTABLE, False, False),
     ],
 )
 def test_classification_of_refused_change_follows_status_and_text(
@@ -29,7 +30,7 @@ def test_classification_of_refused_change_follows_status_and_text(
     error = ApiError(text, status)
 
     assert api_errors.may_have_taken_effect(error) is may_have_taken_effect
-    assert api_errors.is_immutable(error) is (text == IMMUTABLE)
+    assert api_errors.is_immutable(error) is (status == 409 and text == IMMUTABLE)
     assert api_errors.is_transient_or_immutable(error) is is_retried
 
 

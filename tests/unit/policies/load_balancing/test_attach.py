@@ -278,51 +278,9 @@ def test_load_balancer_is_created_in_the_region_of_the_profile(lab):
     assert asked_in == ['R2']
 
 
-def test_attach_that_expires_leaves_nothing(lab):
-    """An attachment during which the request expires is undone."""
-    asked = bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(2))
-    lab.pending_s = 5
-
-    reply = lab.attach(asked)
-
-    assert reply['status'] == 'ERROR'
-    assert lab.is_empty()
-
-
 def test_attach_after_expiry_changes_nothing(lab):
     """A request that has expired changes nothing."""
     reply = lab.attach(bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(0)))
 
     assert (reply['status'], reply['reason']) == ('ERROR', 'Request expired')
     assert lab.calls == []
-
-
-def test_load_balancer_pending_beyond_the_timeout_is_deleted(lab):
-    """A load balancer that stays pending beyond the timeout is deleted."""
-
-    def create_slowly(call):
-        answer = call.act()
-        if call.name == 'create':
-            with lab.store.changing() as state:
-                state['R1']['pending'][answer['id']]['until'] += 65
-        return answer
-
-    lab.around = create_slowly
-    reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))
-
-    assert reply['reason'].startswith('Load balancer ')
-    assert reply['reason'].endswith(' is still PENDING_CREATE after 60 s')
-    assert lab.is_empty()
-
-
-def test_failed_cleanup_is_part_of_the_reason(lab):
-    """The reason names the cause if an object could not be removed after a failure."""
-    lab.pending_s = 10**6
-
-    reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))
-
-    assert (
-        'is still PENDING_CREATE after 60 s; what was made for it could not be removed: Load bal'
-        in reply['reason']
-    )
-    assert len(lab.settled()['loadbalancer']) == 1

@@ -2,7 +2,6 @@
 
 import pytest
 
-from placement_worker.cloud.ports import ApiError
 from tests.factories import balancing_policy, bind, connected
 from tests.simulated_octavia import Lab, data_of
 
@@ -78,29 +77,3 @@ def test_missing_existing_objects_are_named_without_a_change(lab, properties, re
 
     assert (reply['status'], reply['reason']) == ('ERROR', reason.format(pool=pool))
     assert not any(call.writes for call in lab.calls)
-
-
-def test_failed_attach_to_existing_pool_removes_added_members(lab):
-    """Members that were added to an existing pool are removed after a failure."""
-    lb, pool = lab.foreign('10.0.0.100')
-    lab.batch_members = False
-
-    def refuse_the_second(call):
-        if call.name == 'create_member' and call.arguments[1]['address'] == '10.0.0.2':
-            raise ApiError('Quota has been met for resources: member', 403)
-        return call.act()
-
-    lab.around = refuse_the_second
-    policy = balancing_policy(loadbalancer=lb, pool={'id': pool})
-    reply = lab.attach(bind(policy, [connected(number) for number in (1, 2, 3)]))
-
-    assert reply == {
-        'status': 'ERROR',
-        'reason': "Failed in adding nodes into lb pool: ['n2'] (n2: "
-        'Octavia responded with status 403: Quota has been met for resources: member)',
-        'warnings': [],
-        'policy': {'id': 'pol-loadbalance', 'data': {}},
-        'cluster': None,
-        'nodes': {},
-    }
-    assert lab.addresses() == ['10.0.0.100']
