@@ -14,9 +14,9 @@ from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import hints, summaries, targets
+from placement_worker.cmd import file_errors, hints, summaries, targets
 from placement_worker.contract.caller import Caller
-from placement_worker.formats import documents
+from placement_worker.formats.documents import Document, DocumentError
 from placement_worker.formats.text import escaped
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
@@ -62,8 +62,10 @@ class LocalCommand(command.Command):
             # The reader has closed the pipe; the flush at exit must not fail a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise
-        except (errors.PlacementWorkerError, documents.Malformed, OSError) as exc:
-            return self.write_error(hints.with_hint(exc))
+        except (errors.PlacementWorkerError, DocumentError, OSError) as exc:
+            status = self.write_error(hints.with_hint(exc))
+            self._write_details(exc if isinstance(exc, DocumentError) else exc.__cause__)
+            return status
 
     @abstractmethod
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -77,6 +79,24 @@ class LocalCommand(command.Command):
         """Print one line to the standard error, and return the exit status for errors."""
         print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
         return self.error_status
+
+    def write_refusal(
+        self, exc: errors.Refused, document: Document, kind: type, text: str = ''
+    ) -> int:
+        """Print all errors of a document to the standard error, and return the exit status.
+
+        :param kind: the type that the document should describe.
+        :param text: the text of the error if its paths differ from those of the document.
+        """
+        error = file_errors.of(exc, document, kind, text or str(exc))
+        self.write_error(hints.with_hint(exc, file_errors.headline(error, document)))
+        self._write_details(error)
+        return self.error_status
+
+    def _write_details(self, error: BaseException | None) -> None:
+        if isinstance(error, DocumentError):
+            for line in file_errors.details(error):
+                print(line, file=self.app.stderr)
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
         """Report wrong arguments in one line, with the exit status of this command."""

@@ -6,13 +6,14 @@ from abc import abstractmethod
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import hints, output
-from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
+from placement_worker.cmd import output
+from placement_worker.cmd.base import OK, SOME_ERROR, Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import request_of
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import BindReply, BindRequest
 from placement_worker.formats import documents
+from placement_worker.formats.documents import Document
 
 
 class Bind(Command):
@@ -35,20 +36,17 @@ class Bind(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         return max(
-            self._run_document(caller, document, f'{path}, document {number}', args)
+            self._run_document(caller, document, args)
             for path in args.files
-            for number, document in enumerate(documents.read(path), start=1)
+            for document in documents.read(path)
         )
 
-    def _run_document(
-        self, caller: Caller, document: object, source: str, args: argparse.Namespace
-    ) -> int:
+    def _run_document(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         try:
-            request = request_of(document, BindRequest)
+            request = request_of(document.data, BindRequest)
             reply = self.bind(caller, request)
         except errors.Refused as exc:
-            self.write_error(f'{source}: {hints.with_hint(exc)}')
-            return INVALID
+            return self.write_refusal(exc, document, BindRequest)
         self.write(output.bind_reply(reply, request, args.format, Paint.of(self.app.stdout)))
         return OK if reply.status == 'OK' else SOME_ERROR
 

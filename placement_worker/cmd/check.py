@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import hints, output
+from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import request_of
@@ -64,12 +64,12 @@ class Check(Command):
     def _check_documents(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
         """Show the replies to all documents of all files, and yield the exit status of each."""
         for path in args.files:
-            for number, document in enumerate(documents.read(path), start=1):
+            for document in documents.read(path):
                 try:
-                    request = decoded(caller, document, args.explain)
+                    request = decoded(caller, document.data, args.explain)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
-                    yield self.write_error(f'{path}, document {number}: {hints.with_hint(exc)}')
+                    yield self.write_refusal(exc, document, CheckRequest)
                 else:
                     paint = Paint.of(self.app.stdout)
                     self.write(output.check_reply(reply, request, args.format, paint))
@@ -134,7 +134,8 @@ def decoded(caller: Caller, document: object, explain: str | None) -> CheckReque
         declared = {key for one in caller.policy_type_list() for key in one.inputs}
         unknown = known_inputs.unknown(request.action, declared)
         if unknown:
-            raise errors.InvalidRequest(known_inputs.describe(request.action, unknown))
+            described = known_inputs.describe(request.action, unknown)
+            raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
     return request
 
 

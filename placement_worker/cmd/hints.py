@@ -25,7 +25,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (errors.ServiceRefused, 'correct the cause and try again'),
     (errors.CloudUnavailable, 'try again when the service is available'),
     (errors.ConfigurationError, 'correct the option'),
-    (documents.Malformed, 'write the file in YAML or JSON'),
+    (documents.DocumentError, 'write the file in YAML or JSON'),
     (FileNotFoundError, 'check the path'),
     (IsADirectoryError, 'name a file in this directory'),
     (PermissionError, 'check the permissions of the file'),
@@ -34,8 +34,12 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
 """The hint for each type of error; the first match counts."""
 
 
-def with_hint(exc: Exception) -> str:
-    """Return the text of an error with its hint, unless the text already names a command."""
-    text = ' '.join((errors.file_error(exc) if isinstance(exc, OSError) else str(exc)).split())
+def with_hint(exc: Exception, text: str = '') -> str:
+    """Return the text of an error with its hint, unless the text already names a command.
+
+    :param text: a text instead of that of the error.
+    """
+    text = text or (errors.file_error(exc) if isinstance(exc, OSError) else str(exc))
+    text = ' '.join(text.split())
     hint = next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
     return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'

@@ -6,13 +6,15 @@ import msgspec
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import hints, output, plan_changes
+from placement_worker.cmd import output, plan_changes
 from placement_worker.cmd.base import Command
 from placement_worker.cmd.check import decoded
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.plan_diff import shown
 from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import CheckRequest
 from placement_worker.formats import documents
+from placement_worker.formats.documents import Document
 
 UNCHANGED, FAILED, CHANGED = 0, 1, 2
 _SEVERITY = (UNCHANGED, CHANGED, FAILED)
@@ -45,20 +47,20 @@ class Plan(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         statuses = [
-            self._show_plan(caller, document, path, number, args)
+            self._show_plan(caller, document, path, args)
             for path in args.files
-            for number, document in enumerate(documents.read(path), start=1)
+            for document in documents.read(path)
         ]
         return max(statuses, key=_SEVERITY.index)
 
     def _show_plan(
-        self, caller: Caller, document: object, path: str, number: int, args: argparse.Namespace
+        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
         try:
-            request = msgspec.structs.replace(decoded(caller, document, 'full'), dry_run=True)
+            request = msgspec.structs.replace(decoded(caller, document.data, 'full'), dry_run=True)
             found = plan_changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:
-            return self.write_error(f'{path}, document {number}: {hints.with_hint(exc)}')
+            return self.write_refusal(exc, document, CheckRequest)
         if args.format == 'table':
             self.write('\n'.join(shown(found, Paint.of(self.app.stdout))))
             self.note_shipped_cloud(args, path)

@@ -43,12 +43,12 @@ class Validate(Command):
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         status = OK
         for path in args.files:
-            for number, document in enumerate(documents.read(path), start=1):
+            for document in documents.read(path):
                 try:
-                    spec = caller.policy_validate(_spec(document), args.check_resources)
+                    spec = caller.policy_validate(_spec(document.data), args.check_resources)
                 except errors.Refused as exc:
-                    text = hints.with_hint(exc).replace('`$.spec', '`$')  # the file is the spec
-                    status = self.write_error(f'{path}, document {number}: {text}')
+                    text = str(exc).replace('`$.spec', '`$')  # the file is the spec
+                    status = self.write_refusal(exc, document, Spec, text)
                 else:
                     self.write(output.document(spec, args.format))
                     if args.check_resources:

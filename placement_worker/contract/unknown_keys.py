@@ -9,21 +9,35 @@ from msgspec import inspect
 
 from placement_worker.contract.codec import bare
 from placement_worker.contract.model import Excerpt
+from placement_worker.formats import paths
+from placement_worker.formats.paths import Path
 from placement_worker.formats.text import listed, shortened
 
 
 class UnknownKey(NamedTuple):
     """An unknown key, the path of its object, and the keys that the contract lists there."""
 
-    path: str
+    path: Path
     key: object
     known: Collection[str]
 
     def __str__(self) -> str:
+        return f'`{paths.shown(self.path)}.{self._shown}`{self._hint}'
+
+    def described(self) -> str:
+        """Return the key with the known key that is probably meant, else with the known keys."""
+        known = listed(self.known, lambda key: f'`{key}`')
+        return f'`{self._shown}`' + (self._hint or f', expected one of {known}')
+
+    @property
+    def _shown(self) -> str:
         key = self.key if isinstance(self.key, str) else msgspec.json.encode(self.key).decode()
-        key = shortened(key)
-        near = difflib.get_close_matches(key, self.known, n=1)
-        return f'`{self.path}.{key}`' + (f' (did you mean `{near[0]}`?)' if near else '')
+        return shortened(key)
+
+    @property
+    def _hint(self) -> str:
+        near = difflib.get_close_matches(self._shown, self.known, n=1)
+        return f' (did you mean `{near[0]}`?)' if near else ''
 
 
 def described(document: object, kind: type) -> str:
@@ -33,14 +47,14 @@ def described(document: object, kind: type) -> str:
 
 def found(document: object, kind: type) -> Iterator[UnknownKey]:
     """Yield the unknown keys of a document; free-form maps and excerpts may have any key."""
-    yield from _found(document, inspect.type_info(kind), '$')
+    yield from _found(document, inspect.type_info(kind), ())
 
 
-def _found(raw: object, kind: inspect.Type, path: str) -> Iterator[UnknownKey]:
+def _found(raw: object, kind: inspect.Type, path: Path) -> Iterator[UnknownKey]:
     kind = bare(kind)
     if isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(raw, list):
         for i, item in enumerate(raw):
-            yield from _found(item, kind.item_type, f'{path}[{i}]')
+            yield from _found(item, kind.item_type, (*path, i))
     elif isinstance(kind, inspect.StructType) and isinstance(raw, dict):
         if issubclass(kind.cls, Excerpt):
             return
@@ -49,4 +63,4 @@ def _found(raw: object, kind: inspect.Type, path: str) -> Iterator[UnknownKey]:
             if key not in known:
                 yield UnknownKey(path, key, known)
             else:
-                yield from _found(value, known[key], f'{path}.{key}')
+                yield from _found(value, known[key], (*path, str(key)))

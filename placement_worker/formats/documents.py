@@ -1,199 +1,198 @@
-"""Read YAML and JSON documents, with guards against surprising or hostile YAML."""
+"""Read YAML and JSON documents, and find positions in them."""
 
 import itertools
 import sys
-from collections.abc import Hashable, Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
-from placement_worker.formats import duplicate_keys
+from placement_worker.formats import duplicate_keys, paths, positions, yaml_loader
+from placement_worker.formats.positions import Position
+from placement_worker.formats.text import counted
 
-MAX_DEPTH = 1000
-"""Maximum nesting of YAML, similar to the limit for JSON; libyaml crashes beyond 10,000 levels."""
-MAX_EXPANSION = 32 * 2**20
-"""Maximum size that the aliases of a YAML document may add to it.
-
-The size of an alias is the number of characters that it stands for plus `NODE_SIZE` per value, list
-and map. The maximum allows for 10,000 nodes that share a profile."""
-NODE_SIZE = 16
-_BASE: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+STANDARD_INPUT = '<stdin>'
+MAX_PROBLEMS = 10
+"""The number of errors in a document that a command shows."""
 
 
-class Malformed(Exception):
-    """The text is neither YAML nor JSON; the message gives the position."""
+class Source(NamedTuple):
+    """The name of a file as messages show it, and its text."""
+
+    name: str
+    text: str
 
 
-class TooDeep(Malformed):
-    """The text nests more lists and maps than the reader supports."""
+class Problem(NamedTuple):
+    """An error in a file; without a position it concerns the whole file."""
+
+    text: str
+    position: Position | None
 
 
-class _Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on how PyYAML was built
-    """A loader of plain data: timestamps stay strings as in JSON, duplicate keys are errors."""
+class DocumentError(Exception):
+    """A document cannot be used; the message gives the file and the position.
 
-    yaml_implicit_resolvers = {
-        first: [
-            (tag, pattern) for tag, pattern in resolvers if tag != 'tag:yaml.org,2002:timestamp'
-        ]
-        for first, resolvers in _BASE.yaml_implicit_resolvers.items()
-    }
+    :ivar problems: the errors with their positions in the text of the file.
+    """
 
-    _depth = 0
+    def __init__(
+        self, message: str, source: Source | None = None, problems: Sequence[Problem] = ()
+    ) -> None:
+        super().__init__(message)
+        self.source, self.problems = source, problems
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._may_have_aliases = '*' in text
 
-    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-        """Count one more level; PyYAML calls this when it enters a node."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise TooDeep(f'nested too deeply: more than {MAX_DEPTH} levels')
-        super().descend_resolver(current_node, current_index)
+class Malformed(DocumentError):
+    """The text is neither YAML nor JSON."""
 
-    def ascend_resolver(self) -> None:
-        """Count one level less; PyYAML calls this when it leaves a node."""
-        self._depth -= 1
-        super().ascend_resolver()
 
-    def construct_document(self, node: Any) -> Any:
-        """Check the aliases, then build the data; PyYAML calls this with the complete tree.
+class Invalid(DocumentError):
+    """The document has other content than expected.
 
-        In that tree an alias is one more reference to the node that it stands for.
+    :ivar more: the number of problems that are not listed.
+    """
+
+    def __init__(self, source: Source, problems: Sequence[Problem], more: int) -> None:
+        others = len(problems) - 1 + more
+        also = f' and {counted(others, "more error")}' if others else ''
+        text, position = problems[0]
+        where = f' ({position})' if position else ''
+        super().__init__(f'{text}{where}{also}', source, problems)
+        self.more = more
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a file.
+
+    :ivar number: 1 for the first document; empty documents do not count.
+    """
+
+    data: Any
+    source: Source
+    number: int
+    is_json: bool
+
+    def position(self, path: paths.Path, *, of_key: bool = False) -> Position:
+        """Return the position of a value, or of the deepest map or list on its path.
+
+        :param of_key: return the position of the value's key instead.
         """
-        if self._may_have_aliases:
-            _check_aliases(node)
-        return super().construct_document(node)
+        if self.is_json:
+            return positions.in_json(self.source.text, path, of_key=of_key)
+        return positions.in_yaml(self._root(), path, of_key=of_key)
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, Hashable):
-                raise yaml.constructor.ConstructorError(
-                    'while reading a map',
-                    node.start_mark,
-                    'found a key that is not a scalar',
-                    key_node.start_mark,
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    'while reading a map',
-                    node.start_mark,
-                    f'found the key {key!r} twice',
-                    key_node.start_mark,
-                )
-            seen.add(key)
-        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return mapping
+    def invalid(self, found: Iterable[tuple[paths.Path, str, bool]]) -> Invalid:
+        """Return the error about values of this document; `found` has at least one.
+
+        :param found: the path of each wrong value, the error, and whether its key is wrong.
+        """
+        remaining = iter(found)
+        problems = [
+            Problem(text, self.position(path, of_key=of_key))
+            for path, text, of_key in itertools.islice(remaining, MAX_PROBLEMS)
+        ]
+        problems.sort(key=lambda problem: problem.position or Position(0, 0))
+        return Invalid(self.source, problems, sum(1 for _ in remaining))
+
+    def _root(self) -> Any:
+        roots = yaml.compose_all(self.source.text, Loader=yaml_loader.Loader)
+        full = (root for root in roots if root.tag != 'tag:yaml.org,2002:null')
+        return next(itertools.islice(full, self.number - 1, None))
 
 
-def _check_aliases(root: Any) -> None:
-    """Check that aliases add at most `MAX_EXPANSION` to a document, in time linear in its text.
+def read(path: str) -> list[Document]:
+    """Return all documents of a file except empty ones.
 
-    :raises ConstructorError: they add more; the error names the line of the list or map.
-    """
-    nodes = _bottom_up(root)
-    most = sum(map(_own_size, nodes)) + MAX_EXPANSION
-    sizes: dict[int, int] = {}
-    for node in nodes:
-        size = sizes[id(node)] = _own_size(node) + sum(sizes[id(item)] for item in _items(node))
-        if size > most:
-            raise _refused(node, f'found aliases that add more than {MAX_EXPANSION} characters')
-
-
-def _bottom_up(root: Any) -> list[Any]:
-    """Return each node of a document once, children before parents.
-
-    :raises ConstructorError: an alias refers to a node that contains it.
-    """
-    done: dict[int, bool] = {}  # False while the children are being visited
-    ordered: list[Any] = []
-    left = [root]
-    while left:
-        node = left[-1]
-        if id(node) not in done:
-            done[id(node)] = False
-            for item in _items(node):
-                if done.get(id(item)) is False:
-                    raise _refused(node, 'found an alias that refers to a node around it')
-                left.append(item)
-            continue
-        left.pop()
-        if not done[id(node)]:
-            done[id(node)] = True
-            ordered.append(node)
-    return ordered
-
-
-def _items(node: Any) -> Iterable[Any]:
-    """Return the children of a node; those of a map are its keys and values."""
-    if isinstance(node, yaml.MappingNode):
-        return itertools.chain.from_iterable(node.value)
-    return node.value if isinstance(node, yaml.SequenceNode) else ()
-
-
-def _own_size(node: Any) -> int:
-    return NODE_SIZE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
-
-
-def _refused(node: Any, found: str) -> Exception:
-    error: Exception = yaml.constructor.ConstructorError(None, None, found, node.start_mark)
-    return error
-
-
-def read(path: str) -> list[Any]:
-    """Return all documents of a file.
+    JSON is tried first: it is faster to read, and PyYAML's YAML 1.1 is no superset of it.
 
     :param path: a path, or `-` for standard input.
     :raises OSError: the file cannot be read.
     :raises Malformed: the file contains neither YAML nor JSON; the message names it.
     """
-    try:
-        if path == '-':
-            found = parse(sys.stdin.read())
-        else:
-            with open(path, encoding='utf-8') as file:
-                found = parse(file.read())
-    except UnicodeDecodeError as exc:
-        raise Malformed(f'{path} is not UTF-8 text: {exc}') from exc
-    except TooDeep as exc:
-        raise TooDeep(f'{path} is {exc}') from exc
-    except Malformed as exc:
-        raise Malformed(f'{path} is neither YAML nor JSON: {exc}') from exc
+    return parse(_source(path))
+
+
+def parse(source: Source) -> list[Document]:
+    """Return all documents of a text; see `read`."""
+    decoded = _from_json(source)
+    if decoded is not None:
+        return [Document(decoded[0], source, 1, is_json=True)]
+    found = [
+        Document(data, source, number, is_json=False)
+        for number, data in enumerate(_from_yaml(source), start=1)
+    ]
     if not found:
-        raise Malformed(f'{path} is empty')
+        raise Malformed(f'{source.name} is empty')
     return found
 
 
-def parse(text: str) -> list[Any]:
-    """Return all documents of a text except empty ones.
+def _source(path: str) -> Source:
+    name = STANDARD_INPUT if path == '-' else path
+    try:
+        if path == '-':
+            return Source(name, sys.stdin.read())
+        with open(path, encoding='utf-8') as file:
+            return Source(name, file.read())
+    except UnicodeDecodeError as exc:
+        raise Malformed(f'{name} is not UTF-8 text: {exc}') from exc
 
-    JSON is tried first: it is faster to read, and PyYAML's YAML 1.1 is no superset of it.
 
-    :raises Malformed: the text is neither YAML nor JSON.
+def _from_json(source: Source) -> tuple[Any] | None:
+    """Return the data of a JSON text, or None if it is not JSON.
+
+    :raises Malformed: the text is nested too deeply, or an object has a duplicate key.
     """
     try:
-        decoded = msgspec.json.decode(text)
-        duplicate = duplicate_keys.found(text, decoded)
+        decoded = msgspec.json.decode(source.text)
+        duplicate = duplicate_keys.found(source.text, decoded)
     except RecursionError:
-        raise TooDeep('nested too deeply') from None
+        raise _too_deep(source) from None
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return _parse_yaml(text)
+        return None
     if duplicate:
-        raise Malformed(f'found the key {duplicate}')
-    return [decoded]
+        text = f'found the key {duplicate}'
+        position = positions.in_json(source.text, paths.named_in(text) or ())
+        raise Malformed(f'{source.name}: {text}', source, [Problem(text, position)])
+    return (decoded,)
 
 
-def _parse_yaml(text: str) -> list[Any]:
+def _from_yaml(source: Source) -> list[Any]:
+    """Return the data of the documents in a YAML text.
+
+    :raises Malformed: the text is not YAML, or is nested too deeply.
+    """
     try:
-        return [
-            document for document in yaml.load_all(text, Loader=_Loader) if document is not None
-        ]
-    except RecursionError:
-        raise TooDeep('nested too deeply') from None
+        loaded = list(yaml.load_all(source.text, Loader=yaml_loader.Loader))
+    except (RecursionError, yaml_loader.TooDeep):
+        raise _too_deep(source) from None
     except (yaml.YAMLError, ValueError) as exc:
-        raise Malformed(
-            ' '.join(str(exc).split()).replace('in "<unicode string>", ', 'at ')
-        ) from exc
+        problem = _problem(exc)
+        at = f' at {problem.position}' if problem.position else ''
+        text = f'{source.name} is neither YAML nor JSON: {problem.text}{at}'
+        raise Malformed(text, source, [problem]) from exc
+    return [document for document in loaded if document is not None]
+
+
+def _too_deep(source: Source) -> Malformed:
+    most = yaml_loader.MAX_DEPTH
+    return Malformed(f'{source.name} is nested too deeply: more than {most} levels')
+
+
+def _problem(exc: Exception) -> Problem:
+    """Return what PyYAML found, where it found it, and the construct that it was reading."""
+    mark = getattr(exc, 'problem_mark', None)
+    if mark is None:
+        return Problem(' '.join(str(exc).split()), None)
+    context, begin = exc.context, exc.context_mark  # type: ignore[attr-defined]
+    text = ' '.join(filter(None, (exc.problem, context)))  # type: ignore[attr-defined]
+    if context and begin and _position(begin) != _position(mark):
+        text += f', which begins at {_position(begin)},'
+    return Problem(text, _position(mark))
+
+
+def _position(mark: Any) -> Position:
+    return Position(mark.line + 1, mark.column + 1)

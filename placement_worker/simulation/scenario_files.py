@@ -5,9 +5,9 @@ from importlib import resources
 from pathlib import Path
 
 from placement_worker.cloud.embedded.inventory import Region
-from placement_worker.contract import codec, document_kinds, unknown_keys
-from placement_worker.errors import InvalidRequest
+from placement_worker.contract import codec, document_kinds, schema_errors
 from placement_worker.formats import documents
+from placement_worker.formats.documents import Document
 from placement_worker.simulation.scenario import InvalidScenario, Scenario, Step
 
 CORRECT = '; correct the file'
@@ -26,27 +26,27 @@ def load(name: str) -> Scenario:
     :raises OSError: the file cannot be read.
     :raises Malformed: the file is neither YAML nor JSON.
     """
-    raw = documents.read(str(_found(name)))
-    if len(raw) > 1:
+    found = documents.read(str(_found(name)))
+    if len(found) > 1:
         raise InvalidScenario(
-            f'{name} contains {len(raw)} documents; use one document per scenario'
+            f'{name} contains {len(found)} documents; use one document per scenario'
         )
-    other = document_kinds.other_kind(raw[0], document_kinds.SCENARIO)
-    unexpected = unknown_keys.described(raw[0], Scenario)
-    if other:
-        raise InvalidScenario(f'{name} is not a scenario: it is {other}')
-    if unexpected:
-        raise InvalidScenario(
-            f'{name} is not a scenario: expected only keys of a scenario, got {unexpected}{CORRECT}'
-        )
-    try:
-        scenario = codec.decode(raw[0], Scenario)
-    except InvalidRequest as exc:
-        raise InvalidScenario(f'{name} is not a scenario: {exc}{CORRECT}') from exc
+    scenario = _decoded(found[0], name)
     unknown = sorted(set(_unknown_names(scenario)))
     if unknown:
         raise InvalidScenario(f'{name} names unknown places: {", ".join(unknown)}{CORRECT}')
     return scenario
+
+
+def _decoded(document: Document, name: str) -> Scenario:
+    other = document_kinds.other_kind(document.data, document_kinds.SCENARIO)
+    if other:
+        raise InvalidScenario(f'{name} is not a scenario: it is {other}')
+    wrong = list(schema_errors.all_errors(document.data, Scenario))
+    if wrong:
+        invalid = document.invalid(wrong)
+        raise InvalidScenario(f'{name} is not a scenario: {invalid}{CORRECT}') from invalid
+    return codec.decode(document.data, Scenario)
 
 
 def _unknown_names(scenario: Scenario) -> Iterator[str]:

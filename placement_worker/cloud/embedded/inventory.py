@@ -24,7 +24,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded import octavia_simulator
 from placement_worker.cloud.embedded.stores import FileStore, MemoryStore
 from placement_worker.cloud.ports import Network, Octavia, Subnet
-from placement_worker.contract import codec
+from placement_worker.contract import codec, schema_errors
 from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.formats import documents
 
@@ -97,16 +97,23 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         :raises InvalidInventory: the file cannot be read, or does not describe a cloud.
         """
         try:
-            raw = documents.read(path)
+            found = documents.read(path)
         except OSError as exc:
             raise errors.InvalidInventory(
                 f'The cloud cannot be read: {errors.file_error(exc)}'
             ) from exc
         except documents.Malformed as exc:
             raise errors.InvalidInventory(f'The cloud cannot be read: {exc}') from exc
-        if len(raw) > 1:
-            raise errors.InvalidInventory(f'{path} contains {len(raw)} documents, expected one')
-        return cls.parse(raw[0], path)
+        if len(found) > 1:
+            raise errors.InvalidInventory(f'{path} contains {len(found)} documents, expected one')
+        (document,) = found
+        try:
+            return codec.decode(document.data, cls)
+        except errors.InvalidRequest:
+            invalid = document.invalid(schema_errors.found(document.data, cls))
+            raise errors.InvalidInventory(
+                f'{path} does not describe a cloud: {invalid}'
+            ) from invalid
 
     def acting_for(self, credentials: Credentials, project: str | None) -> 'Inventory':
         """Return this cloud; see `Clouds.acting_for`."""

@@ -1,6 +1,7 @@
 """The command `placement-policy check`."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -120,23 +121,29 @@ def test_check_of_several_documents_exits_with_the_worst_status(run, asked, stat
     assert code == status
     assert out.count('of cluster web') == len(asked) - (status == 2)
     if status == 2:
-        assert (
-            err
-            == 'placement-policy check: f, document 2: Object missing required field `target` - '
-            f'at `$`{CORRECT}\n'
+        assert err.startswith(
+            'placement-policy check: f:23:1: Object missing required field `target` - at `$`'
+            f'{CORRECT}\n'
         )
 
 
 @pytest.mark.parametrize(
     ('change', 'key'),
     [
-        (lambda r: r.update(dryrun=True), '`$.dryrun` (did you mean `dry_run`?)'),
-        (lambda r: r['cluster']['nodes'][1].update(zone='a'), '`$.cluster.nodes[1].zone`'),
+        (lambda r: r.update(dryrun=True), '`dryrun` (did you mean `dry_run`?) - at `$`'),
+        (
+            lambda r: r['cluster']['nodes'][1].update(zone='a'),
+            '`zone`, expected one of `id`, `name`, `physical_id`, `index`, `status` and 8 more - '
+            'at `$.cluster.nodes[1]`',
+        ),
         (
             lambda r: r['policies'][0].update(priorty=1),
-            '`$.policies[0].priorty` (did you mean `priority`?)',
+            '`priorty` (did you mean `priority`?) - at `$.policies[0]`',
         ),
-        (lambda r: r['action'].update(input={}), '`$.action.input` (did you mean `inputs`?)'),
+        (
+            lambda r: r['action'].update(input={}),
+            '`input` (did you mean `inputs`?) - at `$.action`',
+        ),
     ],
 )
 def test_check_with_an_unknown_key_is_refused_with_its_path(run, change, key):
@@ -144,20 +151,23 @@ def test_check_with_an_unknown_key_is_refused_with_its_path(run, change, key):
     status, out, err = run('check', 'f', f=changed(GOOD, change))
 
     assert (status, out) == (2, '')
-    assert (
-        err == 'placement-policy check: f, document 1: Expected only keys of the contract, got '
-        f'{key}{CORRECT}\n'
+    first, snippet, caret = err.splitlines()
+    assert re.fullmatch(
+        rf'placement-policy check: f:1:\d+: Unknown key {re.escape(key + CORRECT)}', first
     )
+    assert snippet[caret.index('^') :].startswith(f'"{key[1 : key.index("`", 1)]}"')
 
 
-def test_check_with_many_unknown_keys_names_the_first(run):
-    """A message names five unknown keys and the number of the others."""
-    _, _, err = run(
-        'check', 'f', f=changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(7)}))
-    )
+def test_check_with_many_errors_shows_the_first_and_counts_the_others(run):
+    """A command shows ten errors of a file, and the number of the others."""
+    asked = changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(12)}))
 
-    named = ', '.join(f'`$.key{i}`' for i in range(5))
-    assert err.endswith(f': Expected only keys of the contract, got {named} and 2 more{CORRECT}\n')
+    _, _, err = run('check', 'f', f=yaml.safe_dump(asked))
+
+    lines = err.splitlines()
+    assert lines[0] == f'placement-policy check: f: 12 errors{CORRECT}'
+    assert sum(line.startswith('f:') for line in lines) == 10
+    assert lines[-1] == 'and 2 more errors'
 
 
 SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {'name': 'web'}}

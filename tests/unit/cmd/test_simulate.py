@@ -153,15 +153,15 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
         (['s', '--plot', '/none/r.svg'], '/none: No such folder'),
         (
             ['bad'],
-            'bad is not a scenario: expected only keys of a scenario, got `$.titel` (did you '
-            'mean `title`?)',
+            'bad is not a scenario: Object missing required fields `title`, `cloud`, `policies`, '
+            '`steps` - at `$` (line 1, column 1) and 1 more error; correct the file',
         ),
         (['empty'], 'empty is empty'),
         (['policy'], 'Policy type `x-1.0` is not installed - at `$.policies[0].spec`'),
     ],
 )
-def test_simulate_with_an_error_prints_one_line(program, arguments, message):
-    """Each wrong input is reported in one line with exit status 2."""
+def test_simulate_with_an_error_prints_the_cause_first(program, arguments, message):
+    """Each wrong input ends with exit status 2; the first line of the error has the cause."""
     unknown = {'id': 'x', 'spec': {'type': 'x', 'version': 1}}
     files = {
         's': SCENARIO,
@@ -173,8 +173,9 @@ def test_simulate_with_an_error_prints_one_line(program, arguments, message):
     status, out, err = program('simulate', *arguments, **files)
 
     assert (status, out) == (2, '')
-    assert err.startswith(f'placement-policy simulate: {message}')
-    assert err.count('\n') == 1
+    first, *others = err.splitlines()
+    assert first.startswith(f'placement-policy simulate: {message}')
+    assert all(' | ' in line or line.startswith('bad:') for line in others)
 
 
 def test_png_without_resvg_is_refused_before_any_step(program, monkeypatch):

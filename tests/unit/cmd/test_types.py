@@ -53,11 +53,17 @@ def test_validate_with_an_invalid_spec_checks_the_others(run):
         'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]
     }
     assert err.splitlines() == [
-        'placement-policy validate: f, document 1: Expected `int` >= 1, got `0` - at '
-        '`$.properties.zones[0].weight`'
-        f'{SCHEMA}',
-        'placement-policy validate: f, document 3: Expected only keys of a spec, got `$.vrsion` '
-        f'(did you mean `version`?){CORRECT}',
+        'placement-policy validate: f:4:13: Expected `int` >= 1, got `0` - at '
+        f'`$.properties.zones[0].weight`{SCHEMA}',
+        '     4 |     weight: 0',
+        '       |             ^',
+        f'placement-policy validate: f: 2 errors{CORRECT}',
+        'f:14:1: Object missing required field `version` - at `$`',
+        '    14 | type: x',
+        '       | ^',
+        'f:15:1: Unknown key `vrsion` (did you mean `version`?) - at `$`',
+        '    15 | vrsion: 1',
+        '       | ^',
     ]
 
 

@@ -42,7 +42,9 @@ def test_warning_in_lines_is_in_the_reply(program):
 
 
 MISSPELT = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'cuont': 3})
-UNKNOWN = 'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?)'
+UNKNOWN = (
+    'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?) - at `$.action.inputs`'
+)
 
 
 @pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
@@ -52,7 +54,7 @@ def test_unknown_input_on_the_command_line_is_an_error(program, command, failed)
 
     assert (status, out) == (failed, '')
     assert err.startswith(
-        f'placement-policy {command}: asked.json, document 1: {UNKNOWN}; correct the file'
+        f'placement-policy {command}: asked.json:1:88: {UNKNOWN}; correct the file'
     )
 
 

@@ -7,25 +7,29 @@ import sys
 import pytest
 
 from placement_worker.formats import documents
+from placement_worker.formats.documents import Source
+
+
+def parsed(text):
+    """Return the data of the documents in a text."""
+    return [document.data for document in documents.parse(Source('f', text))]
 
 
 def test_parse_of_yaml_with_timestamps_keeps_them_as_strings():
     """Timestamps in YAML stay strings, as in JSON."""
-    assert documents.parse('a: 2026-01-01T00:00:00Z\nb: 2026-01-01') == [
+    assert parsed('a: 2026-01-01T00:00:00Z\nb: 2026-01-01') == [
         {'a': '2026-01-01T00:00:00Z', 'b': '2026-01-01'}
     ]
 
 
 def test_parse_of_several_documents_leaves_out_empty_ones():
     """Each document of a YAML stream is returned, except empty ones."""
-    assert documents.parse('--- {a: 1}\n---\n--- {b: 2}\n') == [{'a': 1}, {'b': 2}]
+    assert parsed('--- {a: 1}\n---\n--- {b: 2}\n') == [{'a': 1}, {'b': 2}]
 
 
 def test_parse_of_json_reads_its_escapes_and_numbers():
     """JSON is read by JSON's rules for escapes and numbers."""
-    assert documents.parse('{"a": "\\ud83d\\ude00", "b": 1e3}') == [
-        {'a': '\U0001f600', 'b': 1000.0}
-    ]
+    assert parsed('{"a": "\\ud83d\\ude00", "b": 1e3}') == [{'a': '\U0001f600', 'b': 1000.0}]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,7 @@ def test_parse_of_json_reads_its_escapes_and_numbers():
 def test_parse_of_malformed_text_names_the_cause_in_one_line(text, message):
     """Malformed text is refused in one line with its cause."""
     with pytest.raises(documents.Malformed) as refused:
-        documents.parse(text)
+        parsed(text)
 
     assert message in str(refused.value)
     assert '\n' not in str(refused.value)
@@ -53,6 +57,46 @@ def test_read_of_a_binary_file_is_refused(tmp_path):
 
     with pytest.raises(documents.Malformed, match='f is not UTF-8 text'):
         documents.read(str(tmp_path / 'f'))
+
+
+@pytest.mark.parametrize(
+    ('text', 'problem', 'position'),
+    [
+        (
+            'a: [1,\nb: 2',
+            "did not find expected ',' or ']' while parsing a flow sequence, which begins at "
+            'line 1, column 4,',
+            (3, 1),
+        ),
+        ('a: 1\na: 2', "found the key 'a' twice while reading a map, which begins at", (2, 1)),
+        ('{"b": {"a": 1, "a": 2}}', 'found the key `a` twice - at `$.b`', (1, 7)),
+    ],
+    ids=['yaml', 'yaml-duplicate', 'json-duplicate'],
+)
+def test_parse_of_malformed_text_gives_the_position(text, problem, position):
+    """The error has the position in the text, for the snippet of a command."""
+    with pytest.raises(documents.Malformed) as refused:
+        parsed(text)
+
+    (found,) = refused.value.problems
+    assert found.text.startswith(problem)
+    assert found.position == position
+    assert refused.value.source == Source('f', text)
+
+
+def test_invalid_lists_the_first_errors_in_the_order_of_the_text():
+    """An error of a document lists a bounded number of problems by position."""
+    (document,) = documents.parse(Source('f', 'a: 1\nb: 2\n'))
+    paths = [('b',), ('a',), *[('a',)] * 10]
+
+    invalid = document.invalid((path, f'wrong {path[0]}', True) for path in paths)
+
+    assert [str(problem.position) for problem in invalid.problems] == [
+        *['line 1, column 1'] * 9,
+        'line 2, column 1',
+    ]
+    assert invalid.more == 2
+    assert str(invalid) == 'wrong a (line 1, column 1) and 11 more errors'
 
 
 DEEP = {
@@ -88,10 +132,10 @@ def test_read_of_deeply_nested_text_is_refused_with_the_file_name(tmp_path, text
 
 def test_parse_of_yaml_accepts_the_depth_of_json():
     """YAML may be nested as deeply as JSON."""
-    deep = documents.parse('[' * 900 + ']' * 900)
+    deep = parsed('[' * 900 + ']' * 900)
 
-    assert documents.parse('- ' * 899 + '[]') == deep
-    assert documents.parse('---\n[[], []]\n' * 2000) == [[[], []]] * 2000
+    assert parsed('- ' * 899 + '[]') == deep
+    assert parsed('---\n[[], []]\n' * 2000) == [[[], []]] * 2000
 
 
 BOMB = 'a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n' + ''.join(
@@ -120,11 +164,11 @@ BOMB = 'a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n' + ''.join(
 def test_yaml_with_aliases_beyond_the_bound_is_refused_with_the_line(text, said):
     """A short file cannot fill the memory through its aliases."""
     with pytest.raises(documents.Malformed, match=said):
-        documents.parse(text)
+        parsed(text)
 
 
 def test_yaml_with_an_alias_bomb_is_refused_in_bounded_memory(tmp_path):
-    """A command that reads a bomb complains in one line, in a gigabyte of addresses."""
+    """A command that reads a bomb names the line, in a gigabyte of addresses."""
     (tmp_path / 'bomb.yaml').write_text(BOMB)
     limited = 'import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); '
     limited += 'from placement_worker.cmd import cli; sys.exit(cli.main())'
@@ -137,7 +181,7 @@ def test_yaml_with_an_alias_bomb_is_refused_in_bounded_memory(tmp_path):
         check=False,
     )
 
-    assert (done.returncode, done.stdout, done.stderr.count('\n')) == (2, '', 1)
+    assert (done.returncode, done.stdout, done.stderr.count('\n')) == (2, '', 3)
     assert 'aliases that add more than' in done.stderr
 
 
@@ -148,6 +192,6 @@ def test_yaml_with_ordinary_aliases_is_read_as_if_they_were_written_out():
         + '- *p\n' * 10_000
     )
 
-    (read,) = documents.parse(text)
+    (read,) = parsed(text)
 
     assert read['nodes'] == [read['p']] * 10_000

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement_worker.formats import documents, duplicate_keys
+from placement_worker.formats.documents import Source
 
 VALUES = st.recursive(
     st.text(':a"\\u3\n') | st.integers() | st.none(),
@@ -30,15 +31,15 @@ VALUES = st.recursive(
 def test_json_with_a_key_twice_is_refused_with_key_and_place(text, said):
     """No value of a document is dropped silently."""
     with pytest.raises(documents.Malformed, match=said):
-        documents.parse(text)
+        documents.parse(Source('f', text))
 
 
 @given(VALUES, st.booleans())
 def test_json_with_each_key_once_is_read_whatever_it_holds(data, ascii_only):
     """Nothing else is refused: colons in texts, escapes, and equal keys of different objects."""
-    assert documents.parse(json.dumps([data, data], ensure_ascii=ascii_only, indent=1)) == [
-        [data, data]
-    ]
+    text = json.dumps([data, data], ensure_ascii=ascii_only, indent=1)
+
+    assert [document.data for document in documents.parse(Source('f', text))] == [[data, data]]
 
 
 def test_found_with_a_number_that_msgspec_cannot_read_still_finds_the_key():

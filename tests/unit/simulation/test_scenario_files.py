@@ -22,9 +22,12 @@ GOOD = {
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        ({'titel': 'x'}, '`$.titel` (did you mean `title`?)'),
+        ({'titel': 'x'}, 'Unknown key `titel` (did you mean `title`?) - at `$`'),
         ({'steps': []}, 'Expected `array` of length >= 1'),
-        ({'steps': [{'scale_up': 1}]}, '`$.steps[0].scale_up` (did you mean `scale_out`?)'),
+        (
+            {'steps': [{'scale_up': 1}]},
+            'Unknown key `scale_up` (did you mean `scale_out`?) - at `$.steps[0]`',
+        ),
         ({'steps': [{}]}, 'got none - at `$.steps[0]`'),
         (
             {'steps': [{'scale_out': 1, 'scale_in': 1}]},
@@ -41,7 +44,7 @@ GOOD = {
         ({'steps': [{'fail_nodes': '5 percent'}]}, 'at `$.steps[0].fail_nodes`'),
         ({'steps': [{'fail_nodes': '101%'}]}, 'at `$.steps[0].fail_nodes`'),
         ({'steps': [{'repeat': 2}]}, 'Expected `repeat` and `steps` together, got'),
-        ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, '`$.steps[0].steps[0].x`'),
+        ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, 'Unknown key `x`, expected one of'),
         (
             {'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]},
             'unknown places: zone R/a, zone z',

@@ -37,10 +37,10 @@ def test_zones_of_region_default_to_those_of_cloud(description, region, zones):
         ),
         (
             'zone: {}',
-            'f does not describe a cloud: Object contains unknown field `zone`, expected one of '
-            '`zones`',
+            'f does not describe a cloud: Unknown key `zone` (did you mean `zones`?) - at `$` '
+            '(line 1, column 1)',
         ),
-        ('a: [', 'The cloud cannot be read: f is neither YAML nor JSON: while parsing'),
+        ('a: [', 'The cloud cannot be read: f is neither YAML nor JSON: did not find'),
         ('--- {}\n--- {}', 'f contains 2 documents, expected one'),
     ],
 )

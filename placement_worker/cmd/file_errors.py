@@ -1,0 +1,101 @@
+"""Errors in the documents of files: all that can be found, each with its position."""
+
+import itertools
+from collections.abc import Iterator
+
+from placement_worker import errors
+from placement_worker.contract import codec, document_kinds, schema_errors
+from placement_worker.contract.model import Spec
+from placement_worker.contract.schema_errors import SchemaError
+from placement_worker.decisions import masking
+from placement_worker.formats import paths, positions
+from placement_worker.formats.documents import Document, DocumentError, Invalid, Problem
+from placement_worker.formats.paths import Path
+from placement_worker.formats.text import counted, escaped
+from placement_worker.policies import plugins
+from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.registry import Registry
+
+MAX_FOUND = 1000
+"""The number of errors after which the search in a document ends."""
+
+
+def of(exc: errors.Refused, document: Document, kind: type, text: str) -> Invalid:
+    """Return all errors of a document, at least the one that refused it.
+
+    :param kind: the type that the document should describe.
+    :param text: the text of the error, with paths in the document.
+    """
+    if document_kinds.other_kind(document.data, kind.__name__):
+        return Invalid(document.source, [Problem(text, None)], 0)
+    found = list(itertools.islice(_all(exc, document.data, kind), MAX_FOUND))
+    if found:
+        return document.invalid(found)
+    path = paths.named_in(text)
+    if path is None:
+        return Invalid(document.source, [Problem(text, None)], 0)
+    return document.invalid([SchemaError(path, text)])
+
+
+def headline(error: Invalid, document: Document) -> str:
+    """Return the only error with its position, or the number of errors."""
+    count = len(error.problems) + error.more
+    if count > 1:
+        return f'{document.source.name}: {counted(count, "error")}'
+    (problem,) = error.problems
+    if problem.position is None:
+        return f'{document.source.name}, document {document.number}: {problem.text}'
+    return _located(document.source.name, problem)
+
+
+def details(error: DocumentError) -> Iterator[str]:
+    """Yield the lines that show each problem in the text of the file."""
+    if error.source is None:
+        return
+    for problem in error.problems:
+        if len(error.problems) > 1:
+            yield escaped(_located(error.source.name, problem))
+        if problem.position and not _may_hold_secret(error.source.text, problem):
+            yield from positions.snippet(error.source.text, problem.position).splitlines()
+    if isinstance(error, Invalid) and error.more:
+        yield f'and {counted(error.more, "more error")}'
+
+
+def _located(name: str, problem: Problem) -> str:
+    where = f':{problem.position.line}:{problem.position.column}' if problem.position else ''
+    return f'{name}{where}: {problem.text}'
+
+
+def _may_hold_secret(text: str, problem: Problem) -> bool:
+    """Return whether the line of a problem, or the path in its text, names a secret."""
+    line = positions.line_of(text, problem.position) if problem.position else ''
+    return masking.may_hold_secrets(f'{problem.text} {line}'.encode(errors='replace'))
+
+
+def _all(exc: errors.Refused, raw: object, kind: type) -> Iterator[SchemaError]:
+    if isinstance(exc, errors.InvalidSpec):
+        for spec, path in _specs(raw, kind):
+            yield from _in_properties(spec, path)
+        return
+    yield from schema_errors.all_errors(raw, kind)
+
+
+def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
+    """Yield the policy specs of a document that fits the contract, with their paths."""
+    if kind is Spec:
+        yield raw, ()
+    elif isinstance(raw, dict) and 'policy' in raw:
+        yield raw['policy']['spec'], ('policy', 'spec')
+    elif isinstance(raw, dict):
+        for index, binding in enumerate(raw.get('policies', ())):
+            yield binding['spec'], ('policies', index, 'spec')
+
+
+def _in_properties(raw: object, path: Path) -> Iterator[SchemaError]:
+    """Yield the errors in the properties of a spec whose type is installed here."""
+    spec = codec.decode(raw, Spec)
+    policy = Registry.installed().types.get(spec.type_name)
+    if policy is not None:
+        schema = plugins.schema(policy, spec.type_name)
+        properties = normalized(spec.properties, schema)
+        yield from schema_errors.found(properties, schema, (*path, 'properties'))

@@ -1,0 +1,139 @@
+"""PyYAML's loader of plain data, with guards against surprising or hostile YAML."""
+
+import itertools
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import yaml
+
+MAX_DEPTH = 1000
+"""Maximum nesting of YAML, similar to the limit for JSON; libyaml crashes beyond 10,000 levels."""
+MAX_EXPANSION = 32 * 2**20
+"""Maximum size that the aliases of a YAML document may add to it.
+
+The size of an alias is the number of characters that it stands for plus `NODE_SIZE` per value, list
+and map. The maximum allows for 10,000 nodes that share a profile."""
+NODE_SIZE = 16
+_BASE: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+class TooDeep(Exception):
+    """The text nests more lists and maps than the reader supports."""
+
+
+class Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on how PyYAML was built
+    """A loader of plain data: timestamps stay strings as in JSON, duplicate keys are errors."""
+
+    yaml_implicit_resolvers = {
+        first: [
+            (tag, pattern) for tag, pattern in resolvers if tag != 'tag:yaml.org,2002:timestamp'
+        ]
+        for first, resolvers in _BASE.yaml_implicit_resolvers.items()
+    }
+
+    _depth = 0
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._may_have_aliases = '*' in text
+
+    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+        """Count one more level; PyYAML calls this when it enters a node."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TooDeep
+        super().descend_resolver(current_node, current_index)
+
+    def ascend_resolver(self) -> None:
+        """Count one level less; PyYAML calls this when it leaves a node."""
+        self._depth -= 1
+        super().ascend_resolver()
+
+    def construct_document(self, node: Any) -> Any:
+        """Check the aliases, then build the data; PyYAML calls this with the complete tree.
+
+        In that tree an alias is one more reference to the node that it stands for.
+        """
+        if self._may_have_aliases:
+            _check_aliases(node)
+        return super().construct_document(node)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        """Build a map; PyYAML calls this.
+
+        :raises ConstructorError: a key occurs twice or is not a scalar.
+        """
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(
+                    'while reading a map',
+                    node.start_mark,
+                    'found a key that is not a scalar',
+                    key_node.start_mark,
+                )
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    'while reading a map',
+                    node.start_mark,
+                    f'found the key {key!r} twice',
+                    key_node.start_mark,
+                )
+            seen.add(key)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+
+def _check_aliases(root: Any) -> None:
+    """Check that aliases add at most `MAX_EXPANSION` to a document, in time linear in its text.
+
+    :raises ConstructorError: they add more; the error names the line of the list or map.
+    """
+    nodes = _bottom_up(root)
+    most = sum(map(_own_size, nodes)) + MAX_EXPANSION
+    sizes: dict[int, int] = {}
+    for node in nodes:
+        size = sizes[id(node)] = _own_size(node) + sum(sizes[id(item)] for item in _items(node))
+        if size > most:
+            raise _refused(node, f'found aliases that add more than {MAX_EXPANSION} characters')
+
+
+def _bottom_up(root: Any) -> list[Any]:
+    """Return each node of a document once, children before parents.
+
+    :raises ConstructorError: an alias refers to a node that contains it.
+    """
+    done: dict[int, bool] = {}  # False while the children are being visited
+    ordered: list[Any] = []
+    left = [root]
+    while left:
+        node = left[-1]
+        if id(node) not in done:
+            done[id(node)] = False
+            for item in _items(node):
+                if done.get(id(item)) is False:
+                    raise _refused(node, 'found an alias that refers to a node around it')
+                left.append(item)
+            continue
+        left.pop()
+        if not done[id(node)]:
+            done[id(node)] = True
+            ordered.append(node)
+    return ordered
+
+
+def _items(node: Any) -> Iterable[Any]:
+    """Return the children of a node; those of a map are its keys and values."""
+    if isinstance(node, yaml.MappingNode):
+        return itertools.chain.from_iterable(node.value)
+    return node.value if isinstance(node, yaml.SequenceNode) else ()
+
+
+def _own_size(node: Any) -> int:
+    return NODE_SIZE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+
+
+def _refused(node: Any, found: str) -> Exception:
+    error: Exception = yaml.constructor.ConstructorError(None, None, found, node.start_mark)
+    return error

@@ -1,0 +1,103 @@
+"""Errors in the documents of files, as commands show them."""
+
+import pytest
+import yaml
+
+from placement_worker import errors
+from placement_worker.cmd import file_errors
+from placement_worker.contract.model import BindRequest, CheckRequest, Spec
+from placement_worker.formats import documents
+from placement_worker.formats.documents import Source
+from tests.factories import bind, changed, deletion_policy, nodes, request, zone_policy
+
+GOOD = request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2))
+BAD = {'zones': [{'name': 'a', 'weight': 'x'}, {'nam': 'b'}]}
+
+
+def shown(exc, document, kind):
+    """Return the headline and the details of the errors of a document."""
+    (read,) = documents.parse(Source('f', yaml.safe_dump(document, sort_keys=False)))
+    error = file_errors.of(exc, read, kind, str(exc))
+    return file_errors.headline(error, read), list(file_errors.details(error))
+
+
+def test_one_error_is_shown_with_its_line_and_a_caret():
+    """A single error has its position in the headline and a snippet below."""
+    document = changed(GOOD, lambda r: r['action'].update(id=7))
+
+    assert shown(errors.InvalidRequest('x'), document, CheckRequest) == (
+        'f:3:7: Expected `str`, got `int` - at `$.action.id`',
+        ['     3 |   id: 7', '       |       ^'],
+    )
+
+
+def test_several_errors_are_counted_and_listed():
+    """The headline counts the errors, and each has its position and a snippet."""
+    document = changed(GOOD, lambda r: (r['action'].update(id=7), r.update(target='NEVER')))
+
+    assert shown(errors.InvalidRequest('x'), document, CheckRequest) == (
+        'f: 2 errors',
+        [
+            'f:1:9: Expected one of `AFTER`, `BEFORE`, got `NEVER` - at `$.target`',
+            '     1 | target: NEVER',
+            '       |         ^',
+            'f:3:7: Expected `str`, got `int` - at `$.action.id`',
+            '     3 |   id: 7',
+            '       |       ^',
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ('document', 'kind', 'path'),
+    [
+        (changed(GOOD, lambda r: r['policies'][0]['spec'].update(properties=BAD)), CheckRequest,
+         '$.policies[0].spec.properties'),
+        ({**bind(zone_policy('a')), 'policy': {**zone_policy('a'), 'spec': {
+            **zone_policy('a')['spec'], 'properties': BAD}}}, BindRequest,
+         '$.policy.spec.properties'),
+        ({**zone_policy('a')['spec'], 'properties': BAD}, Spec, '$.properties'),
+    ],
+    ids=['check', 'attach', 'validate'],
+)  # fmt: skip
+def test_errors_in_the_properties_of_a_policy_are_all_found(document, kind, path):
+    """A refused spec is searched with the schema of its type, wherever the spec is."""
+    headline, lines = shown(errors.InvalidSpec('x'), document, kind)
+
+    assert headline == 'f: 3 errors'
+    assert [line.partition(': ')[2] for line in lines if line.startswith('f:')] == [
+        f'Expected `int`, got `str` - at `{path}.zones[0].weight`',
+        f'Unknown key `nam` (did you mean `name`?) - at `{path}.zones[1]`',
+        f'Object missing required field `name` - at `{path}.zones[1]`',
+    ]
+
+
+def test_error_of_the_worker_is_shown_at_the_path_that_it_names():
+    """An error that only the worker can find is located by the path in its text."""
+    exc = errors.PolicyTypeNotFound(
+        'Policy type `x-1.0` is not installed - at `$.policies[1].spec`'
+    )
+
+    headline, lines = shown(exc, GOOD, CheckRequest)
+
+    assert headline.endswith(f': {exc}')
+    assert lines[0].endswith('type: senlin.policy.deletion')
+
+
+def test_error_without_a_path_names_the_document():
+    """An error about a whole document has the number of the document, and no snippet."""
+    exc = errors.InvalidRequest('This is a policy spec')
+
+    assert shown(exc, zone_policy('a')['spec'], CheckRequest) == (
+        'f, document 1: This is a policy spec', []
+    )  # fmt: skip
+
+
+def test_line_that_may_hold_a_secret_is_not_shown():
+    """A snippet never shows a line that names a secret."""
+    document = changed(GOOD, lambda r: r.update(credentials={'trust_id': ['s3cr3t']}))
+
+    headline, lines = shown(errors.InvalidRequest('x'), document, CheckRequest)
+
+    assert headline.endswith('Expected `str | null`, got `array` - at `$.credentials.trust_id`')
+    assert 's3cr3t' not in ''.join(lines)
