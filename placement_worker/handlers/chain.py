@@ -60,7 +60,6 @@ def run(
     pair = _conflict(links)
     if pair:
         return _conflict_reply(pair, request, progress)
-    is_sized = request.target == BEFORE and any(link.skip_reason is None for link in links)
     for link in links:
         started = clock()
         try:
@@ -75,10 +74,16 @@ def run(
         progress.decisions.append(
             _decision(link, request, outcome, reason, clock() - started, details)
         )
-    if is_sized and request.action.action not in GROWING:
-        of_size = warnings_of(request, ActionData(progress.data), state.max_nodes)
-        progress.warnings = [*of_size, *progress.warnings]
+    if request.target == BEFORE and any(link.skip_reason is None for link in links):
+        _warn_of_size(request, progress, state.max_nodes)
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
+
+
+def _warn_of_size(request: CheckRequest, progress: _Progress, max_nodes: int) -> None:
+    """Put the warnings of the size first; growth needs none."""
+    if request.action.action not in GROWING:
+        of_size = warnings_of(request, ActionData(progress.data), max_nodes)
+        progress.warnings = [*of_size, *progress.warnings]
 
 
 def _consult(
