@@ -6,84 +6,22 @@ probes of containers read.
 
 import datetime
 import logging
-import math
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from placement_worker.health import periodic
 from placement_worker.health.heartbeats import HeartbeatTable, ProcessState
 from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.systemd import Systemd
+from placement_worker.health.thresholds import (
+    Thresholds,
+    liveness_failures,
+    readiness_failures,
+)
 
 CHECK_S = 5
 CHECK_MIN_S = 0.1
 LOG = logging.getLogger(__name__)
-
-
-class Thresholds(NamedTuple):
-    """The greatest ages of a worker that is alive and ready, in seconds.
-
-    `poll_age_s`: of the last poll while connected. `request_age_s`: of the oldest request in
-    flight. `reconnect_age_s`: of the last poll while disconnected; 0 for no limit.
-    `disconnected_s`: of the loss of the connection.
-    """
-
-    poll_age_s: float
-    request_age_s: float
-    reconnect_age_s: float
-    disconnected_s: float
-
-
-def liveness_failures(
-    processes: Sequence[ProcessState], thresholds: Thresholds, stopping: bool = False
-) -> list[str]:
-    """Return the reasons why a worker is not alive.
-
-    :param stopping: whether the worker stops, and need not poll.
-    """
-    failures = []
-    for process in processes:
-        poll_limit_s = (
-            thresholds.poll_age_s
-            if process.disconnected_s is None
-            else thresholds.reconnect_age_s or math.inf
-        )
-        if not stopping and process.poll_age_s > poll_limit_s:
-            failures.append(
-                f'{_name(process)} last polled {process.poll_age_s:.1f} s ago '
-                f'(limit {poll_limit_s:g} s)'
-            )
-        if process.request_age_s is not None and process.request_age_s > thresholds.request_age_s:
-            failures.append(
-                f'{_name(process)} has had a request in flight for {process.request_age_s:.1f} s '
-                f'(limit {thresholds.request_age_s:g} s)'
-            )
-    return failures
-
-
-def readiness_failures(
-    processes: Sequence[ProcessState], thresholds: Thresholds, stopping: bool = False
-) -> list[str]:
-    """Return the reasons why a worker is not ready for requests.
-
-    :param stopping: whether the worker stops.
-    """
-    failures = ['the worker is stopping'] if stopping else []
-    limit_s = thresholds.disconnected_s
-    for process in processes:
-        if not process.serves:
-            failures.append(f'{_name(process)} has not reached the broker yet')
-        elif process.disconnected_s is not None and process.disconnected_s > limit_s:
-            failures.append(
-                f'{_name(process)} has had no broker connection for {process.disconnected_s:.1f} s '
-                f'(limit {limit_s:g} s)'
-            )
-    return failures
-
-
-def _name(process: ProcessState) -> str:
-    return f'process {process.pid}' if process.pid else 'a process that has not started'
 
 
 def utcnow() -> datetime.datetime:

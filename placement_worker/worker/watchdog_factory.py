@@ -7,7 +7,8 @@ from oslo_config import cfg
 from placement_worker.health.heartbeats import HeartbeatTable
 from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.systemd import Systemd
-from placement_worker.health.watchdog import Thresholds, Watchdog
+from placement_worker.health.thresholds import Thresholds
+from placement_worker.health.watchdog import Watchdog
 
 
 def create(
