@@ -35,13 +35,19 @@ class Endpoint:
         self._log.append('handled')
 
 
-def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged():
-    """A process handles a moved request only after the broker knows that it was moved."""
-    log, lock, moved = [], threading.Lock(), threading.Event()
-    transport = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:')
+@pytest.fixture
+def log():
+    """The events of requests, in their order."""
+    return []
 
-    def handle(delivery, limit):
-        """Handle a delivery in a thread, as a server does; return the thread and a poll."""
+
+@pytest.fixture
+def handle(log):
+    """Let a server of one process handle a delivery in a thread; return thread, poll and moves."""
+    transport, lock = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:'), threading.Lock()
+
+    def handling(delivery, limit):
+        moved = threading.Event()
         target = oslo_messaging.Target(topic='t', server='s')
         messages = PoisonMessages('t', limit, lambda *_: moved.set(), Events(), lock)
         made = functools.partial(LateAckServer, poison=messages)
@@ -51,16 +57,21 @@ def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged():
         deliver(listener, delivery)
         thread = threading.Thread(target=server._process_incoming, args=(listener.poll(),))
         thread.start()
-        return thread, lambda: turn(listener, connection)
+        return thread, lambda: turn(listener, connection), moved
 
-    poison_delivery = Delivery('u1', redelivered=True)
-    poison_delivery._raw_message.headers['x-delivery-count'] = 4
-    poison_delivery.acknowledge = lambda: log.append('acknowledged')
-    moving, poll = handle(poison_delivery, DeliveryLimit(3, 'isolation', parks=False))
+    return handling
+
+
+def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged(handle, log):
+    """A process handles a moved request only after the broker knows that it was moved."""
+    above_limit = Delivery('u1', redelivered=True)
+    above_limit._raw_message.headers['x-delivery-count'] = 4
+    above_limit.acknowledge = lambda: log.append('acknowledged')
+
+    moving, poll, moved = handle(above_limit, DeliveryLimit(3, 'isolation', parks=False))
     assert moved.wait(10)
-    isolated, _ = handle(Delivery('u1'), DeliveryLimit(1, 'parked', parks=True))
+    isolated, _, _ = handle(Delivery('u1'), DeliveryLimit(1, 'parked', parks=True))
     isolated.join(0.2)
-
     poll()
     moving.join()
     isolated.join()
