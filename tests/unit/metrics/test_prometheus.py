@@ -131,7 +131,7 @@ def test_metrics_after_an_event_without_a_metric_are_unchanged(metrics, registry
     assert list(registry.collect()) == before
 
 
-def test_requests_in_progress_after_the_end_of_a_request_are_zero(metrics, registry):
+def test_requests_in_flight_after_a_message_is_settled_are_zero(metrics, registry):
     """A request counts as in flight from the moment its message is taken until it is settled."""
     metrics.handle(MessageTaken('t'))
     metrics.handle(MessageSettled('t'))
