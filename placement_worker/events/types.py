@@ -121,7 +121,7 @@ class MessageTaken:
 
 @dataclass(frozen=True, slots=True)
 class MessageSettled:
-    """A message was handled, moved or requeued: its request is no longer in flight."""
+    """A message was handled, moved, requeued or rejected: its request is no longer in flight."""
 
     topic: str
 

@@ -76,7 +76,7 @@ for _method in METHODS:
 def report_parked(
     endpoints: Endpoints, message: Mapping[str, Any], context: Mapping[str, Any], exc: Exception
 ) -> None:
-    """Report a parked check to its `reply_to`; a call gets the error as its reply."""
+    """Report a parked check to its `reply_to`; the caller of a call gets the error as the reply."""
     if message.get('method') == 'policy_check':
         request_id = ContextSerializer().deserialize_context(context).request_id
         endpoints.deliver_error(message.get('args', {}).get('request'), request_id, exc)

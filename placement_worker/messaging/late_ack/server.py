@@ -119,16 +119,16 @@ class LateAckServer(rpc_server.RPCServer):
 
     def _has_method(self, message: dict[str, Any]) -> bool:
         """Return whether the dispatcher will find the method of a message without an error."""
-        find, method = self.dispatcher, message.get('method')
+        dispatcher, method = self.dispatcher, message.get('method')
         if not isinstance(method, str):
             return False
         try:
             return any(
-                find._is_namespace(target, message.get('namespace'))
-                and find._is_compatible(target, message.get('version', '1.0'))
-                and find.access_policy.is_allowed(endpoint, method)
-                for endpoint in find.endpoints
-                for target in [getattr(endpoint, 'target', None) or find._default_target]
+                dispatcher._is_namespace(target, message.get('namespace'))
+                and dispatcher._is_compatible(target, message.get('version', '1.0'))
+                and dispatcher.access_policy.is_allowed(endpoint, method)
+                for endpoint in dispatcher.endpoints
+                for target in [getattr(endpoint, 'target', None) or dispatcher._default_target]
             )
         except Exception:  # a malformed version; the dispatcher reports it to the caller
             return False
