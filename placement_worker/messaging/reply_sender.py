@@ -88,9 +88,7 @@ class ReplySender:
         try:
             attempts(self._publisher.publish, message, exchange, routing_key)
         except (DestinationRefused, BrokerUnavailable) as exc:
-            if not condition.is_expired and (
-                self._stopping.is_set() or isinstance(exc, BrokerUnavailable)
-            ):
+            if self._may_redeliver(exc, condition):
                 raise ReplyPending(f'{name}: {exc}') from exc
             deadline = time.monotonic() + min(self._timeout_s, left_s - condition.elapsed_s)
             reply = DeferredReply(name, message, exchange, routing_key, deadline)
@@ -98,6 +96,12 @@ class ReplySender:
                 LOG.error('Gave up %s after %.1f s: %s', name, condition.elapsed_s, exc)
         finally:
             condition.release()
+
+    def _may_redeliver(self, exc: Exception, condition: '_StopCondition') -> bool:
+        """Return whether the request goes back to the broker, so that a redelivery replies."""
+        return not condition.is_expired and (
+            self._stopping.is_set() or isinstance(exc, BrokerUnavailable)
+        )
 
     def try_once(self, message: Message, exchange: str, routing_key: str) -> None:
         """Publish a message that may be lost, such as a heartbeat.

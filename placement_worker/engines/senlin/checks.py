@@ -64,15 +64,7 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     pairs = [
         (bound, base.Policy.load(context, bound.policy_id, project_safe=False)) for bound in found
     ]
-    priorities: dict[str, int] = {}
-    earliest = 0
-    for kind in ORDER:
-        earliest = max(
-            [earliest, *(bound.priority for bound, policy in pairs if policy.spec['type'] == kind)]
-        )
-        priorities[kind] = earliest
-    if any(policy.spec['type'] == ZONES for _, policy in pairs):
-        priorities[REGIONS] = priorities[ZONES]
+    priorities = _priorities(pairs)
 
     def position(pair: tuple[Any, Any]) -> tuple[int, int]:
         bound, policy = pair
@@ -84,6 +76,20 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
         )
 
     return sorted(pairs, key=position)
+
+
+def _priorities(pairs: Sequence[tuple[Any, Any]]) -> dict[str, int]:
+    """Return the priority at which each type of `ORDER` runs, for bindings with their policies."""
+    priorities: dict[str, int] = {}
+    earliest = 0
+    for kind in ORDER:
+        earliest = max(
+            [earliest, *(bound.priority for bound, policy in pairs if policy.spec['type'] == kind)]
+        )
+        priorities[kind] = earliest
+    if any(policy.spec['type'] == ZONES for _, policy in pairs):
+        priorities[REGIONS] = priorities[ZONES]
+    return priorities
 
 
 def is_decided_by_worker(policy: Any) -> bool:
