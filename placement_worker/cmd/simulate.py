@@ -197,7 +197,8 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
     )
     for check in ours.checks:
         style = paint(check.status, 'green' if check.status == 'OK' else 'red')
-        yield f'{output.INDENT}{escaped(check.action)}: {style}, {escaped(check.reason)}'
+        action = escaped(check.action) + (' AFTER' if check.phase == 'AFTER' else '')
+        yield f'{output.INDENT}{action}: {style}, {escaped(check.reason)}'
     if not ours.as_expected:
         yield output.INDENT + paint('The scenario expects another outcome.', 'red')
     others = {one.name: one.nodes for one in other.standings} if other else {}
@@ -222,7 +223,9 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
 def _totals(record: 'Record') -> str:
     failed = f', {record.failed} of them failed' if record.failed else ''
     measures = f'{record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'
-    return f'{record.size} nodes{failed}; {measures}'
+    pools = ''.join(f'; {one.members} members of {escaped(one.policy)}' for one in record.pools)
+    updates = f', {counted(record.updates, "update")}' if record.pools else ''
+    return f'{record.size} nodes{failed}; {measures}{pools}{updates}'
 
 
 def _summary(history: 'History', paint: Paint) -> Iterator[str]:

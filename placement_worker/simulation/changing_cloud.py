@@ -49,7 +49,7 @@ class ChangingCloud(Clouds):
                 else one
                 for key, one in regions.items()
             }
-        self._show(structs.replace(whole, zone_list=zones, region_map=regions))
+        self._show(whole.changed(zone_list=zones, region_map=regions))
 
     def set_region(self, name: str, known: bool) -> None:
         """Set whether Keystone knows a region."""
@@ -66,7 +66,7 @@ class ChangingCloud(Clouds):
             }
         else:
             known = [name for name in known if name not in self._lost_regions]
-        self.inventory = structs.replace(whole, region_map=known)
+        self.inventory = whole.changed(region_map=known)
 
 
 def _available(inventory: Inventory) -> set[str]:

@@ -24,6 +24,7 @@ class Totals(Struct):
     unexpected: int = 0
     created: int = 0
     deleted: int = 0
+    updates: int = 0
     worst: float = 0.0
     misplaced: float = 0.0
 
@@ -35,6 +36,7 @@ class Totals(Struct):
         self.unexpected += not record.as_expected
         self.created += sum(check.created for check in record.checks)
         self.deleted += sum(check.deleted for check in record.checks)
+        self.updates += record.updates
         self.worst = max(self.worst, record.misplaced)
         self.misplaced += record.misplaced
 
@@ -95,6 +97,11 @@ class History:
     def places(self) -> list[str]:
         """The names of all places in their order."""
         return list(dict.fromkeys(self._names()))
+
+    @property
+    def pools(self) -> list[str]:
+        """The policies that balance load; they are the same at each moment."""
+        return [pool.policy for pool in self.moments[-1].ours.pools]
 
     def _names(self) -> Iterator[str]:
         for moment in self.moments:

@@ -37,6 +37,7 @@ def page(scenario: Scenario, history: History) -> str:
         history=history,
         moments=moments,
         places=history.places,
+        pools=history.pools,
         charts=charts(history),
         open_rows=OPEN_ROWS,
         data=_data(moments),
@@ -73,8 +74,9 @@ def _sentence(side: tuple[str, Record]) -> str:
         for one in record.standings
     )
     failed = ' A check ended in ERROR.' if record.status == 'ERROR' else ''
-    misplaced = _number(record.misplaced)
-    return f'{label}{counted(record.size, "node")}, {misplaced} off their ideal; {places}.{failed}'
+    size = f'{counted(record.size, "node")}, {_number(record.misplaced)} off their ideal'
+    pools = ''.join(f' {one.policy} has {counted(one.members, "member")}.' for one in record.pools)
+    return f'{label}{size}; {places}.{pools}{failed}'
 
 
 def _number(value: float) -> str:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import measures
+from placement_worker.simulation.balanced_pools import PoolState
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.scenario import Scenario
 from placement_worker.simulation.steps import Check, Taken, take
@@ -20,6 +21,9 @@ class Record(Struct, frozen=True):
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
     :ivar as_expected: whether the checks ended as the step expects.
     :ivar outages: the zones and regions that are unavailable but were available before.
+    :ivar pools: the pools of the load-balancing policies.
+    :ivar updates: the number of updates of load balancers that the step sent to Octavia.
+    :ivar grace_period_s: the longest time that the engine waits before it deletes nodes.
     :ivar misplaced: `measures.misplaced`, in nodes.
     :ivar skew: `measures.skew`, in nodes.
     """
@@ -37,6 +41,9 @@ class Record(Struct, frozen=True):
     misplaced: float
     skew: float
     outages: list[str]
+    pools: list[PoolState]
+    updates: int
+    grace_period_s: int
 
 
 def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator[Record]:
@@ -55,7 +62,8 @@ def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator
 
 
 def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> Record:
-    standings = measures.standings(world.cluster, world.policies, world.cloud.inventory)
+    cluster = world.cluster
+    standings = measures.standings(cluster, world.policies, world.cloud.inventory)
     failed = any(check.status != 'OK' for check in taken.checks)
     status: Literal['OK', 'ERROR', ''] = 'ERROR' if failed else 'OK' if taken.checks else ''
     return Record(
@@ -72,4 +80,7 @@ def _record(world: World, number: int, taken: Taken, note: str, expected: str) -
         misplaced=measures.misplaced(standings),
         skew=measures.skew(standings),
         outages=world.cloud.outages,
+        pools=world.pools.states(world.policies, world.cloud.inventory, cluster.profile.region),
+        updates=world.pools.take_updates(),
+        grace_period_s=max((check.grace_period_s for check in taken.checks), default=0),
     )

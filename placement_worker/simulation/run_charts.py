@@ -36,9 +36,10 @@ class Chart:
 
 
 def charts(history: History) -> list[Chart]:
-    """Return the charts of a run; those of the ideal need a placement policy."""
-    ideal = [_misplaced, _deviations] if history.evenness.is_measured else []
-    return [*_nodes_by_place(history), *(chart(history) for chart in ideal)]
+    """Return the charts of a run; some need a placement or a load-balancing policy."""
+    more = [_misplaced, _deviations] if history.evenness.is_measured else []
+    more += [_load_balancers] if history.pools else []
+    return [*_nodes_by_place(history), *(chart(history) for chart in more)]
 
 
 def steps(history: History) -> Steps:
@@ -95,7 +96,7 @@ def _deviations(history: History) -> Chart:
     values = [value for lines in shown.values() for line in lines for value in line.values]
     scale = Scale.over(min(values), max(values), FEW_TICKS)
     panels = [
-        Panel(f'deviation-{number}', name, _ranges(f'Deviation of {name}', lines), scale,
+        Panel(f'deviation-{number}', name, _ranges(f'Deviation of {name} in nodes', lines), scale,
               SMALL_HEIGHT, lines=lines, small=True)
         for number, (name, lines) in enumerate(shown.items())
     ]  # fmt: skip
@@ -114,6 +115,35 @@ def _most_deviating(by_place: Mapping[str, list[Series]]) -> Mapping[str, list[S
     }
     most = set(sorted(extremes, key=extremes.__getitem__, reverse=True)[:MOST_PANELS])
     return {name: lines for name, lines in by_place.items() if name in most}
+
+
+def _load_balancers(history: History) -> Chart:
+    """Return a panel per pool, and panels of the updates and of the grace periods."""
+    records = _sides(history)[WORKER]
+    healthy = Series('healthy nodes', [record.size - record.failed for record in records], 'l2')
+    panels = []
+    for i, name in enumerate(history.pools[:MOST_PANELS]):
+        members = Series('members', [record.pools[i].members for record in records], 'l1')
+        panels.append(_small(f'pool-{i}', f'Members of {name}', lines=[members, healthy]))
+    updates = Series('updates', [record.updates for record in records], 'c1')
+    grace = Series('seconds', [record.grace_period_s for record in records], 'c1')
+    panels.append(_small('updates', 'Updates per step', areas=[updates]))
+    panels.append(_small('grace', 'Grace period in seconds', areas=[grace]))
+    about = (
+        'The members of each pool beside the healthy nodes, the updates sent to Octavia, and the '
+        f'wait between the removal of members and the deletion of their nodes, with {WORKER}.'
+    )
+    legend = _line_legend(panels[0].lines) + _shading(history)
+    return Chart('Load balancers', about, panels, legend)
+
+
+def _small(
+    panel_id: str, title: str, *, areas: Sequence[Series] = (), lines: Sequence[Series] = ()
+) -> Panel:
+    series = [*areas, *lines]
+    scale = Scale.over(0, max(max(one.values) for one in series), FEW_TICKS)
+    described = _ranges(title, series)
+    return Panel(panel_id, title, described, scale, SMALL_HEIGHT, areas, lines, small=True)
 
 
 def _sides(history: History) -> Mapping[str, Sequence[Record]]:
@@ -180,4 +210,4 @@ def _ranges(heading: str, lines: Sequence[Series]) -> str:
     ranges = (
         f'{line.name} between {min(line.values):.1f} and {max(line.values):.1f}' for line in lines
     )
-    return f'{heading}. In nodes: {", ".join(ranges)}'
+    return f'{heading}: {", ".join(ranges)}'

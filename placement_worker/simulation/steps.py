@@ -7,20 +7,26 @@ import msgspec
 from msgspec import Struct
 
 from placement_worker.contract import actions
-from placement_worker.contract.model import Decision, Explain
+from placement_worker.contract.action_data import DELETION
+from placement_worker.contract.model import Decision, Explain, Phase
 from placement_worker.formats.text import counted
 from placement_worker.simulation.scenario import Failing, Resize, Step
-from placement_worker.simulation.world import World
+from placement_worker.simulation.world import Checked, World
 
 
 class Check(Struct, frozen=True):
-    """One policy check of a step, and the nodes that the engine created and deleted."""
+    """One policy check of a step, and the nodes that the engine created and deleted.
+
+    :ivar grace_period_s: the time that the engine waits before it deletes the nodes.
+    """
 
     action: str
+    phase: Phase
     status: str
     reason: str
     created: int
     deleted: int
+    grace_period_s: int
     decisions: list[Decision]
 
 
@@ -35,7 +41,7 @@ class Taken(Struct, frozen=True):
     changes_world: bool = False
 
 
-Ask = Callable[[str, Mapping[str, Any]], Check]
+Ask = Callable[[str, Mapping[str, Any]], list[Check]]
 """Check an action, given by name and inputs, and run it if the check is OK."""
 
 
@@ -45,20 +51,32 @@ def take(world: World, step: Step, seed: str, explain: Explain) -> Taken:
     :param seed: seed for the random choices of the step.
     """
 
-    def ask(action: str, inputs: Mapping[str, Any]) -> Check:
-        reply, created, deleted = world.check(action, inputs, explain)
-        data = reply.action.data
-        return Check(action, data['status'], data['reason'], created, deleted, reply.decisions)
+    def ask(action: str, inputs: Mapping[str, Any]) -> list[Check]:
+        return [_check(action, checked) for checked in world.check(action, inputs, explain)]
 
     return _TAKEN[step.verb](world, getattr(step, step.verb), ask, seed)
 
 
+def _check(action: str, checked: Checked) -> Check:
+    data = checked.reply.action.data
+    return Check(
+        action,
+        checked.phase,
+        data['status'],
+        data['reason'],
+        checked.created,
+        checked.deleted,
+        data.get(DELETION, {}).get('grace_period', 0) if checked.deleted else 0,
+        checked.reply.decisions,
+    )
+
+
 def _scale_out(_: World, count: int, ask: Ask, __: str) -> Taken:
-    return Taken(f'scale out by {count}', [ask(actions.CLUSTER_SCALE_OUT, {'count': count})])
+    return Taken(f'scale out by {count}', ask(actions.CLUSTER_SCALE_OUT, {'count': count}))
 
 
 def _scale_in(_: World, count: int, ask: Ask, __: str) -> Taken:
-    return Taken(f'scale in by {count}', [ask(actions.CLUSTER_SCALE_IN, {'count': count})])
+    return Taken(f'scale in by {count}', ask(actions.CLUSTER_SCALE_IN, {'count': count}))
 
 
 def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
@@ -69,12 +87,12 @@ def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
         unit = ' %' if resize.adjustment_type.endswith('PERCENTAGE') else ''
         what = f'resize by {resize.number:+d}{unit}'
     inputs = {'adjustment_type': resize.adjustment_type, **msgspec.to_builtins(resize)}
-    return Taken(what, [ask(actions.CLUSTER_RESIZE, inputs)])
+    return Taken(what, ask(actions.CLUSTER_RESIZE, inputs))
 
 
 def _delete_nodes(world: World, count: int, ask: Ask, seed: str) -> Taken:
     chosen = world.pick(count, seed)
-    checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen})] if chosen else []
+    checks = ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen}) if chosen else []
     return Taken(f'delete {counted(len(chosen), "node")} by name', checks)
 
 
@@ -91,9 +109,9 @@ def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
     failed = world.failed
     if not failed:
         return Taken('replace failed nodes: there are none')
-    checks = [ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})]
+    checks = ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})
     if checks[0].status == 'OK':
-        checks.append(ask(actions.CLUSTER_SCALE_OUT, {'count': len(failed)}))
+        checks += ask(actions.CLUSTER_SCALE_OUT, {'count': len(failed)})
     return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 

@@ -3,41 +3,56 @@
 import datetime
 import math
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import structs
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
-from placement_worker.contract.codec import decoder
-from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
     Action,
     Binding,
+    BindRequest,
     CheckReply,
     CheckRequest,
     Cluster,
+    ClusterPatch,
+    Data,
     Explain,
     Node,
+    NodePatch,
+    Phase,
     Profile,
     ProfileContext,
     ProfileProperties,
 )
-from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning import sizing, victims
-from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
+from placement_worker.simulation.addresses import Addresses
+from placement_worker.simulation.balanced_pools import (
+    BalancedPools,
+    is_load_balancing,
+    without_delays,
+)
 from placement_worker.simulation.changing_cloud import ChangingCloud
-from placement_worker.simulation.scenario import Failing, Scenario
+from placement_worker.simulation.decider import Decider
+from placement_worker.simulation.policy_changes import normalized, with_property
+from placement_worker.simulation.scenario import Failing, InvalidScenario, Scenario
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 TICK = datetime.timedelta(minutes=1)
-PLACEMENT = ('senlin.policy.zone_placement', 'senlin.policy.region_placement')
 FAILED = 'ERROR'
-ANY_SIZE = 2**62  # bytes of a request
 PROFILE_TYPE = 'os.nova.server-1.0'
+
+
+class Checked(NamedTuple):
+    """A checked phase of an action, and what the engine did between its phases."""
+
+    phase: Phase
+    reply: CheckReply
+    created: int = 0
+    deleted: int = 0
 
 
 class World:
@@ -48,50 +63,72 @@ class World:
 
         :raises PolicyTypeNotFound: the type of a policy is not installed.
         :raises InvalidSpec: the properties of a policy are not valid.
+        :raises InvalidScenario: a policy cannot be attached.
         """
         self.scenario = scenario
-        self.cloud = ChangingCloud(scenario.inventory)
+        self.cloud = ChangingCloud(without_delays(scenario.inventory))
         self.policies: Sequence[Binding] = [
-            _normalized(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'))
+            normalized(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'))
             for i, binding in enumerate(scenario.policies)
         ]
         self.nodes: dict[str, Node] = {}
         self.now = START
+        self.pools = BalancedPools()
+        self._addresses = Addresses(scenario.inventory)
+        self._cluster_data: Data = {}
         self._serial = 0
         self._checks = 0
-        self._endpoints = Endpoints(
-            self.cloud,
-            registry,
-            limits=lambda: Limits(scenario.max_nodes, ANY_SIZE),
-            now=lambda: self.now,
-            clock=lambda: 0.0,  # measured times would make two runs differ
+        self._decider = Decider(
+            self.cloud, registry, self.pools.settings, scenario.max_nodes, lambda: self.now
         )
         for start in scenario.cluster.nodes:
             for _ in range(start.count):
                 self._create(_placement(start.zone, start.region))
+        self.policies = [self._attached(binding) for binding in self.policies]
 
-    def check(
-        self, action: str, inputs: Mapping[str, Any], explain: Explain
-    ) -> tuple[CheckReply, int, int]:
-        """Check an action, and run it if the check is OK.
-
-        :returns: the reply, and the numbers of created and deleted nodes.
-        """
+    def check(self, action: str, inputs: Mapping[str, Any], explain: Explain) -> Iterator[Checked]:
+        """Check an action; run it if the check is OK, and check new nodes that need a member."""
         self._checks += 1
-        request = CheckRequest(
-            target='BEFORE',
-            action=Action(
-                id=f'action-{self.scenario.seed}-{self._checks}', action=action, inputs=dict(inputs)
-            ),
-            cluster=self.cluster,
-            policies=list(self.policies),
-            explain=explain,
-        )
-        answer = self._endpoints.policy_check(msgspec.json.encode(request).decode())
-        reply = decoder(CheckReply).decode(answer)
+        action_id = f'action-{self.scenario.seed}-{self._checks}'
+        request = self._request('BEFORE', Action(action_id, action, inputs=dict(inputs)), explain)
+        reply = self._decided(request)
         if reply.action.data['status'] != 'OK':
-            return reply, 0, 0
-        return reply, *self._run(request, reply)
+            yield Checked('BEFORE', reply)
+            return
+        created, deleted = self._run(request, reply)
+        yield Checked('BEFORE', reply, len(created), deleted)
+        if created and any(map(is_load_balancing, self.policies)):
+            creation = {**reply.action.data.get(CREATION, {}), 'nodes': created}
+            done = structs.replace(request.action, data={**reply.action.data, CREATION: creation})
+            yield Checked('AFTER', self._decided(self._request('AFTER', done, explain)))
+
+    def _request(self, phase: Phase, action: Action, explain: Explain) -> CheckRequest:
+        return CheckRequest(phase, action, self.cluster, list(self.policies), explain=explain)
+
+    def _decided(self, request: CheckRequest) -> CheckReply:
+        """Return the reply to a request, and store its data of cluster and nodes."""
+        reply = self._decider.check(request)
+        self._store(reply.cluster, reply.nodes)
+        return reply
+
+    def _attached(self, binding: Binding) -> Binding:
+        """Return a policy with the data of its load balancer, if it balances load.
+
+        :raises InvalidScenario: the policy cannot be attached.
+        """
+        if not is_load_balancing(binding):
+            return binding
+        reply = self._decider.attach(BindRequest(self.cluster, binding))
+        if reply.status != 'OK':
+            raise InvalidScenario(f'Policy {binding.id} cannot be attached: {reply.reason}')
+        self._store(reply.cluster, reply.nodes)
+        return structs.replace(binding, data=reply.policy.data)
+
+    def _store(self, cluster: ClusterPatch | None, nodes: Mapping[str, NodePatch]) -> None:
+        if cluster:
+            self._cluster_data = cluster.data
+        for node_id, patch in nodes.items():
+            self.nodes[node_id] = structs.replace(self.nodes[node_id], data=patch.data)
 
     @property
     def failed(self) -> list[str]:
@@ -124,7 +161,7 @@ class World:
 
     def set_property(self, key: str, values: Mapping[str, int]) -> None:
         """Set the `weight` or `cap` of places in the placement policies."""
-        self.policies = [_with_property(binding, key, values) for binding in self.policies]
+        self.policies = [with_property(binding, key, values) for binding in self.policies]
 
     @property
     def cluster(self) -> Cluster:
@@ -139,12 +176,15 @@ class World:
             min_size=described.min_size,
             max_size=described.max_size,
             desired_capacity=len(self.nodes),
+            data=self._cluster_data,
         )
 
-    def _run(self, request: CheckRequest, reply: CheckReply) -> tuple[int, int]:
+    def _run(self, request: CheckRequest, reply: CheckReply) -> tuple[list[str], int]:
         """Run the action like Senlin's engine: create the listed nodes, delete the candidates.
 
         Without candidates the engine deletes random nodes.
+
+        :returns: the ids of the created nodes, and the number of deleted ones.
         """
         data = reply.action.data
         size = sizing.size_of(
@@ -152,9 +192,7 @@ class World:
         )
         if size.kind == CREATION:
             entries = data.get('placement', {}).get('placements') or [{}] * size.count
-            for entry in entries:
-                self._create(entry)
-            return len(entries), 0
+            return [self._create(entry) for entry in entries], 0
         chosen = data.get(DELETION, {}).get('candidates')
         if chosen is None:
             order = victims.order(request.cluster.nodes, 'RANDOM', request.action.id)
@@ -162,10 +200,10 @@ class World:
                 node.id for node in order[: size.count]
             ]
         for node_id in chosen:
-            del self.nodes[node_id]
-        return 0, len(chosen)
+            self._addresses.give_back(self.nodes.pop(node_id).details)
+        return [], len(chosen)
 
-    def _create(self, placement: Mapping[str, str]) -> None:
+    def _create(self, placement: Mapping[str, str]) -> str:
         self._serial += 1
         node = Node(
             id=f'n{self._serial}',
@@ -175,8 +213,10 @@ class World:
             created_at=self.now,
             profile_created_at=START,
             data={'placement': dict(placement)} if placement else {},
+            details=self._addresses.take(),
         )
         self.nodes[node.id] = node
+        return node.id
 
 
 def _placement(zone: str | None, region: str | None) -> dict[str, str]:
@@ -189,22 +229,3 @@ def _share(count: int | str, of: int) -> int:
         return min(count, of)
     percent = float(count.rstrip('% '))
     return min(of, max(1 if percent else 0, math.floor(of * percent / 100 + 0.5)))
-
-
-def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:
-    """Return a binding with the property types of the schema, which the measures need."""
-    properties = msgspec.to_builtins(policy.properties)
-    return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
-
-
-def _with_property(binding: Binding, key: str, values: Mapping[str, int]) -> Binding:
-    if binding.spec.type not in PLACEMENT:
-        return binding
-    properties = {
-        name: [
-            {**place, key: values[place['name']]} if place.get('name') in values else place
-            for place in places
-        ]
-        for name, places in binding.spec.properties.items()
-    }
-    return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))

@@ -15,7 +15,7 @@ The file is YAML or JSON::
 """
 
 from collections.abc import Collection, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -133,6 +133,12 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return msgspec.structs.replace(
             self, load_balancer=msgspec.structs.replace(self.load_balancer, state=path)
         )
+
+    def changed(self, **fields: Any) -> 'Inventory':
+        """Return the cloud with other values of some fields, and with the same load balancers."""
+        changed = msgspec.structs.replace(self, **fields)
+        changed.__dict__['_store'] = self.__dict__['_store']
+        return changed
 
     @property
     def load_balancer_region(self) -> str | None:

@@ -135,7 +135,7 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
         (
             ['none'],
             'none: no such file; name a file or a shipped scenario: capped-regions, '
-            'growing-weights, zone-outage',
+            'growing-weights, load-balancer, zone-outage',
         ),
         (
             ['s', '--plot', 'p.pdf'],
@@ -246,3 +246,12 @@ def test_simulate_into_a_closed_pipe_writes_the_files_and_exits_with_141(tmp_pat
     assert first.startswith('Step 1: ')
     assert (process.returncode, err) == (141, '')
     assert [file.name for file in tmp_path.glob('r.html*')] == options[1:]
+
+
+def test_simulate_with_a_load_balancer_prints_members_and_updates(program):
+    """Each step shows the members of the pool, the updates, and the check after the action."""
+    status, out, err = program('simulate', 'load-balancer', '--every', '4')
+
+    assert (status, err) == (0, '')
+    assert '    CLUSTER_SCALE_OUT AFTER: OK, Completed policy checking.' in out
+    assert '; 18 members of balance, 2 updates' in out

@@ -52,6 +52,24 @@ def run(load, registry):
 
 
 @pytest.fixture
+def balanced():
+    """Return the fields of a scenario with a load balancer, without its steps."""
+    properties = {'pool': {'subnet': 'sub'}, 'vip': {'subnet': 'sub'}}
+    spec = {'type': 'senlin.policy.loadbalance', 'version': '1.3', 'properties': properties}
+    cloud = {
+        **ZONES,
+        'networks': {'net': {'id': 'net1'}},
+        'subnets': {'sub': {'id': 'sub1', 'network': 'net'}},
+    }
+    deletion = deletion_policy()
+    deletion['spec']['properties']['grace_period'] = 30
+    return {
+        'cloud': cloud,
+        'policies': [zone_policy('a', 'b', 'c'), deletion, {'id': 'lb', 'spec': spec}],
+    }
+
+
+@pytest.fixture
 def over_regions():
     """Return the fields of a scenario over two regions, without its steps."""
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy()]
@@ -60,7 +78,7 @@ def over_regions():
 
 def record(number, **more):
     """Return the record of a step."""
-    checks = [Check('CLUSTER_SCALE_OUT', 'OK', 'fine', 2, 1, [])] if number else []
+    checks = [Check('CLUSTER_SCALE_OUT', 'BEFORE', 'OK', 'fine', 2, 1, 0, [])] if number else []
     fields = {
         'number': number,
         'what': 'x',
@@ -75,6 +93,9 @@ def record(number, **more):
         'misplaced': 0.0,
         'skew': 0.0,
         'outages': [],
+        'pools': [],
+        'updates': 0,
+        'grace_period_s': 0,
     }
     return Record(**{**fields, **more})
 

@@ -1,5 +1,7 @@
 """The cloud that loses and regains zones and regions."""
 
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.simulation.changing_cloud import ChangingCloud
 from tests.factories import region_policy, zone_policy
 from tests.unit.simulation.conftest import held, ideals
 
@@ -48,6 +50,31 @@ def test_play_with_a_lost_zone_of_one_region_affects_that_region_only(run, over_
     assert held(alone) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 3}
     assert held(everywhere) == {'R1/a': 1, 'R1/b': 4, 'R2/a': 1}
     assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 6.0, 'R2/a': 0.0}
+
+
+def test_outages_name_places_that_were_available_before(over_regions):
+    """A zone or region is an outage while it is unavailable, but not if it never was available."""
+    raw = {'zones': {'a': True, 'b': False}, 'regions': over_regions['cloud']['regions']}
+    cloud = ChangingCloud(Inventory.parse(raw, 'test'))
+    assert cloud.outages == []
+
+    cloud.set_zone('a', available=False)
+    cloud.set_region('R2', known=False)
+    lost = cloud.outages
+    cloud.set_zone('a', available=True)
+
+    assert lost == ['R1/a', 'R2', 'R2/a', 'a']
+    assert cloud.outages == ['R2']
+
+
+def test_outages_include_a_zone_that_was_available_in_between():
+    """A zone that is lost again after its first return is an outage."""
+    cloud = ChangingCloud(Inventory.parse({'zones': {'a': False}}, 'test'))
+
+    cloud.set_zone('a', available=True)
+    cloud.set_zone('a', available=False)
+
+    assert cloud.outages == ['a']
 
 
 def test_play_with_a_slash_in_a_zone_name_finds_the_zone(run):

@@ -99,6 +99,25 @@ def test_deviations_of_many_places_show_those_that_deviate_most(load, registry):
     assert chart.about.endswith('These 12 of 20 places deviate most.')
 
 
+def test_load_balancers_have_panels_of_members_updates_and_grace_periods(registry):
+    """A run with a load balancer shows its members beside the healthy nodes, and its updates."""
+    history = played(scenario_files.load('load-balancer'), registry)
+
+    chart = charts(history)[-1]
+
+    members, updates, grace = chart.panels
+    assert [panel.title for panel in chart.panels] == [
+        'Members of balance',
+        'Updates per step',
+        'Grace period in seconds',
+    ]
+    assert [(line.name, line.values[6]) for line in members.lines] == [
+        ('members', 18),
+        ('healthy nodes', 9),
+    ]
+    assert (updates.areas[0].values[7], grace.areas[0].values[7]) == (2, 30)
+
+
 def test_panels_describe_their_values_in_words(lost):
     """The description of a panel has its values."""
     nodes, _, misplaced, deviations = charts(lost)
@@ -107,7 +126,8 @@ def test_panels_describe_their_values_in_words(lost):
         'After the last step 30 nodes: az1 10, az2 10, az3 10'
     )
     assert 'placement-worker between 0.0 and 12.0' in misplaced.panels[0].described
-    assert deviations.panels[1].described.startswith('Deviation of az2. In nodes: placement-worker')
+    described = deviations.panels[1].described
+    assert described.startswith('Deviation of az2 in nodes: placement-worker between -12.0 and 9.0')
 
 
 def test_values_of_all_charts_are_within_their_scales(lost):

@@ -116,6 +116,7 @@ def test_shipped_scenarios_end_as_they_expect(name, registry):
     assert all(record.as_expected for record in records)
 
 
-def test_shipped_lists_three_scenarios():
-    """The package contains three scenarios."""
-    assert list(scenario_files.shipped()) == ['capped-regions', 'growing-weights', 'zone-outage']
+def test_shipped_lists_four_scenarios():
+    """The package contains four scenarios."""
+    names = ['capped-regions', 'growing-weights', 'load-balancer', 'zone-outage']
+    assert list(scenario_files.shipped()) == names

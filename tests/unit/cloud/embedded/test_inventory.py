@@ -137,3 +137,14 @@ def test_with_state_in_keeps_path_of_description(tmp_path):
 
     assert own.with_state_in('other.json') is own
     assert default.with_state_in(path).load_balancer.state == path
+
+
+def test_changed_cloud_keeps_its_load_balancers():
+    """A cloud with other zones has the load balancers of the cloud that it was made from."""
+    cloud = Inventory.parse({'zones': {'a': True}}, 'test')
+    created = cloud.octavia(None).create('loadbalancer', {'name': 'lb'})
+
+    changed = cloud.changed(zone_list={'a': False})
+
+    assert changed.zones(None) == {'a': False}
+    assert [one['id'] for one in changed.octavia(None).find('loadbalancer')] == [created['id']]

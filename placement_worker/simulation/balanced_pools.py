@@ -1,0 +1,72 @@
+"""The load balancers of a simulated cluster: their members, and the updates sent to Octavia."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+from typing_extensions import override
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.embedded.octavia_simulator import Settings
+from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.contract.model import Binding
+from placement_worker.events.listener import Listener
+from placement_worker.events.types import Event, LoadBalancerUpdated
+from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
+
+LOAD_BALANCING = 'senlin.policy.loadbalance'
+
+
+class PoolState(Struct, frozen=True):
+    """The pool of a load-balancing policy after a step."""
+
+    policy: str
+    members: int
+
+
+class BalancedPools(Listener):
+    """Count the updates of load balancers, and look up their members.
+
+    Octavia changes a load balancer at once, and waits take no time.
+    """
+
+    def __init__(self) -> None:
+        self._updates = 0
+        self._clock_s = 0.0
+        self.settings = OctaviaSettings(sleep=self._sleep, clock=lambda: self._clock_s, events=self)
+
+    @override
+    def handle(self, event: Event) -> None:
+        self._updates += isinstance(event, LoadBalancerUpdated)
+
+    def take_updates(self) -> int:
+        """Return the number of updates since the last call."""
+        updates, self._updates = self._updates, 0
+        return updates
+
+    def states(
+        self, policies: Sequence[Binding], cloud: Inventory, region: str | None
+    ) -> list[PoolState]:
+        """Return the pools of the attached policies."""
+        pools = [
+            (binding.name or binding.id, stored.pool_id)
+            for binding in policies
+            if (stored := StoredLoadBalancer.of(binding))
+        ]
+        if not pools:
+            return []
+        octavia = cloud.changed(load_balancer=Settings()).octavia(region)  # without faults
+        return [PoolState(name, len(octavia.members(pool_id))) for name, pool_id in pools]
+
+    def _sleep(self, seconds: float) -> None:
+        self._clock_s += seconds
+
+
+def is_load_balancing(binding: Binding) -> bool:
+    """Return whether a policy has to be attached before it is checked."""
+    return binding.enabled and binding.spec.type == LOAD_BALANCING
+
+
+def without_delays(inventory: Inventory) -> Inventory:
+    """Return the cloud with load balancers in memory that change at once."""
+    settings = structs.replace(inventory.load_balancer, pending_s=0, state=None)
+    return structs.replace(inventory, load_balancer=settings)
