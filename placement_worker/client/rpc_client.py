@@ -1,8 +1,9 @@
 """The RPC client of running workers, for engines."""
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import oslo_messaging
@@ -13,8 +14,11 @@ from placement_worker import errors
 from placement_worker.client.connection import connect, probe_broker, transport_url
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller, Context, R, expiring
-from placement_worker.contract.model import CheckRequest, ReplyTo
+from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION, is_slow
+
+if TYPE_CHECKING:
+    from placement_worker.client.reply_receiver import ReplyReceiver
 
 SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
@@ -68,6 +72,7 @@ class PolicyClient(Caller):
         :raises ConfigurationError: the URL cannot be used.
         """
         self._conf = conf
+        self._exchange = exchange
         self._routes = {
             False: Route(topic, timeout_s, server),
             True: Route(slow_topic, slow_timeout_s, server),
@@ -88,22 +93,61 @@ class PolicyClient(Caller):
         request: CheckRequest | Mapping[str, Any],
         reply_to: ReplyTo | Mapping[str, str] | None = None,
         context: Context | None = None,
-    ) -> None:
+    ) -> str:
         """Request a check without waiting; the worker casts the reply to `reply_to`.
 
         The cast calls `method(request_id, reply)` there. After an error `reply` is
         `{"error": {"type", "message"}}`.
 
+        :returns: the `request_id` of the context, or a new one if the context has none.
         :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is
             unreachable.
         """
         to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
         prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
+        request_id = str((context or {}).get('request_id') or f'req-{uuid.uuid4()}')
         self._probe_once()
-        self._publish('cast', 'policy_check', prepared, context or {})
+        self._publish(
+            'cast', 'policy_check', prepared, {**(context or {}), 'request_id': request_id}
+        )
+        return request_id
+
+    def serve_replies(
+        self,
+        exchange: str,
+        topic: str,
+        callback: Callable[[str, CheckReply | errors.PlacementWorkerError], object],
+    ) -> 'ReplyReceiver':
+        """Pass the replies to casts to a callback, in a thread, until the receiver is stopped.
+
+        Declare the exchange and the queue, so that replies can wait there. A message is
+        acknowledged after `callback(request_id, reply)` returns. If the callback raises, the reply
+        is delivered again, after pauses and at most ten times. A reply may be delivered twice, with
+        the same `request_id`.
+
+        :param exchange: the exchange that `ReplyTo` names; not that of the workers.
+        :param topic: the topic that `ReplyTo` names, which is also the name of the queue.
+        :param callback: takes the request id of the cast, and the reply or the error.
+        :returns: a context manager that stops the receiver; `stop` does the same.
+        :raises InvalidRequest: workers refuse to reply to that exchange or topic.
+        :raises QueueMismatch: the exchange or the queue exists with other options.
+        :raises BrokerRefused: the broker refuses access, or a permission is missing.
+        :raises BrokerUnreachable: no host answers.
+        :raises ConfigurationError: the driver is not `rabbit`.
+        """
+        # Engines that do not cast need not load the receiver.
+        from placement_worker.client import reply_queue  # noqa: PLC0415
+        from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
+
+        topics = [route.topic for route in self._routes.values()]
+        reply_queue.check_names(exchange, topic, self._exchange, topics)
+        connect = reply_queue.connector(self._conf, self._url)
+        return ReplyReceiver(
+            lambda: reply_queue.ReplyQueue(connect, exchange, topic), topic, callback
+        )
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections of calls and casts; receivers of replies have their own."""
         self._transport.cleanup()
 
     @override

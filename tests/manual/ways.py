@@ -62,6 +62,12 @@ WAYS = [
         SYNTAX,
         'installs the real Senlin: tox -e senlin does',
     ),
+    Way(
+        '(calling|other-languages)',
+        r'python3 examples/engine-client/',
+        ELSEWHERE,
+        'tests/functional/test_engine_client.py',
+    ),
     Way('writing-a-policy', r'pip install ', HERE),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay) ', WORKER),

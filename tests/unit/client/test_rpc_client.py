@@ -35,6 +35,9 @@ class FakeRpcClient:
             raise self.failure
         return '[]'
 
+    def cast(self, context, method, **arguments):
+        self.sent.append((self.options['topic'], context, method))
+
 
 @pytest.fixture
 def sender(monkeypatch):
@@ -64,6 +67,23 @@ def test_call_sends_the_ids_of_the_context_alone(client, sender):
     client.policy_type_list({'request_id': 'r1', 'user_id': 'u1', 'auth_token': 'secret'})
 
     assert sender.sent == [(TOPIC, {'request_id': 'r1', 'user_id': 'u1'}, 'policy_type_list')]
+
+
+def test_cast_without_a_request_id_gets_one_and_returns_it(client, sender):
+    """The reply to each cast can be recognized by the request id that `cast_check` returns."""
+    one, other = client.cast_check(GOOD), client.cast_check(GOOD, context={'user_id': 'u1'})
+
+    assert one != other
+    assert [context for _, context, _ in sender.sent] == [
+        {'request_id': one},
+        {'request_id': other, 'user_id': 'u1'},
+    ]
+
+
+def test_cast_with_a_request_id_keeps_it(client, sender):
+    """The id of the caller's context names the request."""
+    assert client.cast_check(GOOD, context={'request_id': 'r1'}) == 'r1'
+    assert sender.sent[0][1] == {'request_id': 'r1'}
 
 
 def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):

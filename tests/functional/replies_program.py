@@ -1,0 +1,19 @@
+"""A receiver of replies that a test kills: it notes each request and then blocks."""
+
+import sys
+import time
+from pathlib import Path
+
+from placement_worker.client.rpc_client import PolicyClient
+
+url, name, notes = sys.argv[1:]
+
+
+def note(request_id, reply):
+    with Path(notes).open('a') as file:
+        file.write(f'{request_id}\n')
+    time.sleep(600)
+
+
+with PolicyClient(url).serve_replies(name, name, note):
+    time.sleep(600)

@@ -1,0 +1,198 @@
+"""Replies to casts that an engine receives with `serve_replies`."""
+
+import logging
+import queue
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from placement_worker import errors
+from placement_worker.client import reply_receiver
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.contract.model import CheckReply, ReplyTo
+from placement_worker.messaging.reply_sender import cast_message
+from tests.functional.conftest import amqp as amqp_connection
+from tests.functional.test_replies import CLOUD, wait_for
+from tests.malformed_requests import GOOD
+from tests.unit.client.test_cast_reply import REPLY
+
+PROGRAM = Path(__file__).parent / 'replies_program.py'
+RECEIVED_S = 60
+
+
+@pytest.fixture
+def name():
+    """The name of an exchange, its topic and its queue."""
+    return f'test-receiver-{uuid.uuid4().hex}'
+
+
+@pytest.fixture
+def client(broker_url):
+    with closing(PolicyClient(broker_url)) as client:
+        yield client
+
+
+def publish(url, name, *request_ids):
+    """Publish replies as a worker does."""
+    with amqp_connection(url) as connection:
+        channel = connection.channel()
+        for request_id in request_ids:
+            message = cast_message('policy_checked', request_id=request_id, reply=REPLY)
+            channel.basic_publish(message, exchange=name, routing_key=name)
+
+
+def left_in(url, name):
+    """Return the number of messages of a queue without consumers."""
+    with amqp_connection(url) as connection:
+        return connection.channel().queue_declare(name, passive=True).message_count
+
+
+def test_replies_of_a_worker_reach_the_callback_with_their_request_ids(start_worker, name):
+    """A decided cast gets its reply as an object, a refused one gets the error of a call."""
+    worker, received = start_worker(CLOUD), queue.SimpleQueue()
+    unknown = {**GOOD['policies'][0], 'spec': {'type': 'no.such.policy', 'version': '1.0'}}
+    with (
+        closing(worker.client()) as client,
+        client.serve_replies(name, name, lambda *reply: received.put(reply)),
+    ):
+        to = ReplyTo(name, name, 'policy_checked')
+        decided = client.cast_check(GOOD, to)
+        refused = client.cast_check({**GOOD, 'policies': [unknown]}, to, {'request_id': 'r2'})
+        replies = dict(received.get(timeout=RECEIVED_S) for _ in range(2))
+
+    assert isinstance(replies[decided], CheckReply)
+    assert replies[decided].action.data['status'] == 'OK'
+    assert isinstance(replies[refused], errors.PolicyTypeNotFound)
+    assert left_in(worker.url, name) == 0
+
+
+def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
+    broker_url, client, name, tmp_path
+):
+    """The next receiver gets every reply, also the one that the killed process had begun."""
+    notes = tmp_path / 'notes'
+    notes.touch()
+    sent = {f'r{number}' for number in range(20)}
+    program = subprocess.Popen([sys.executable, str(PROGRAM), broker_url, name, str(notes)])
+    try:
+        wait_for(lambda: _exists(broker_url, name), timeout_s=RECEIVED_S)
+        publish(broker_url, name, *sent)
+        wait_for(notes.read_text, timeout_s=RECEIVED_S)
+    finally:
+        program.kill()
+        program.wait()
+
+    received = queue.SimpleQueue()
+    with client.serve_replies(name, name, lambda *reply: received.put(reply[0])):
+        again = [received.get(timeout=RECEIVED_S) for _ in sent]
+
+    assert set(again) == sent
+    assert notes.read_text().strip() in again
+    assert left_in(broker_url, name) == 0
+
+
+def _exists(url, name):
+    with amqp_connection(url) as connection:
+        try:
+            connection.channel().queue_declare(name, passive=True)
+        except connection.channel_errors:
+            return False
+    return True
+
+
+def test_callback_that_raises_gets_the_reply_again_until_it_is_given_up(
+    broker_url, client, name, monkeypatch, caplog
+):
+    """The broker counts the deliveries of one reply, and the other replies still arrive."""
+    monkeypatch.setattr(reply_receiver, 'RETRY_S', 0.01)
+    monkeypatch.setattr(reply_receiver, 'DELIVERIES', 3)
+    received = queue.SimpleQueue()
+
+    def callback(request_id, _):
+        received.put(request_id)
+        if request_id == 'bad':
+            raise ValueError('no')
+
+    with client.serve_replies(name, name, callback):
+        publish(broker_url, name, 'bad', 'good')
+        calls = [received.get(timeout=RECEIVED_S) for _ in range(4)]
+        wait_for(lambda: 'Gave up' in caplog.text)
+
+    assert sorted(calls) == ['bad', 'bad', 'bad', 'good']
+    assert "Gave up the reply to request 'bad' after 3 deliveries: no" in caplog.messages
+    assert left_in(broker_url, name) == 0
+
+
+def test_callback_that_takes_longer_than_the_heartbeat_is_called_once(broker_url, name, caplog):
+    """A slow callback does not lose the connection, which would deliver its reply again."""
+    caplog.set_level(logging.WARNING)
+    received = queue.SimpleQueue()
+
+    def callback(request_id, _):
+        if request_id == 'slow':
+            time.sleep(6)
+        received.put(request_id)
+
+    with (
+        closing(PolicyClient(f'{broker_url}?heartbeat_timeout_threshold=1')) as client,
+        client.serve_replies(name, name, callback),
+    ):
+        publish(broker_url, name, 'slow', 'next')
+        calls = [received.get(timeout=RECEIVED_S) for _ in range(2)]
+
+    assert calls == ['slow', 'next']
+    assert 'Lost the connection' not in caplog.text
+
+
+def test_stop_leaves_replies_that_were_not_handled_in_the_queue(broker_url, client, name):
+    """Replies that arrive after the end of the receiver wait for the next one."""
+    received = queue.SimpleQueue()
+
+    def callback(request_id, _):
+        received.put(request_id)
+        receiver.stop()
+
+    receiver = client.serve_replies(name, name, callback)
+    publish(broker_url, name, 'r1', 'r2', 'r3')
+    first = received.get(timeout=RECEIVED_S)
+    receiver.stop()
+
+    wait_for(lambda: left_in(broker_url, name) == 2)
+    assert first == 'r1'
+    assert received.empty()
+
+
+def test_queue_that_is_no_quorum_queue_is_an_error_with_the_remedy(broker_url, client, name):
+    """A queue without delivery counts is not used."""
+    with amqp_connection(broker_url) as connection:
+        connection.channel().queue_declare(name, durable=True, auto_delete=False)
+
+    with pytest.raises(errors.QueueMismatch, match=f'queue {name} exists'):
+        client.serve_replies(name, name, lambda *_: None)
+
+
+def test_receiver_outlives_a_restart_of_the_broker(own_broker, name, caplog):
+    """After an outage the receiver gets replies again."""
+    caplog.set_level(logging.INFO)
+    received = queue.SimpleQueue()
+    with (
+        closing(PolicyClient(own_broker.url)) as client,
+        client.serve_replies(name, name, lambda *reply: received.put(reply[0])),
+    ):
+        publish(own_broker.url, name, 'before')
+        assert received.get(timeout=RECEIVED_S) == 'before'
+        own_broker.control('stop_app')
+        wait_for(lambda: 'Cannot receive the replies' in caplog.text, timeout_s=RECEIVED_S)
+        own_broker.control('start_app')
+        wait_for(
+            lambda: f'Receiving the replies on topic {name} again' in caplog.messages,
+            timeout_s=RECEIVED_S,
+        )
+        publish(own_broker.url, name, 'after')
+
+        assert received.get(timeout=RECEIVED_S) == 'after'
