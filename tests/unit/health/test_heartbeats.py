@@ -31,7 +31,7 @@ def test_process_with_several_servers_has_the_oldest_poll_and_the_oldest_request
     )
 
 
-def test_process_with_two_requests_in_progress_has_the_age_of_the_older_one(table):
+def test_process_with_two_requests_in_flight_has_the_age_of_the_older_one(table):
     """The oldest request in flight counts."""
     table.publish(0, [Heartbeat(NOW, 990, None), Heartbeat(NOW, 980, None)], NOW)
 

@@ -49,7 +49,7 @@ def test_remove_deletes_the_file_and_accepts_a_missing_one(tmp_path):
 
 
 def test_file_without_a_path_is_never_written(tmp_path, monkeypatch):
-    """The option is not set by default."""
+    """A worker without the option writes no liveness file."""
     monkeypatch.chdir(tmp_path)
     file = LivenessFile(None)
 

@@ -155,7 +155,7 @@ def test_check_logs_each_change_of_the_liveness_once_with_the_reasons(heartbeats
 
 
 def test_check_of_a_single_process_logs_the_singular(clock, caplog):
-    """The message fits a worker of one process."""
+    """A worker of one process logs that this process serves, not that all of them do."""
     caplog.set_level(logging.INFO)
     heartbeats = HeartbeatTable([0.0] * COLUMNS, clock())
     serve(heartbeats, clock, 0)

@@ -70,7 +70,7 @@ def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(se
 
 
 def test_send_to_a_destination_that_refuses_for_good_has_one_attempt(send, caplog):
-    """A missing permission does not come about by waiting."""
+    """A reply that the broker does not permit is not retried."""
     publisher = Publisher(DestinationRefused('403', for_good=True))
 
     send(publisher, timeout_s=60)

@@ -71,7 +71,7 @@ def test_process_that_replaces_a_dead_one_continues_its_counters(exporter, tmp_p
     assert sorted(tmp_path.iterdir()) == files
 
 
-def test_requests_in_progress_of_a_dead_process_are_reset(exporter, tmp_path):
+def test_requests_in_flight_of_a_dead_process_are_reset(exporter, tmp_path):
     """A dead process has no request in flight, and its counters stay."""
     process(tmp_path, 0, MessageTaken('t'), LoadBalancerUpdated())
     assert scraped(exporter)['requests_in_work'] == 1

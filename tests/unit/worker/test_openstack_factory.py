@@ -112,7 +112,7 @@ def test_cloud_name_uses_an_entry_of_clouds_yaml(configured, services, tmp_path,
     ],
 )
 def test_endpoints_are_public_unless_the_options_say_otherwise(configured, options, wanted):
-    """DevStack writes `interface`."""
+    """The option `interface`, or else `valid_interfaces`, chooses the endpoints."""
     assert configured(service_auth={**USER, **options}).access.interfaces == wanted
 
 

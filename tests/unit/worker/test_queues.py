@@ -1,4 +1,4 @@
-"""The declaration of the queues, without a broker."""
+"""The queues of a worker, and their declaration without a broker."""
 
 import logging
 
@@ -72,7 +72,7 @@ def test_declare_without_a_broker_logs_the_failure_and_the_wait(conf, broker, ca
 
 
 def test_declare_with_another_error_raises_it_at_once(conf, broker):
-    """Only an unreachable broker is worth a retry."""
+    """Only an unreachable broker is retried."""
     failures, _ = broker
     failures.append(errors.QueueMismatch('Queue a is classic'))
 
@@ -81,7 +81,7 @@ def test_declare_with_another_error_raises_it_at_once(conf, broker):
 
 
 def test_declare_of_a_queue_that_has_a_consumer_warns_of_the_host(conf, broker, caplog):
-    """Two workers of the same host compete for requests that name one of them."""
+    """A worker whose host another worker has already is reported: both would share its queues."""
     _, consumed = broker
     consumed.append('placement-worker.host-1')
 

@@ -135,5 +135,5 @@ def test_reload_escapes_the_records_of_handlers_that_it_creates(conf, file, tmp_
 
 
 def test_reloadable_config_offers_the_options_of_its_configuration(conf):
-    """cotyledon reads graceful_shutdown_timeout through it."""
+    """cotyledon finds the options that it reads, such as graceful_shutdown_timeout."""
     assert reload.ReloadableConfig(conf).worker.max_nodes_per_cluster == 7
