@@ -9,11 +9,6 @@ from tests.simulated_octavia import Lab, data_of, patched
 OURS = ['placement-worker:cluster=c1', 'placement-worker:policy=pol-loadbalance']
 
 
-@pytest.fixture
-def lab():
-    return Lab()
-
-
 def shown(found, *keys):
     return {key: found[key] for key in keys}
 

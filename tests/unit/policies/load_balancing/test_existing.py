@@ -3,12 +3,7 @@
 import pytest
 
 from tests.factories import balancing_policy, bind, connected
-from tests.simulated_octavia import Lab, data_of
-
-
-@pytest.fixture
-def lab():
-    return Lab()
+from tests.simulated_octavia import data_of
 
 
 @pytest.mark.parametrize('by', ['id', 'name'])

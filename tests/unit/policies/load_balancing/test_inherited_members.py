@@ -4,12 +4,7 @@ import pytest
 
 from placement_worker.errors import CloudUnavailable
 from tests.factories import bind, connected, node, request
-from tests.simulated_octavia import Lab, data_of
-
-
-@pytest.fixture
-def lab():
-    return Lab()
+from tests.simulated_octavia import data_of
 
 
 @pytest.fixture(params=['own', 'existing'])

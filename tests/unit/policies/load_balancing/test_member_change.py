@@ -5,7 +5,7 @@ import pytest
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import CloudUnavailable
 from tests.factories import connected, node, request
-from tests.simulated_octavia import Lab, patched
+from tests.simulated_octavia import patched
 
 BUSY = 'Octavia responded with status 503: busy'
 AWAY = 'Compute service unavailable'
@@ -28,11 +28,6 @@ def refuse(name):
 
 def away(*_):
     raise CloudUnavailable(AWAY)
-
-
-@pytest.fixture
-def lab():
-    return Lab()
 
 
 @pytest.fixture(params=['own', 'existing'])

@@ -3,32 +3,12 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import balancing_policy, connected, deletion_policy, node, request, zone_policy
+from tests.factories import balancing_policy, connected, request
 from tests.simulated_octavia import Lab, data_of, patched
+from tests.unit.policies.load_balancing.building_blocks import decision, left
 
 SCALE_IN, RESIZE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'
-HOOKS = {'type': 'webhook', 'timeout': 5, 'params': {'url': 'http://here/'}}
 SHRINK = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -2}
-
-
-@pytest.fixture
-def lab():
-    return Lab()
-
-
-@pytest.fixture
-def web(lab):
-    """A cluster of four nodes, n1 to n4, behind a load balancer of its own: policy and nodes."""
-    return lab.attached([connected(number) for number in range(1, 5)])
-
-
-def decision(reply):
-    return reply['decisions'][-1]
-
-
-def left(lab):
-    """The nodes that are still in the pool."""
-    return [f'n{address.rpartition(".")[2]}' for address in lab.addresses()]
 
 
 @pytest.mark.parametrize(
@@ -71,9 +51,9 @@ def left(lab):
         ),
     ],
 )  # fmt: skip
-def test_members_of_named_nodes_are_removed(lab, web, action, more, remaining):
+def test_members_of_named_nodes_are_removed(lab, four_members, action, more, remaining):
     """Nodes that the action names leave the pool, regardless of a choice of earlier policies."""
-    policy, members = web
+    policy, members = four_members
     if 'node' in more:
         more = {**more, 'node': next(one for one in members if one['id'] == more['node']['id'])}
 
@@ -89,225 +69,9 @@ def test_members_of_named_nodes_are_removed(lab, web, action, more, remaining):
     assert sorted(decision(reply)['details']['removed']) == gone
 
 
-@pytest.mark.parametrize(
-    ('action', 'more', 'count'),
-    [
-        (SCALE_IN, {}, 1),
-        (SCALE_IN, {'inputs': {'count': 3}}, 3),
-        (SCALE_IN, {'inputs': {'count': 9}}, 4),
-        (SCALE_IN, {'data': {'deletion': {'count': 2, 'mark': 'x'}}, 'inputs': {'count': 1}}, 2),
-        (RESIZE, {'inputs': SHRINK}, 2),
-        (RESIZE, {'data': {'deletion': {'count': 3}}, 'inputs': SHRINK}, 3),
-    ],
-)
-def test_victims_are_chosen_and_stored_if_no_policy_chose_any(lab, web, action, more, count):
-    """If no policy chose victims, this one chooses them and stores them in the action's data."""
-    policy, members = web
-
-    reply = lab.check(request(action, [policy], members, **more))
-
-    deletion = reply['action']['data']['deletion']
-    assert deletion == {
-        **more.get('data', {}).get('deletion', {}), 'count': count,
-        'candidates': deletion['candidates'],
-    }  # fmt: skip
-    assert len(set(deletion['candidates'])) == count
-    assert left(lab) == [one['id'] for one in members if one['id'] not in deletion['candidates']]
-
-
-def test_chosen_victims_equal_those_of_random_deletion(lab, web):
-    """The chosen victims are those that the deletion policy chooses with RANDOM."""
-    policy, members = web
-    members[2]['status'] = 'ERROR'
-    asked = {'inputs': {'count': 2}, 'dry_run': True}
-
-    ours = lab.check(request(SCALE_IN, [policy], members, **asked))
-    theirs = lab.check(request(SCALE_IN, [deletion_policy('RANDOM')], members, **asked))
-
-    assert (
-        ours['action']['data']['deletion']['candidates']
-        == theirs['action']['data']['deletion']['candidates']
-    )
-    assert ours['action']['data']['deletion']['candidates'][0] == 'n3'
-
-
-def test_chosen_victims_follow_a_plan_by_zones(lab):
-    """Victims are chosen in the zones that an earlier policy planned."""
-    lab = Lab(description={'zones': {'a': True, 'b': True}})
-    placed = [
-        connected(n, data={'placement': {'zone': zone}}) for n, zone in enumerate('aaab', start=1)
-    ]
-    policy, members = lab.attached(placed)
-
-    reply = lab.check(
-        request(SCALE_IN, [zone_policy('a', 'b'), policy], members, inputs={'count': 2})
-    )
-
-    deletion = reply['action']['data']['deletion']
-    assert deletion['zones'] == {'a': 2}
-    assert set(deletion['candidates']) < {'n1', 'n2', 'n3'}
-    assert left(lab) == sorted({'n1', 'n2', 'n3', 'n4'} - set(deletion['candidates']))
-
-
-def test_chosen_victims_follow_a_plan_by_regions(lab, web):
-    """Victims are chosen in the regions that an earlier policy planned, even without members."""
-    policy, members = web
-    members = [*members, node(5, region='R2'), node(6, region='R2')]
-    data = {'deletion': {'count': 2, 'regions': {'R2': 2}}}
-
-    reply = lab.check(request(SCALE_IN, [policy], members, data=data))
-
-    assert sorted(reply['action']['data']['deletion']['candidates']) == ['n5', 'n6']
-    assert (
-        decision(reply)['details']['passed_over']
-        == reply['action']['data']['deletion']['candidates']
-    )
-    assert left(lab) == ['n1', 'n2', 'n3', 'n4']
-
-
-def test_members_of_the_victims_of_deletion_are_removed(lab, web):
-    """The members of the victims that the deletion policy chose are removed."""
-    policy, members = web
-
-    reply = lab.check(request(SCALE_IN, [policy, deletion_policy()], members, inputs={'count': 2}))
-
-    assert reply['action']['data']['deletion']['candidates'] == ['n1', 'n2']
-    assert left(lab) == ['n3', 'n4']
-    assert reply['action']['data']['reason'] == 'Candidates generated'
-
-
-@pytest.mark.parametrize(
-    ('action', 'more', 'reason'),
-    [
-        (
-            SCALE_IN,
-            {'data': {'hooks': HOOKS}},
-            'The engine takes the nodes out of the pool after its lifecycle hooks.',
-        ),
-        (SCALE_IN, {'inputs': {'count': 0}}, 'No node is to be deleted.'),
-        (SCALE_IN, {'data': {'deletion': {'count': 0}}}, 'No node is to be deleted.'),
-        (
-            RESIZE,
-            {'inputs': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 2}},
-            'No node is to be deleted.',
-        ),
-        (RESIZE, {'data': {'creation': {'count': 2}}}, 'No node is to be deleted.'),
-        ('CLUSTER_DEL_NODES', {}, 'No node is to be deleted.'),
-        (
-            SCALE_IN,
-            {'min_size': 4},
-            'The engine will refuse to leave fewer than min_size (4) nodes.',
-        ),
-        (
-            SCALE_IN,
-            {'min_size': 3, 'inputs': {'count': 2}},
-            'The engine will refuse to leave fewer than min_size (3) nodes.',
-        ),
-        (
-            'CLUSTER_DEL_NODES',
-            {'min_size': 4, 'inputs': {'candidates': ['n1']}},
-            'The engine will refuse to leave fewer than min_size (4) nodes.',
-        ),
-        (
-            'NODE_DELETE',
-            {'min_size': 4, 'node': connected(1)},
-            'The engine will refuse to leave fewer than min_size (4) nodes.',
-        ),
-    ],
-)
-def test_check_without_victims_is_skipped_without_a_call(lab, web, action, more, reason):
-    """An action that removes no node is skipped without a call to Octavia."""
-    policy, members = web
-    lab.calls.clear()
-
-    reply = lab.check(request(action, [policy], members, **more))
-
-    assert (decision(reply)['outcome'], decision(reply)['reason']) == ('SKIPPED', reason)
-    assert reply['action']['data']['status'] == 'OK'
-    assert (reply['nodes'], lab.calls) == ({}, [])
-
-
-@pytest.mark.parametrize(
-    ('action', 'more'),
-    [
-        (SCALE_IN, {'min_size': 3}),
-        (RESIZE, {'min_size': 4, 'data': {'deletion': {'count': 1}}}),
-        ('CLUSTER_REPLACE_NODES', {'min_size': 4, 'inputs': {'candidates': {'n1': 'n9'}}}),
-    ],
-)
-def test_removal_down_to_min_size_is_applied(lab, web, action, more):
-    """A removal may reach min_size; replacing and resizing may go below it."""
-    policy, members = web
-
-    assert decision(lab.check(request(action, [policy], members, **more)))['outcome'] == 'APPLIED'
-    assert len(left(lab)) == 3
-
-
-@pytest.mark.parametrize(
-    ('more', 'reason'),
-    [
-        ({'inputs': {'candidates': ['n1', 'n8', 'n9']}}, 'Not a member of cluster c1: n8, n9'),
-        ({'data': {'deletion': {'candidates': ['n8']}}}, 'Not a member of cluster c1: n8'),
-        (
-            {'data': {'deletion': {'candidates': 'n1'}}},
-            'Expected `array`, got `"n1"` - at `$.action.data.deletion.candidates`',
-        ),
-        (
-            {'data': {'deletion': {'candidates': ['n1', 'n1']}}},
-            'Expected each node once, got `n1` again - at `$.action.data.deletion.candidates[1]`',
-        ),
-        ({'inputs': {'count': -1}}, 'Expected `int` >= 0, got `-1` - at `$.action.inputs.count`'),
-        (
-            {'data': {'deletion': {'count': 1, 'zones': {'a': 2}}}},
-            'Expected a plan for at most 1 nodes, got one for 2 - at `$.action.data.deletion`',
-        ),
-    ],
-)
-def test_invalid_inputs_are_refused_without_a_removal(lab, web, more, reason):
-    """Invalid inputs are refused with their path, and no member is removed."""
-    policy, members = web
-
-    reply = lab.check(request(SCALE_IN, [policy], members, **more))
-
-    assert reply['action']['data'] == {**more.get('data', {}), 'status': 'ERROR', 'reason': reason}
-    assert left(lab) == ['n1', 'n2', 'n3', 'n4']
-
-
-@pytest.mark.parametrize(
-    ('action', 'more', 'reason'),
-    [
-        (
-            'CLUSTER_REPLACE_NODES',
-            {'inputs': {'candidates': ['n1']}},
-            'Expected `object`, got `array` - at `$.action.inputs.candidates` (old node id: new '
-            'node id)',
-        ),
-        (
-            'CLUSTER_REPLACE_NODES',
-            {},
-            'Expected `object`, got `null` - at `$.action.inputs.candidates` (old node id: new '
-            'node id)',
-        ),
-        ('NODE_DELETE', {'node': connected(9)}, 'Not a member of cluster c1: n9'),
-        ('NODE_DELETE', {'node': connected(9), 'min_size': 4}, 'Not a member of cluster c1: n9'),
-    ],
-)
-def test_unknown_nodes_are_refused_without_a_removal(lab, web, action, more, reason):
-    """A replacement without a map and a NODE_DELETE of an unknown node remove no member."""
-    policy, members = web
-
-    reply = lab.check(request(action, [policy], members, **more))
-
-    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
-        'ERROR',
-        reason,
-    )
-    assert left(lab) == ['n1', 'n2', 'n3', 'n4']
-
-
-def test_node_in_error_that_stays_in_the_pool_keeps_its_status_and_reason(lab, web):
+def test_node_in_error_that_stays_in_the_pool_keeps_its_status_and_reason(lab, four_members):
     """A node in ERROR keeps this status, and its reason gains the failure."""
-    policy, members = web
+    policy, members = four_members
     members[0] |= {'status': 'ERROR', 'status_reason': 'The server is gone.'}
 
     def refuse(call):
@@ -331,9 +95,9 @@ def test_node_in_error_that_stays_in_the_pool_keeps_its_status_and_reason(lab, w
     }
 
 
-def test_all_victims_leave_an_own_pool_in_one_update(lab, web):
+def test_all_victims_leave_an_own_pool_in_one_update(lab, four_members):
     """All members leave the policy's own pool in one update."""
-    policy, members = web
+    policy, members = four_members
 
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 4}))
 
@@ -364,9 +128,9 @@ def test_batch_removal_requires_a_pool_without_other_clients(lab, action, more, 
     )
 
 
-def test_remaining_members_keep_all_attributes(lab, web):
+def test_remaining_members_keep_all_attributes(lab, four_members):
     """A batch removal keeps all attributes of the remaining members."""
-    policy, members = web
+    policy, members = four_members
     with lab.store.changing() as state:
         pool = next(iter(state['R1']['members'].values()))
         for member in pool.values():
@@ -395,9 +159,9 @@ def test_existing_pool_keeps_its_other_members(lab):
     assert lab.addresses() == ['10.0.0.100', '10.0.0.101']
 
 
-def test_victim_without_a_member_counts_as_removed(lab, web):
+def test_victim_without_a_member_counts_as_removed(lab, four_members):
     """A victim whose member is already gone counts as removed."""
-    policy, members = web
+    policy, members = four_members
     lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
 
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
@@ -406,9 +170,9 @@ def test_victim_without_a_member_counts_as_removed(lab, web):
     assert reply['nodes'] == {'n1': {'data': {}}}
 
 
-def test_victim_without_stored_member_is_found_by_its_tag(lab, web):
+def test_victim_without_stored_member_is_found_by_its_tag(lab, four_members):
     """The member of a victim whose data names none is found by its tag."""
-    policy, members = web
+    policy, members = four_members
     forgetful = [{**one, 'data': {}} for one in members]
 
     reply = lab.check(request(SCALE_IN, [policy], forgetful, inputs={'candidates': ['n1', 'n3']}))
@@ -418,9 +182,9 @@ def test_victim_without_stored_member_is_found_by_its_tag(lab, web):
 
 
 @pytest.mark.parametrize('said', [[], {}, ['m'], {'id': 'm'}, 7, None])
-def test_stored_member_that_is_no_string_is_ignored(lab, web, said):
+def test_stored_member_that_is_no_string_is_ignored(lab, four_members, said):
     """A value in the node's data that is no id of a member is ignored."""
-    policy, members = web
+    policy, members = four_members
     members = [{**members[0], 'data': {'lb_member': said}}, *members[1:]]
 
     reply = lab.check(
@@ -441,9 +205,9 @@ def test_foreign_member_at_the_address_of_a_victim_stays(lab):
     assert lab.addresses() == ['10.0.0.1']
 
 
-def test_member_of_another_cluster_with_the_same_node_id_stays(lab, web):
+def test_member_of_another_cluster_with_the_same_node_id_stays(lab, four_members):
     """A member of another cluster stays even if its node has the same id."""
-    policy, members = web
+    policy, members = four_members
     asked = request(SCALE_IN, [policy], [{**members[0], 'data': {}}])
     asked['cluster']['id'] = 'c2'
 
@@ -451,9 +215,9 @@ def test_member_of_another_cluster_with_the_same_node_id_stays(lab, web):
     assert len(left(lab)) == 4
 
 
-def test_deleted_pool_counts_as_empty(lab, web):
+def test_deleted_pool_counts_as_empty(lab, four_members):
     """A pool that no longer exists has no members to remove."""
-    policy, members = web
+    policy, members = four_members
     lab.store.__init__()
 
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
@@ -476,9 +240,9 @@ def test_binding_without_a_pool_is_refused(lab, data):
     }
 
 
-def test_patches_of_earlier_policies_are_kept(lab, web):
+def test_patches_of_earlier_policies_are_kept(lab, four_members):
     """Changes of node data by earlier policies are kept."""
-    policy, members = web
+    policy, members = four_members
     members[0]['data']['mark'] = 'x'
 
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))

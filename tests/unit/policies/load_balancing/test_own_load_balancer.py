@@ -3,12 +3,6 @@
 import pytest
 
 from tests.factories import balancing_policy, bind
-from tests.simulated_octavia import Lab
-
-
-@pytest.fixture
-def lab():
-    return Lab()
 
 
 def shown(found, *keys):

@@ -4,7 +4,6 @@ import pytest
 
 from placement_worker.cloud.ports import ApiError
 from tests.factories import balancing_policy, bind, connected, node
-from tests.simulated_octavia import Lab
 
 BUSY = 'Octavia responded with status 503: busy'
 
@@ -46,11 +45,6 @@ def busy(lab, name, times=10):
 def told(reply):
     """The cause that a reply tells, whether of the first node that failed or of all."""
     return reply['reason'].rpartition('(n1: ')[2].partition(';')[0].removesuffix(')')
-
-
-@pytest.fixture
-def lab():
-    return Lab()
 
 
 def own(*members, **properties):

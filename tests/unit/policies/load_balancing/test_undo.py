@@ -4,12 +4,6 @@ import pytest
 
 from placement_worker.cloud.ports import ApiError
 from tests.factories import balancing_policy, bind, connected
-from tests.simulated_octavia import Lab
-
-
-@pytest.fixture
-def lab():
-    return Lab()
 
 
 def test_attach_that_expires_leaves_nothing(lab):

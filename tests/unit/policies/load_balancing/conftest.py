@@ -1,0 +1,25 @@
+"""Fixtures for tests of the load-balancing policy."""
+
+import pytest
+
+from tests.factories import connected
+from tests.simulated_octavia import Lab
+
+
+@pytest.fixture
+def lab():
+    """A worker over a cloud with load balancers."""
+    return Lab()
+
+
+@pytest.fixture
+def scaled_out(lab):
+    """A policy and four nodes, of which n3 and n4 are new: they have no members yet."""
+    policy, members = lab.attached([connected(1), connected(2)])
+    return policy, [*members, connected(3), connected(4)]
+
+
+@pytest.fixture
+def four_members(lab):
+    """A policy with a load balancer of its own, and four nodes with members, n1 to n4."""
+    return lab.attached([connected(number) for number in range(1, 5)])
