@@ -68,7 +68,7 @@ WAYS = [
         ELSEWHERE,
         'tests/functional/test_engine_client.py',
     ),
-    Way('writing-a-policy', r'pip install ', HERE),
+    Way('writing-a-policy', r'(pip install|python3 -m pytest) ', HERE),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay) ', WORKER),
     Way('', r'placement-policy .*--(transport|config-file) ', WORKER),

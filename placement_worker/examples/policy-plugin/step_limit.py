@@ -30,7 +30,7 @@ class StepLimit(Policy[StepLimitProperties]):
         size, most = state.size(request), self.properties.max_step
         if size.count <= most:
             return skipped(f'{size.count} is no more than {most}.')
-        decided = {**state.data.get(size.kind, {}), 'count': most}
+        decided = state.action_data.change(size.kind).updated(count=most)
         return Outcome(
             'APPLIED',
             f'{most} instead of {size.count} nodes',

@@ -1,0 +1,98 @@
+"""The plugin interface, against the page of the manual for authors of plugins."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.action_data import ActionData
+from placement_worker.contract.model import Action, Node, NodePatch
+from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State
+
+PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'writing-a-policy.rst'
+LITERALS = [
+    ' '.join(literal.split())
+    for literal in re.findall(r'``([^`]+)``', PAGE.read_text().partition('Upgrading a plugin\n')[0])
+]
+NAMES = {word for literal in LITERALS for word in re.findall(r'\w+', literal)}
+
+
+def public(kind):
+    """Return the public names that a class defines."""
+    return {name for name in {**vars(kind), **kind.__annotations__} if not name.startswith('_')}
+
+
+@pytest.mark.parametrize(
+    'kind', [Policy, State, Outcome, ActionData], ids=lambda kind: kind.__name__
+)
+def test_page_for_authors_describes_each_name_of_the_interface(kind):
+    """An author of a plugin finds each attribute and method of the interface in the manual."""
+    positional = {'outcome'}
+
+    assert public(kind) - NAMES - positional == set()
+
+
+def test_page_for_authors_describes_each_typed_input():
+    """An author finds the typed inputs of actions, and each of their keys."""
+    typed = {name for name in vars(Action) if name.endswith('_inputs')}
+    keys = {
+        key
+        for name in typed
+        for key in vars(Action)[name].func.__annotations__['return'].__struct_fields__
+    }
+
+    assert len(typed) == 4
+    assert typed | keys <= NAMES
+
+
+def test_page_for_authors_names_lookups_that_exist():
+    """Each lookup that the page lists for the cloud exists."""
+    text = PAGE.read_text().split('    The cloud. Zones')[1].split('The types are in')[0]
+    named = re.findall(r'``(\w+)[^`]*``', text)
+    of_objects = {'octavia_settings', 'physical_id'}
+
+    assert len(named) > 10
+    assert set(named) - of_objects <= public(Snapshot)
+
+
+def test_page_for_authors_names_objects_that_can_be_imported():
+    """Each dotted name of the package on the page can be imported."""
+    dotted = [literal for literal in LITERALS if re.fullmatch(r'placement_worker(\.\w+)+', literal)]
+
+    assert len(dotted) > 5
+    for name in dotted:
+        if name == 'placement_worker.policies':  # the group of entry points
+            continue
+        module, _, last = name.rpartition('.')
+        if last[0].isupper():
+            assert hasattr(importlib.import_module(module), last), name
+        else:
+            importlib.import_module(name)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'values', 'problem'),
+    [
+        (Outcome, {'nodes': {'n1': {}}}, r"nodes\['n1'\] must be a NodePatch, got dict"),
+        (Outcome, {'cluster': {}}, 'cluster must be a ClusterPatch, got dict'),
+        (Outcome, {'warnings': 'careful'}, 'warnings must be a sequence of strings'),
+        (Outcome, {'warnings': [1]}, 'warnings must be a sequence of strings'),
+        (BindingOutcome, {'cluster': {}}, 'cluster must be a ClusterPatch, got dict'),
+    ],
+)
+def test_result_of_a_wrong_type_is_refused(kind, values, problem):
+    """The result of a plugin with a value of a wrong type raises an error that names the value."""
+    required = {'data': {}} if kind is BindingOutcome else {'outcome': 'APPLIED', 'reason': 'r'}
+
+    with pytest.raises(TypeError, match=problem):
+        kind(**required, **values)
+
+
+def test_node_data_has_the_changes_of_earlier_policies():
+    """The data of a node are those of the latest patch, or of the request without one."""
+    patched, other = Node(id='n1', data={'a': 1}), Node(id='n2', data={'b': 2})
+    state = State({}, None, 10, nodes={'n1': NodePatch(data={'a': 3})})
+
+    assert (state.node_data(patched), state.node_data(other)) == ({'a': 3}, {'b': 2})
