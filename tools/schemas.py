@@ -7,6 +7,7 @@ manual's page of the contract has the descriptions of their keys.
 import inspect
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def schemas() -> Iterator[tuple[str, Schema]]:
 def _described(defs: Mapping[str, Schema], kinds: Sequence[Any]) -> dict[str, Schema]:
     """Return the definitions with descriptions of the Structs and of their keys."""
     described = {name: dict(found) for name, found in defs.items()}
-    of_keys = dict(field_lists.of_directives(PAGE.read_text(), 'struct'))
+    of_keys = dict(_descriptions(PAGE.read_text()))
     types = map(msgspec.inspect.type_info, kinds)
     for struct in {one.cls: one for kind in types for one in _structs(kind)}.values():
         name = struct.cls.__name__
@@ -94,6 +95,21 @@ def _described(defs: Mapping[str, Schema], kinds: Sequence[Any]) -> dict[str, Sc
             if field.encode_name in texts:
                 key['description'] = field_lists.plain_text(texts[field.encode_name])
     return described
+
+
+def _descriptions(page: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the name of each Struct that the page describes, with the descriptions of its keys."""
+    for name, lines in field_lists.of_directives(page, 'struct'):
+        yield name, field_lists.descriptions(lines)
+    ((_, lines),) = field_lists.of_directives(page, 'input-table')
+    of_inputs = {key: cells[-1] for key, cells in field_lists.columns(lines).items()}
+    yield from ((struct.__name__, of_inputs) for struct in INPUTS)
+    ((_, lines),) = field_lists.of_directives(page, 'data-table')
+    of_data: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for path, cells in field_lists.columns(lines).items():
+        parent, _, key = path.rpartition('.')
+        of_data[parent.capitalize() or 'DecidedData'][key] = cells[-1]
+    yield from of_data.items()
 
 
 def _structs(kind: Any) -> Iterator[StructType]:

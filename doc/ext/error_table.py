@@ -1,12 +1,12 @@
-"""Provide the Sphinx directive ``.. error-table:: Refused``.
+"""Provide the Sphinx directive ``.. error-table::`` for exceptions of `placement_worker.errors`.
 
-The table lists the classes that derive from the named classes of `placement_worker.errors`. A
-class without derived classes is listed itself.
+The content of the directive is a field list with one entry per class: what its caller does. The
+meaning of a class is its docstring. `tests/unit/doc/test_contract.py` checks that the tables of the
+manual have all classes.
 """
 
-from collections.abc import Iterator
-
 from docutils import nodes
+from field_lists import descriptions
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import list_table, plain
@@ -15,32 +15,18 @@ from placement_worker import errors
 
 
 class ErrorTable(SphinxDirective):
-    """Table of exceptions with their docstrings."""
+    """Table of exceptions with their docstrings and remedies."""
 
-    required_arguments = 1
-    final_argument_whitespace = True
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         """Return one row per class."""
-        families = [getattr(errors, name) for name in self.arguments[0].split()]
         rows = [
-            (f'``{one.__name__}``', plain(one.__doc__))
-            for family in families
-            for one in _leaves(family)
+            (f'``{name}``', plain(getattr(errors, name).__doc__), remedy)
+            for name, remedy in descriptions(self.content).items()
         ]
-        return self.parse_text_to_nodes(
-            '\n'.join(list_table(('error', 'meaning'), rows, widths='30 70'))
-        )
-
-
-def _leaves(family: type[Exception]) -> Iterator[type[Exception]]:
-    """Yield the derived classes, or the class itself without any."""
-    derived = family.__subclasses__()
-    if not derived:
-        yield family
-    for one in derived:
-        yield one
-        yield from (deeper for deeper in _leaves(one) if deeper is not one)
+        table = list_table(('error', 'meaning', 'what to do'), rows, widths='24 36 40')
+        return self.parse_text_to_nodes('\n'.join(table))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

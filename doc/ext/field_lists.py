@@ -21,12 +21,17 @@ def descriptions(content: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def of_directives(page: str, directive: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the argument and the field list of each directive of this name in a page."""
+def columns(content: Iterable[str]) -> dict[str, list[str]]:
+    """Return a field list by key, whose entries have columns that a bar separates."""
+    found = descriptions(content)
+    return {key: [cell.strip() for cell in entry.split(' | ')] for key, entry in found.items()}
+
+
+def of_directives(page: str, directive: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the argument and the lines of each directive of this name in a page."""
     pattern = rf'^\.\. {re.escape(directive)}::(.*)\n((?:\n| +.*\n)*)'
     for argument, content in re.findall(pattern, f'{page}\n', re.MULTILINE):
-        lines = (line.removeprefix('   ') for line in content.splitlines())
-        yield argument.strip(), descriptions(lines)
+        yield argument.strip(), [line.removeprefix('   ') for line in content.splitlines()]
 
 
 def plain_text(description: str) -> str:

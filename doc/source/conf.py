@@ -18,7 +18,7 @@ extensions = [
     'command_examples',
     'struct_tables',
     'error_table',
-    'input_table',
+    'key_tables',
     'method_table',
     'page_links',
 ]
