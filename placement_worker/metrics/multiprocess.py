@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, start_http_server, values
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from placement_worker.errors import ConfigurationError
+from placement_worker.metrics.process_info import ProcessInfo
 from placement_worker.metrics.prometheus import Metrics
 
 PARENT = 'parent'
@@ -34,6 +35,7 @@ class Exporter:
         values.ValueClass = values.MultiProcessValue(lambda: self._number)
         registry = CollectorRegistry()
         MultiProcessCollector(registry, folder)
+        registry.register(ProcessInfo())
         try:
             self._server, self._thread = start_http_server(port, address, registry)
         except (OSError, OverflowError) as exc:

@@ -12,6 +12,7 @@ import yaml
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
+from placement_worker.metrics.process_info import ProcessInfo
 from placement_worker.metrics.prometheus import Metrics
 from tests.unit.metrics.test_prometheus import EVENTS
 
@@ -159,6 +160,7 @@ EXPRESSIONS = [*QUERIES, *((rule.alert, rule.expr) for rule in RULES)]
 def exposed():
     """Return the labels of each series of a worker after one event of each type."""
     registry = CollectorRegistry()
+    registry.register(ProcessInfo())
     metrics = Metrics(['t'], registry)
     for event, *_ in EVENTS:
         metrics.handle(event)
@@ -256,6 +258,14 @@ def test_ids_of_panels_and_of_the_queries_of_a_panel_are_unique():
     for panel in DASHBOARD.panels:
         assert [target.ref_id for target in panel.targets] == list('ABCDEFGH'[: len(panel.targets)])
         assert (panel.type == 'row') == (panel.targets == [])
+
+
+def test_panels_of_the_dashboard_have_unique_descriptions():
+    """Each panel has a sentence of its own for readers who do not know the metric."""
+    shown = [panel.description for panel in DASHBOARD.panels if panel.type != 'row']
+
+    assert all(text.endswith('.') for text in shown)
+    assert len(shown) == len(set(shown))
 
 
 def test_variables_of_queries_are_defined_on_the_dashboard():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 import urllib.request
 from collections import Counter
 
@@ -80,6 +81,16 @@ def test_requests_in_flight_of_a_dead_process_are_reset(exporter, tmp_path):
 
     assert scraped(exporter)['requests_in_work'] == 0
     assert scraped(exporter)['load_balancer_updates_total'] == 1
+
+
+def test_versions_and_start_time_of_several_processes_are_those_of_the_parent(exporter, tmp_path):
+    """Prometheus reads the version and the start time once per worker."""
+    process(tmp_path, 0, LoadBalancerUpdated())
+    process(tmp_path, 1, LoadBalancerUpdated())
+
+    found = scraped(exporter)
+    assert found['build_info'] == 1
+    assert 0 < found['process_start_time_seconds'] < time.time()
 
 
 def test_close_of_the_exporter_frees_the_port_and_calls_back(tmp_path, monkeypatch, closed):
