@@ -88,6 +88,8 @@ def _cell(value: Any) -> str:
         return 'yes' if value else 'no'
     if isinstance(value, float):
         return f'{value:g}'
+    if isinstance(value, list):
+        return ', '.join(map(_cell, value))
     return '-' if value in (None, '') else str(value)
 
 

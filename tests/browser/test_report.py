@@ -316,6 +316,18 @@ def test_print_shows_every_row_of_the_numbers(visit):
     assert shown == rows
 
 
+@pytest.mark.parametrize('report_file', ['zone-outage'], indirect=True)
+def test_print_in_the_dark_scheme_is_light(visit):
+    """A page that is dark on the screen is printed on white paper with dark text."""
+    page = visit(794, color_scheme='dark')
+
+    page.emulate_media(media='print', color_scheme='dark')
+
+    background = 'getComputedStyle(document.body).backgroundColor'
+    assert page.evaluate(background) == 'rgb(255, 255, 255)'
+    assert page.evaluate(CONTRAST) == []
+
+
 def test_table_on_the_screen_hides_no_row_once_it_is_open(visit):
     """The open table has its full height, and the line above it has the number of its rows."""
     page = visit(360)

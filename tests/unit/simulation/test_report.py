@@ -116,6 +116,8 @@ def test_page_of_a_load_balancer_has_members_updates_and_grace_periods(registry)
     assert '<th scope="col" class="n">Members</th><th scope="col" class="n">Updates</th>' in page
     assert '<td class="n">18 | 18</td><td class="n">2 | 2</td></tr>' in page
     assert '<h3>CLUSTER_SCALE_OUT, after the action: <span class="good">OK</span></h3>' in page
+    assert '<p>Added: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12</p>' in page
+    assert '<p>Api calls: ' in page
     assert '3 deleted after a grace period of 30 s.' in page
     assert '<dt>Grace period</dt>' in page
     assert 'balance has 18 members.' in page
@@ -184,8 +186,8 @@ def test_page_of_a_long_run_names_the_omitted_steps(load, registry):
     page = report.page(scenario, played(scenario, registry, explained=5))
 
     assert 'The first 5 of 1,400 steps are explained.' in page
-    assert 'Of this long run each 4th step is drawn.' in page
-    assert re.search(r'<details class="rows">\n<summary>\d+ rows, each 4th step</summary>', page)
+    assert 'Of this long run, one step in 4 is drawn.' in page
+    assert re.search(r'<details class="rows">\n<summary>\d+ rows, one step in 4</summary>', page)
     assert len(page) < 500_000
 
 
