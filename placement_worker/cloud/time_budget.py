@@ -126,7 +126,8 @@ class CallStatistics:
 class BoundedCalls:
     """Calls to a service within one time budget.
 
-    :ivar retrying: retries after transient errors; make a copy for other errors or results.
+    :ivar retrying: retries after transient errors. Run a copy: tenacity keeps the state of a run
+        in the object, and an attempt of a change may read with retries.
     """
 
     def __init__(

@@ -196,6 +196,28 @@ def test_of_two_tagged_load_balancers_the_older_stays(lab):
     assert reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer'] == min(late[1:])
 
 
+def test_load_balancer_that_others_keep_deleting_is_created_five_times(lab):
+    """After five attempts the reason names the load balancer that vanishes again and again."""
+
+    def delete_at_once(call):
+        answer = call.act()
+        if call.name == 'create':
+            with lab.store.changing() as state:
+                for objects in state['R1'].values():
+                    if isinstance(objects, dict):
+                        objects.clear()
+        return answer
+
+    lab.around = delete_at_once
+    reply = lab.attach(bind(balancing_policy(), [connected(1)]))
+
+    assert reply['reason'] == (
+        'Others keep removing the load balancer placement-worker-web: '
+        'Load balancer placement-worker-web was deleted during its creation'
+    )
+    assert [call.name for call in lab.calls if call.writes] == ['create'] * 5
+
+
 def test_load_balancer_of_another_policy_or_cluster_is_not_adopted(lab):
     """A load balancer with the tags of another cluster or policy is neither adopted nor deleted."""
     other = balancing_policy()
