@@ -95,6 +95,23 @@ def test_recipe_names_what_its_files_define(recipe):
     assert [name for name in named if name not in sources] == []
 
 
+def test_place_of_a_change_defines_the_named_function():
+    """Each function or class in the table of changes is in a file of the same row."""
+    table = (
+        ARCHITECTURE.read_text().split('\nWhere do I change what?\n')[1].split('\nFailures\n')[0]
+    )
+    named = [
+        (row, literal)
+        for row in table.split('\n   * - ')
+        for literal in literals(row)
+        if re.fullmatch(r'\w+', literal) and not found(literal)
+    ]
+
+    assert len(named) > 1
+    for row, name in named:
+        assert any(name in content(path) for file in files(row) for path in found(file)), row
+
+
 def test_import_linter_contract_of_a_recipe_exists():
     """A recipe names an import-linter contract by the name that it has."""
     linter = tomllib.loads((ROOT / 'pyproject.toml').read_text())['tool']['importlinter']
