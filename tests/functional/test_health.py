@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from placement_worker.health.heartbeats import PUBLISH_S
-from placement_worker.messaging.late_ack.listener import POLL_S
+from placement_worker.messaging.late_ack.poll_listener import POLL_S
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import slow
 

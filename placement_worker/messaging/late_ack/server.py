@@ -14,9 +14,9 @@ from typing_extensions import override
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging.late_ack import plain_requests
-from placement_worker.messaging.late_ack.connection import ListenConnection
-from placement_worker.messaging.late_ack.listener import LateAckListener
+from placement_worker.messaging.late_ack.listen_connection import ListenConnection
 from placement_worker.messaging.late_ack.poison import PoisonMessages
+from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.reply_sender import ReplyPending, ReplySender
 

@@ -8,7 +8,7 @@ from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging.late_ack import LateAckServer
-from placement_worker.messaging.late_ack.listener import LateAckListener
+from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer, ExposedEndpoints
 from placement_worker.policies.registry import Registry
 from tests.unit.messaging.late_ack.fakes import (

@@ -1,6 +1,6 @@
 """The requests in flight, and their events."""
 
-from placement_worker.messaging.late_ack.listener import LateAckListener
+from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from tests.unit.messaging.late_ack.fakes import Clock, Delivery, Driver, deliver
 
 

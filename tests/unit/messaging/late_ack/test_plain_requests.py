@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging.late_ack import LateAckServer, plain_requests
-from placement_worker.messaging.late_ack.listener import LateAckListener
+from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from tests.unit.messaging.late_ack.fakes import (
     CALL,
     Delivery,

@@ -9,8 +9,8 @@ from oslo_config import cfg
 
 from placement_worker.errors import QueueMismatch
 from placement_worker.messaging.late_ack import LateAckServer, poison
-from placement_worker.messaging.late_ack.listener import LateAckListener
 from placement_worker.messaging.late_ack.poison import PoisonMessages
+from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from placement_worker.messaging.parking import DeliveryLimit
 from tests.events import Events
 from tests.unit.messaging.late_ack.fakes import (

@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import MessageRedelivered
-from placement_worker.messaging.late_ack.connection import ListenConnection
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
+from placement_worker.messaging.late_ack.listen_connection import ListenConnection
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.parking import RETRIED
 from placement_worker.messaging.reply_sender import ReplySender

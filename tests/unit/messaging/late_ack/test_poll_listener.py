@@ -6,9 +6,8 @@ import threading
 import pytest
 from oslo_messaging._drivers import base
 
-from placement_worker.messaging.late_ack import heartbeat
-from placement_worker.messaging.late_ack import listener as late_ack_listener
-from placement_worker.messaging.late_ack.listener import REMEMBERED, LateAckListener
+from placement_worker.messaging.late_ack import heartbeat, poll_listener
+from placement_worker.messaging.late_ack.poll_listener import REMEMBERED, LateAckListener
 from placement_worker.messaging.parking import RETRIED
 from tests.unit.messaging.late_ack.fakes import (
     Clock,
@@ -164,7 +163,7 @@ def test_poll_updates_the_time_of_the_last_poll(connection):
 @pytest.fixture
 def hasty(monkeypatch):
     """Reconnect without pauses."""
-    monkeypatch.setattr(late_ack_listener, 'RECONNECT_PAUSE_S', 0)
+    monkeypatch.setattr(poll_listener, 'RECONNECT_PAUSE_S', 0)
 
 
 def test_listener_without_a_connection_reconnects_and_polls_between_attempts(

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from placement_worker.messaging.late_ack.connection import ListenConnection
+from placement_worker.messaging.late_ack.listen_connection import ListenConnection
 from tests.unit.messaging.late_ack.fakes import Clock
 
 
