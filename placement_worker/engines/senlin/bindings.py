@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from oslo_context import context as oslo_context
-from senlin.objects import cluster_policy as bindings
+from senlin.objects import cluster_policy
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import Binding, BindingPatch, BindReply, BindRequest
@@ -35,7 +35,7 @@ def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
 
     :returns: whether that succeeded, and the reason for the user.
     """
-    bound = bindings.ClusterPolicy.get(oslo_context.get_current(), cluster.id, policy.id)
+    bound = cluster_policy.ClusterPolicy.get(oslo_context.get_current(), cluster.id, policy.id)
     sent = requests.policy_binding(policy, data=bound.data if bound else None)
     reply = _bind(PolicyClient.policy_detach, sent, cluster)
     if reply.status != 'OK':

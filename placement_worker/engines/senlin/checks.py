@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from senlin.engine import cluster as cluster_mod
-from senlin.objects import cluster_policy as bindings
+from senlin.objects import cluster_policy
 from senlin.policies import base
 
 from placement_worker.client.rpc_client import PolicyClient
@@ -58,7 +58,7 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     call with both avoids regions without a usable zone, and the policies between them may still
     decide the count.
     """
-    found = bindings.ClusterPolicy.get_all(
+    found = cluster_policy.ClusterPolicy.get_all(
         context, cluster_id, sort='priority', filters={'enabled': True}
     )
     pairs = [
