@@ -43,7 +43,9 @@ def deletion_policy(
     return _binding('deletion', version, {'criteria': criteria, **properties})
 
 
-def balancing_policy(*, version: str = '1.1', data: Json | None = None, **properties: Any) -> Json:
+def load_balancing_policy(
+    *, version: str = '1.1', data: Json | None = None, **properties: Any
+) -> Json:
     """Return a policy with its own load balancer, unless the properties name an existing one.
 
     Its subnet is that of `simulated_octavia.Lab`.

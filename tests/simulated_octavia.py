@@ -14,7 +14,7 @@ from placement_worker.cloud.embedded.stores import MemoryStore
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from tests.factories import Json, balancing_policy, bind
+from tests.factories import Json, bind, load_balancing_policy
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
 REGION = 'R1'
@@ -150,7 +150,7 @@ class Lab:
 
     def attached(self, members: Sequence[Json], **properties: Any) -> tuple[Json, list[Json]]:
         """Attach a policy; return it and the nodes with the new data."""
-        policy = balancing_policy(**properties)
+        policy = load_balancing_policy(**properties)
         reply = self.attach(bind(policy, members))
         assert reply['status'] == 'OK', reply['reason']
         return {**policy, 'data': reply['policy']['data']}, patched(members, reply)

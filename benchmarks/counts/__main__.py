@@ -53,9 +53,9 @@ def _compare(counts: list[Count], written: dict[str, float]) -> int:
     """Print each count; return 1 if one exceeds its bound or is missing."""
     wrong = 0
     for count in counts:
-        told = verdict(count, written)
-        wrong += bool(told)
-        print(f'{"WRONG" if told else "ok   "} {count.value:>10g}  {count.what} {told}')
+        problem = verdict(count, written)
+        wrong += bool(problem)
+        print(f'{"WRONG" if problem else "ok   "} {count.value:>10g}  {count.what} {problem}')
     missing = sorted(written.keys() - {count.what for count in counts})
     for what in missing:
         print(f'WRONG            {what} was not counted')

@@ -10,7 +10,7 @@ TOLERANCE = 0.10  # releases of Python and of libraries
 
 def counted() -> list[Count]:
     """Count the modules that --help imports: all, and those of this project."""
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, '-X', 'importtime', '-m', 'placement_worker', '--help'],
         capture_output=True,
         text=True,
@@ -18,7 +18,7 @@ def counted() -> list[Count]:
     )
     names = [
         line.rpartition('|')[2].strip()
-        for line in told.stderr.splitlines()
+        for line in completed.stderr.splitlines()
         if line.startswith('import time:')
     ]
     ours = [name for name in names if name.partition('.')[0] == 'placement_worker']

@@ -24,9 +24,9 @@ from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import (
-    balancing_policy,
     bind,
     connected,
+    load_balancing_policy,
     nodes,
     request,
     zone_policy,
@@ -79,7 +79,7 @@ def _attachment(registry: Registry) -> Callable[[], Any]:
         octavia_settings=lambda: OctaviaSettings(sleep=clock.sleep, clock=clock),
         clock=clock,
     )
-    asked = bind(balancing_policy(), [connected(number) for number in range(1, 5)])
+    asked = bind(load_balancing_policy(), [connected(number) for number in range(1, 5)])
     return lambda: endpoints.policy_attach(asked)
 
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from placement_worker.contract.topics import EXCHANGE
-from tests.factories import balancing_policy, bind, connected, request, zone_policy
+from tests.factories import bind, connected, load_balancing_policy, request, zone_policy
 from tests.functional.conftest import amqp
 from tests.simulated_octavia import DESCRIPTION, data_of, patched
 
@@ -54,7 +54,7 @@ def wait_for(condition, timeout_s=30):
 
 def named(name):
     """The policy of a load balancer of its own."""
-    return {**balancing_policy(health_monitor={}), 'id': name}
+    return {**load_balancing_policy(health_monitor={}), 'id': name}
 
 
 def sent(queue):
@@ -119,8 +119,8 @@ def test_two_processes_with_copies_of_a_request_use_one_load_balancer(worker, cl
         )
 
     assert {reply.reason for _, reply in replies} == {'Policy attached.'}
-    told = {(name, msgspec.json.encode(reply.policy.data)) for name, reply in replies}
-    assert len(told) == len({data for _, data in told}) == len(asked), (
+    stored = {(name, msgspec.json.encode(reply.policy.data)) for name, reply in replies}
+    assert len(stored) == len({data for _, data in stored}) == len(asked), (
         'one load balancer for each policy'
     )
     handled = re.findall(r'(\d+) INFO .* policy_attach of ', worker.log.read_text()[log_so_far:])
@@ -133,7 +133,7 @@ def test_attach_and_detach_emit_notifications(worker, client):
     """Attaching and detaching a policy emit notifications."""
     list(notified(worker.url, 'test-load-balancing.info'))
 
-    reply = client.policy_attach(bind(named('pol-told'), MEMBERS), {'request_id': 'request-41'})
+    reply = client.policy_attach(bind(named('pol-notified'), MEMBERS), {'request_id': 'request-41'})
 
     start, end = notified(worker.url, 'test-load-balancing.info')
     assert (start['event_type'], end['event_type']) == ('policy_attach.start', 'policy_attach.end')
@@ -141,7 +141,7 @@ def test_attach_and_detach_emit_notifications(worker, client):
         'request_id': 'request-41',
         'cluster': {'id': 'c1'},
         'policy': {
-            'id': 'pol-told',
+            'id': 'pol-notified',
             'name': 'loadbalance',
             'type': 'senlin.policy.loadbalance-1.1',
         },
@@ -152,7 +152,7 @@ def test_attach_and_detach_emit_notifications(worker, client):
         'request_id': 'request-41',
         'cluster': {'id': 'c1', **shown['cluster']},
     }
-    assert client.policy_detach(bind(named('pol-told'), MEMBERS)).status == 'OK'
+    assert client.policy_detach(bind(named('pol-notified'), MEMBERS)).status == 'OK'
 
 
 def test_expired_attach_creates_nothing(client):

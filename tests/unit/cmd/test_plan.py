@@ -13,9 +13,9 @@ from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.plan import Plan
 from placement_worker.handlers.in_process import InProcessCaller
 from tests.factories import (
-    balancing_policy,
     changed,
     deletion_policy,
+    load_balancing_policy,
     node,
     nodes,
     region_policy,
@@ -220,7 +220,7 @@ def test_plan_of_named_nodes_without_policies_lists_them(plan):
             'No node is to be created or deleted',
         ),
         (
-            request('CLUSTER_SCALE_OUT', [balancing_policy()], target='AFTER', profile=HEAT),
+            request('CLUSTER_SCALE_OUT', [load_balancing_policy()], target='AFTER', profile=HEAT),
             'senlin.policy.loadbalance does not support profile type os.heat.stack-1.0',
         ),
     ],
@@ -333,21 +333,21 @@ def test_plan_requests_a_dry_run_with_full_explanation(program, registry):
             asked.append(request)
             return super().policy_check(request, context)
 
-    class Heard(Plan):
+    class RecordedPlan(Plan):
         def open_caller(self, args):
             return contextlib.nullcontext(Listening(Inventory.parse(CLOUD, 'test'), registry))
 
     program('plan', 'f', f={**GROW, 'dry_run': False, 'explain': 'none'})  # writes the file
     app = PlacementPolicy()
-    app.command_manager.add_command('heard', Heard)
-    app.run(['heard', 'f'])
+    app.command_manager.add_command('recorded', RecordedPlan)
+    app.run(['recorded', 'f'])
 
     assert [(one.dry_run, one.explain) for one in asked] == [(True, 'full')]
 
 
 def test_plan_with_an_unattached_policy_explains_it_in_the_reply(program):
     """A load-balancing policy without attachment is a reason of the reply, not an error."""
-    asked = request('CLUSTER_SCALE_IN', [balancing_policy()], nodes(az1=2))
+    asked = request('CLUSTER_SCALE_IN', [load_balancing_policy()], nodes(az1=2))
 
     _, out, err = program('plan', 'f', '--cloud', 'cloud', f=asked, cloud={'zones': {'az1': True}})
 

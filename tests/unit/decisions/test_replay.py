@@ -18,10 +18,10 @@ from placement_worker.decisions.replay import Difference
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import (
-    balancing_policy,
     bind,
     connected,
     deletion_policy,
+    load_balancing_policy,
     node,
     nodes,
     region_policy,
@@ -165,7 +165,7 @@ def recorded(lab):
 def life(lab):
     """A cluster gets a load balancer, grows, shrinks and loses it again; the lines of the log."""
     endpoints, lines = recorded(lab)
-    policy, members = balancing_policy(), [connected(1), connected(2)]
+    policy, members = load_balancing_policy(), [connected(1), connected(2)]
     attached = endpoints.policy_attach(bind(policy, members, expires_at=lab.clock.after(200)))
     bound = {**policy, 'data': attached['policy']['data']}
     members = [*patched(members, attached), connected(3), connected(4)]

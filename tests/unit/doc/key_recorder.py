@@ -18,10 +18,10 @@ from placement_worker.policies.base import State
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     Json,
-    balancing_policy,
     bind,
     connected,
     deletion_policy,
+    load_balancing_policy,
     region_policy,
     request,
     zone_policy,
@@ -38,7 +38,7 @@ POLICIES = {
     'region': region_policy('R1'),
     'zone': zone_policy('a'),
     'deletion': deletion_policy(hooks={'type': 'zaqar', 'params': {'queue': 'q'}}),
-    'load balancing': balancing_policy(),
+    'load balancing': load_balancing_policy(),
 }
 """The name of each policy in the manual's tables -> a binding."""
 

@@ -31,8 +31,8 @@ from placement_worker.policies.base import (
     skipped,
 )
 from tests.factories import (
-    balancing_policy,
     deletion_policy,
+    load_balancing_policy,
     node,
     region_policy,
     request,
@@ -199,14 +199,14 @@ def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
     def broken(state):
         raise KeyError('zone')
 
-    told = []
+    texts = []
     for module in ('acme.policies', 'placement_worker.policies.acme'):
         monkeypatch.setattr(Scripted, '__module__', module)
         with pytest.raises(KeyError) as raised:
             run(broken)
-        told.append(with_notes(raised.value))
+        texts.append(with_notes(raised.value))
 
-    assert told == [
+    assert texts == [
         "KeyError: 'zone' (in test.scripted-1.0, a plugin of acme.policies)",
         "KeyError: 'zone' (in test.scripted-1.0)",
     ]
@@ -214,7 +214,7 @@ def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
 
 @pytest.mark.parametrize('made', [partial(Outcome, 'APPLIED', 'x'), partial(BindingOutcome, {})])
 @pytest.mark.parametrize(
-    ('given', 'told'),
+    ('given', 'message'),
     [
         ({'nodes': {'n1': {'data': {}}}}, "nodes['n1'] must be a NodePatch, got dict"),
         ({'cluster': {'data': {}}}, 'cluster must be a ClusterPatch, got dict'),
@@ -222,9 +222,9 @@ def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
         ({'warnings': [1]}, 'warnings must be a sequence of strings'),
     ],
 )
-def test_outcome_with_patches_of_a_wrong_type_raises(made, given, told):
+def test_outcome_with_patches_of_a_wrong_type_raises(made, given, message):
     """A policy that returns patches of a wrong type fails where it creates them."""
-    with pytest.raises(TypeError, match=f'^{re.escape(told)}$'):
+    with pytest.raises(TypeError, match=f'^{re.escape(message)}$'):
         made(**given)
 
 
@@ -301,7 +301,7 @@ def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
 @pytest.mark.parametrize('priorities', list(itertools.permutations((100, 200, 300, 400))))
 def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check):
     """Regions are planned before zones, then victims are chosen, and members removed last."""
-    policies = [balancing_policy(), deletion_policy(), zone_policy('a'), region_policy('R1')]
+    policies = [load_balancing_policy(), deletion_policy(), zone_policy('a'), region_policy('R1')]
     bound = [
         {**policy, 'priority': priority}
         for policy, priority in zip(policies, priorities, strict=True)
@@ -333,7 +333,7 @@ def rivals(*policies, action='CLUSTER_SCALE_IN', **more):
 )
 def test_run_with_two_policies_of_an_exclusive_type_fails(first, second, kind, check):
     """Two enabled bindings of a placement or deletion type fail the check, which names both."""
-    reply = check(rivals(first, balancing_policy(), second), ['a'], ['R1'])
+    reply = check(rivals(first, load_balancing_policy(), second), ['a'], ['R1'])
 
     reason = (
         f'Policies policy 1 and policy 3 are both of type senlin.policy.{kind}: '
@@ -371,7 +371,9 @@ def test_rivals_pass_where_only_one_decides(check):
 
 def test_rivals_of_load_balancing_both_run(check):
     """A cluster may have several load-balancing policies: each has a pool of its own."""
-    reply = check(rivals(balancing_policy(), balancing_policy(), action='CLUSTER_SCALE_OUT'))
+    reply = check(
+        rivals(load_balancing_policy(), load_balancing_policy(), action='CLUSTER_SCALE_OUT')
+    )
 
     assert reply['action']['data']['status'] == 'OK'
     assert [d['policy_id'] for d in reply['decisions']] == ['p1', 'p2']

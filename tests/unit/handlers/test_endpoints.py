@@ -435,9 +435,9 @@ def test_get_capabilities_returns_version_process_and_types(endpoints):
     """The capabilities name the version, the process and the policy types."""
     answer = endpoints.get_capabilities('{}')
 
-    told = msgspec.json.decode(answer)
-    assert set(told) == {'version', 'policy_types', 'hostname', 'pid', 'started_at'}
-    assert told['started_at'] == '2026-01-01T12:00:00Z'
+    capabilities = msgspec.json.decode(answer)
+    assert set(capabilities) == {'version', 'policy_types', 'hostname', 'pid', 'started_at'}
+    assert capabilities['started_at'] == '2026-01-01T12:00:00Z'
 
 
 KEYS = st.sampled_from(
@@ -531,13 +531,13 @@ def test_policy_attach_of_a_policy_without_resources_stores_nothing(endpoints, o
         'nodes': {},
     }
     assert back == {**reply, 'reason': 'Policy detached.'}
-    told = {
+    common = {
         'id': 'pol-zone_placement',
         'name': 'zone_placement',
         'type': 'senlin.policy.zone_placement-1.0',
     }
     assert outbox.sent[:2] == [
-        ('policy_attach.start', {'request_id': 'req-1', 'cluster': {'id': 'c1'}, 'policy': told}),
+        ('policy_attach.start', {'request_id': 'req-1', 'cluster': {'id': 'c1'}, 'policy': common}),
         ('policy_attach.end', {**reply, 'request_id': 'req-1', 'cluster': {'id': 'c1'}}),
     ]
 
@@ -630,5 +630,5 @@ def test_internal_error_of_a_policy_names_its_type(method):
     with pytest.raises(KeyError) as raised:
         getattr(endpoints, method)({'cluster': GOOD['cluster'], 'policy': deletion_policy()})
 
-    told = f"KeyError: 'zone' (in senlin.policy.deletion-1.1, a plugin of {__name__})"
-    assert errors.with_notes(raised.value) == told
+    message = f"KeyError: 'zone' (in senlin.policy.deletion-1.1, a plugin of {__name__})"
+    assert errors.with_notes(raised.value) == message

@@ -172,10 +172,10 @@ def test_create_with_insufficient_options_raises_without_secrets(
     )  # openstacksdk would look elsewhere for a missing file
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
 
-    with pytest.raises(ConfigurationError, match=message) as told:
+    with pytest.raises(ConfigurationError, match=message) as raised:
         configured(**groups)
 
-    assert 'hunter2' not in str(told.value)
+    assert 'hunter2' not in str(raised.value)
 
 
 def test_validate_timeouts_with_a_lookup_budget_beyond_the_engine_raises():

@@ -11,7 +11,7 @@ from placement_worker.contract.model import Credentials
 from placement_worker.errors import OutOfTime, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from tests.factories import balancing_policy, connected, request
+from tests.factories import connected, load_balancing_policy, request
 from tests.unit.cloud.concurrency import MANY, WAIT_S, at_once, hold
 from tests.unit.cloud.fake_services import (
     REGION_LIST,
@@ -208,7 +208,12 @@ def test_member_in_other_region_fails_with_and_without_configured_region(
     stored = {'loadbalancer': 'lb1', 'listener': None, 'pool': 'p1', 'healthmonitor': None}
     data = {'LoadBalancingPolicy': {'version': 1.1, 'data': stored}}
     asked = request(
-        'NODE_CREATE', [balancing_policy(data=data)], [one], node=one, target='AFTER', dry_run=True
+        'NODE_CREATE',
+        [load_balancing_policy(data=data)],
+        [one],
+        node=one,
+        target='AFTER',
+        dry_run=True,
     )
     asked['credentials'] = {'trust_id': 'trust-a'}
     asked['cluster']['project'] = 'project-a'

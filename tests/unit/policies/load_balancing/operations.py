@@ -3,7 +3,7 @@
 import functools
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import balancing_policy, bind, connected, request
+from tests.factories import bind, connected, load_balancing_policy, request
 from tests.simulated_octavia import Lab, data_of, patched
 
 TIMEOUT_S = 60
@@ -24,7 +24,7 @@ class Operation:
         self.began = self.lab.clock()
 
     def prepare(self):
-        self.policy = balancing_policy(lb_status_timeout=TIMEOUT_S, health_monitor={})
+        self.policy = load_balancing_policy(lb_status_timeout=TIMEOUT_S, health_monitor={})
 
     def run(self):
         """Run the operation; return status, reason and reply."""
@@ -117,7 +117,7 @@ class AttachToExisting(Operation):
 
     def prepare(self):
         _, pool = self.lab.foreign('10.0.0.100')
-        self.policy = balancing_policy(
+        self.policy = load_balancing_policy(
             lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool}
         )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import balancing_policy, bind, connected, node
+from tests.factories import bind, connected, load_balancing_policy, node
 from tests.simulated_octavia import Lab, data_of, patched
 
 OURS = ['placement-worker:cluster=c1', 'placement-worker:policy=pol-loadbalance']
@@ -15,7 +15,7 @@ def shown(found, *keys):
 
 def test_attach_creates_all_parts_and_members_in_two_updates(lab):
     """A load balancer with all its parts and members takes two updates."""
-    policy = balancing_policy(
+    policy = load_balancing_policy(
         version='1.3',
         pool={
             'protocol': 'TCP', 'protocol_port': 8080, 'lb_method': 'SOURCE_IP',
@@ -100,7 +100,7 @@ def test_attach_creates_all_parts_and_members_in_two_updates(lab):
 
 def test_attach_keeps_other_keys_of_binding_cluster_and_nodes(lab):
     """Other keys in the data of binding, cluster and nodes stay."""
-    policy = balancing_policy(data={'Other': 1})
+    policy = load_balancing_policy(data={'Other': 1})
     members = [connected(1, data={'x': 1})]
     data = {'loadbalancers': {'pol-other': {'vip_address': '10.0.0.9'}}, 'y': 2}
 
@@ -114,7 +114,7 @@ def test_attach_keeps_other_keys_of_binding_cluster_and_nodes(lab):
 
 def test_attach_to_an_empty_cluster_takes_one_update(lab):
     """A cluster without nodes gets a load balancer with an empty pool in one update."""
-    reply = lab.attach(bind(balancing_policy()))
+    reply = lab.attach(bind(load_balancing_policy()))
 
     assert (reply['status'], reply['nodes']) == ('OK', {})
     assert [str(call) for call in lab.calls if call.writes] == ['create loadbalancer']
@@ -129,9 +129,9 @@ def test_provider_without_nested_creation_gets_one_part_at_a_time(lab):
         return call.act()
 
     nested = Lab()
-    nested.attach(bind(balancing_policy(health_monitor={}), [connected(1)]))
+    nested.attach(bind(load_balancing_policy(health_monitor={}), [connected(1)]))
     lab.around = refuse
-    reply = lab.attach(bind(balancing_policy(health_monitor={}), [connected(1)]))
+    reply = lab.attach(bind(load_balancing_policy(health_monitor={}), [connected(1)]))
 
     assert reply['status'] == 'OK'
     assert [str(call) for call in lab.calls if call.writes] == [
@@ -158,11 +158,11 @@ def test_provider_without_nested_creation_gets_one_part_at_a_time(lab):
 def test_attach_again_adopts_all_parts_without_a_change(lab):
     """A repeated request adopts all parts and changes nothing."""
     members = [connected(1), connected(2)]
-    first = lab.attach(bind(balancing_policy(health_monitor={}), members))
+    first = lab.attach(bind(load_balancing_policy(health_monitor={}), members))
     before = lab.settled()
     lab.calls.clear()
 
-    again = lab.attach(bind(balancing_policy(health_monitor={}), members))
+    again = lab.attach(bind(load_balancing_policy(health_monitor={}), members))
 
     assert again == first
     assert lab.settled() == before
@@ -171,12 +171,12 @@ def test_attach_again_adopts_all_parts_without_a_change(lab):
 
 def test_load_balancer_in_error_of_an_earlier_attempt_is_deleted(lab):
     """A load balancer that an earlier attempt left in ERROR is deleted first."""
-    lab.attach(bind(balancing_policy(), [connected(1)]))
+    lab.attach(bind(load_balancing_policy(), [connected(1)]))
     with lab.store.changing() as state:
         (broken,) = state['R1']['loadbalancer'].values()
         broken['provisioning_status'] = 'ERROR'
 
-    reply = lab.attach(bind(balancing_policy(), [connected(1)]))
+    reply = lab.attach(bind(load_balancing_policy(), [connected(1)]))
 
     (made,) = lab.settled()['loadbalancer']
     assert (reply['status'], made['provisioning_status']) == ('OK', 'ACTIVE')
@@ -190,7 +190,7 @@ def test_of_two_tagged_load_balancers_the_older_stays(lab):
     with lab.store.changing() as state:
         state['R1']['loadbalancer'][late[0]]['created_at'] = '2026-02-01T00:00:00'
 
-    reply = lab.attach(bind(balancing_policy()))
+    reply = lab.attach(bind(load_balancing_policy()))
 
     assert [one['id'] for one in lab.settled()['loadbalancer']] == [min(late[1:])]
     assert reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer'] == min(late[1:])
@@ -209,7 +209,7 @@ def test_load_balancer_that_others_keep_deleting_is_created_five_times(lab):
         return answer
 
     lab.around = delete_at_once
-    reply = lab.attach(bind(balancing_policy(), [connected(1)]))
+    reply = lab.attach(bind(load_balancing_policy(), [connected(1)]))
 
     assert reply['reason'] == (
         'Others keep removing the load balancer placement-worker-web: '
@@ -220,15 +220,15 @@ def test_load_balancer_that_others_keep_deleting_is_created_five_times(lab):
 
 def test_load_balancer_of_another_policy_or_cluster_is_not_adopted(lab):
     """A load balancer with the tags of another cluster or policy is neither adopted nor deleted."""
-    other = balancing_policy()
+    other = load_balancing_policy()
     other['id'] = 'pol-other'
     for asked in (
         bind(other, [connected(1)]),
-        {**bind(balancing_policy(), [connected(1)], id='c2')},
+        {**bind(load_balancing_policy(), [connected(1)], id='c2')},
     ):
         assert lab.attach(asked)['status'] == 'OK'
 
-    assert lab.attach(bind(balancing_policy(), [connected(1)]))['status'] == 'OK'
+    assert lab.attach(bind(load_balancing_policy(), [connected(1)]))['status'] == 'OK'
     assert len(lab.settled()['loadbalancer']) == 3
 
 
@@ -269,7 +269,7 @@ def test_load_balancer_of_another_policy_or_cluster_is_not_adopted(lab):
 )
 def test_attach_with_unusable_properties_or_nodes_creates_nothing(lab, members, properties, reason):
     """An attachment that cannot succeed fails before anything is created."""
-    reply = lab.attach(bind(balancing_policy(**properties), members))
+    reply = lab.attach(bind(load_balancing_policy(**properties), members))
 
     assert (reply['status'], reply['reason']) == ('ERROR', reason)
     assert not any(call.writes for call in lab.calls)
@@ -277,7 +277,7 @@ def test_attach_with_unusable_properties_or_nodes_creates_nothing(lab, members, 
 
 def test_attach_to_another_profile_type_is_refused(lab):
     """A cluster whose profile has another type is refused."""
-    reply = lab.attach(bind(balancing_policy(), profile={'type': 'os.heat.stack-1.0'}))
+    reply = lab.attach(bind(load_balancing_policy(), profile={'type': 'os.heat.stack-1.0'}))
 
     assert (reply['status'], reply['reason']) == (
         'ERROR', 'Policy not applicable on profile type: os.heat.stack-1.0',
@@ -291,13 +291,15 @@ def test_load_balancer_is_created_in_the_region_of_the_profile(lab):
     lab.octavia = lambda region, octavia=lab.octavia: asked_in.append(region) or octavia(region)
     here, there = connected(1, data={'placement': {'region_name': 'R2'}}), connected(2)
 
-    assert lab.attach(bind(balancing_policy(), [here, there], profile=profile))['status'] == 'OK'
+    assert (
+        lab.attach(bind(load_balancing_policy(), [here, there], profile=profile))['status'] == 'OK'
+    )
     assert asked_in == ['R2']
 
 
 def test_attach_after_expiry_changes_nothing(lab):
     """A request that has expired changes nothing."""
-    reply = lab.attach(bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(0)))
+    reply = lab.attach(bind(load_balancing_policy(), [connected(1)], expires_at=lab.clock.after(0)))
 
     assert (reply['status'], reply['reason']) == ('ERROR', 'Request expired')
     assert lab.calls == []

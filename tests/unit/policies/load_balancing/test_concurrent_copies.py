@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from placement_worker.cloud.ports import ApiError
 from tests.deterministic_threads import ThreadScheduler
-from tests.factories import balancing_policy, bind, connected, request
+from tests.factories import bind, connected, load_balancing_policy, request
 from tests.simulated_octavia import Lab, data_of, patched
 
 ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
@@ -41,7 +41,7 @@ def test_concurrent_copies_of_an_attachment_create_one_load_balancer(
 ):
     """Concurrent copies of a request leave one load balancer, and all name it."""
     lab = lab_of(order, pending_s, call_s, batch_members=batch)
-    asked = bind(balancing_policy(health_monitor={}), [connected(1), connected(2)])
+    asked = bind(load_balancing_policy(health_monitor={}), [connected(1), connected(2)])
 
     replies = lab.clock.run(*[lambda: lab.attach(asked)] * copies)
 
@@ -67,7 +67,7 @@ def test_concurrent_copies_with_transient_errors_create_one_load_balancer(
 ):
     """Transient errors of Octavia do not lead to a second load balancer."""
     lab = lab_of(order, pending_s, call_s)
-    asked = bind(balancing_policy(), [connected(1)])
+    asked = bind(load_balancing_policy(), [connected(1)])
     in_turn, numbers = lab.around, itertools.count()
 
     def sometimes(call):
@@ -93,7 +93,7 @@ def test_concurrent_copies_with_transient_errors_create_one_load_balancer(
 def test_concurrent_attach_and_detach_leave_at_most_one_load_balancer(order, pending_s, call_s):
     """Concurrent attachment and detachment leave one complete load balancer or none."""
     lab = lab_of(order, pending_s, call_s)
-    asked = bind(balancing_policy(), [connected(1)])
+    asked = bind(load_balancing_policy(), [connected(1)])
 
     attached, detached = lab.clock.run(lambda: lab.attach(asked), lambda: lab.detach(asked))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import balancing_policy, bind, connected
+from tests.factories import bind, connected, load_balancing_policy
 from tests.unit.policies.load_balancing.building_blocks import refusal, stored
 
 OURS = ['placement-worker:cluster=c1', 'placement-worker:policy=pol-loadbalance']
@@ -70,7 +70,7 @@ def test_detach_without_stored_data_deletes_tagged_load_balancers(lab):
     _, members = lab.attached([connected(1)])
     lab.octavia(None).create('loadbalancer', {'name': 'loser', 'tags': OURS})
 
-    assert lab.detach(bind(balancing_policy(), members))['status'] == 'OK'
+    assert lab.detach(bind(load_balancing_policy(), members))['status'] == 'OK'
     assert lab.is_empty()
 
 
@@ -101,7 +101,7 @@ def test_detach_deletes_a_load_balancer_of_senlin_by_its_id(lab):
     )
 
     assert (
-        lab.detach(bind(balancing_policy(data=data), [connected(1, data={'lb_member': 'm'})]))[
+        lab.detach(bind(load_balancing_policy(data=data), [connected(1, data={'lb_member': 'm'})]))[
             'status'
         ]
         == 'OK'
@@ -158,7 +158,7 @@ def test_detach_retries_a_deletion_that_ends_in_error(lab):
 def test_detach_keeps_an_existing_load_balancer_without_a_stored_pool(lab):
     """A load balancer that a spec of Senlin names without `pool.id` is not deleted."""
     lab.foreign('10.0.0.100')
-    policy = balancing_policy(
+    policy = load_balancing_policy(
         loadbalancer='front', data=stored('1.3', preexisting=True, loadbalancer='front', pool=None)
     )
 

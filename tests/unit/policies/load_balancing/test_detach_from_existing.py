@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import balancing_policy, bind, connected
+from tests.factories import bind, connected, load_balancing_policy
 from tests.simulated_octavia import data_of, patched
 from tests.unit.policies.load_balancing.building_blocks import refusal, stored
 
@@ -31,7 +31,7 @@ def test_detach_removes_members_that_senlin_added(lab, by):
     lb, pool = lab.foreign('10.0.0.100', '10.0.0.1')
     data = stored('1.1', loadbalancer=lb if by == 'id' else 'front', pool=pool, preexisting=True)
     known = lab.settled()['member'][1]['id']
-    policy = balancing_policy(loadbalancer='front', pool={'id': pool}, data=data)
+    policy = load_balancing_policy(loadbalancer='front', pool={'id': pool}, data=data)
 
     reply = lab.detach(bind(policy, [connected(1, data={'lb_member': known})]))
 
@@ -45,7 +45,7 @@ def test_detach_without_stored_data_uses_the_pool_of_the_properties(lab):
     lab.attached([connected(1)], loadbalancer='front', pool={'id': pool})
 
     reply = lab.detach(
-        bind(balancing_policy(loadbalancer='front', pool={'id': pool}), [connected(1)])
+        bind(load_balancing_policy(loadbalancer='front', pool={'id': pool}), [connected(1)])
     )
 
     assert reply['status'] == 'OK'
@@ -103,9 +103,9 @@ def test_detach_with_a_member_that_stays_fails_with_the_cause(lab):
     policy, members = lab.attached(
         [connected(1), connected(2)], loadbalancer='front', pool={'id': pool}
     )
-    doomed = members[0]['data']['lb_member']
+    kept_id = members[0]['data']['lb_member']
 
-    lab.around = refusal('delete_member', doomed)
+    lab.around = refusal('delete_member', kept_id)
     reply = lab.detach(bind(policy, members))
 
     assert (reply['status'], reply['reason']) == (

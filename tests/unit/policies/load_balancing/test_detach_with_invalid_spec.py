@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import balancing_policy, bind, connected
+from tests.factories import bind, connected, load_balancing_policy
 from tests.simulated_octavia import data_of, patched
 from tests.unit.policies.load_balancing.building_blocks import stored
 
@@ -45,7 +45,9 @@ def test_detach_with_an_invalid_spec_removes_nodes_from_an_existing_pool(lab, sp
     """Members leave a preexisting pool with the stored data if the spec is invalid."""
     _, pool = lab.foreign('10.0.0.100', '10.0.0.1')
     by_senlin = next(one['id'] for one in lab.settled()['member'] if one['address'] == '10.0.0.1')
-    policy = balancing_policy(data=stored('1.3', preexisting=True, loadbalancer='front', pool=pool))
+    policy = load_balancing_policy(
+        data=stored('1.3', preexisting=True, loadbalancer='front', pool=pool)
+    )
     members = [connected(1, data={'lb_member': by_senlin}), connected(2)]
 
     reply = lab.detach(bind({**policy, 'spec': spec}, members))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import balancing_policy, bind, connected
+from tests.factories import bind, connected, load_balancing_policy
 from tests.simulated_octavia import data_of
 
 
@@ -68,7 +68,7 @@ def test_missing_existing_objects_are_named_without_a_change(lab, properties, re
         'pool': {'id': pool, **properties.get('pool', {})},
     }
 
-    reply = lab.attach(bind(balancing_policy(**given), [connected(1)]))
+    reply = lab.attach(bind(load_balancing_policy(**given), [connected(1)]))
 
     assert (reply['status'], reply['reason']) == ('ERROR', reason.format(pool=pool))
     assert not any(call.writes for call in lab.calls)

@@ -138,10 +138,10 @@ def judge(one, answer, status, reason, reply):
         one.is_right(reply)
         assert took_s <= TIMEOUT_S
         return
-    told = (
+    reason = (
         f'{reason} {[decision["details"].get("failed") for decision in reply.get("decisions", ())]}'
     )
-    assert answer.message in told or 'is in ERROR' in told
+    assert answer.message in reason or 'is in ERROR' in reason
     assert took_s <= 2 * TIMEOUT_S
     if 'could not be removed' in reason:
         assert answer.times == ALWAYS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import balancing_policy, connected, node
+from tests.factories import connected, load_balancing_policy, node
 from tests.simulated_octavia import Lab, data_of, patched
 from tests.unit.policies.load_balancing.building_blocks import after, created, decision, member_ids
 
@@ -227,7 +227,10 @@ def test_deleted_pool_fails_all_nodes(lab, scaled_out):
 def test_binding_without_a_pool_is_refused_without_a_call(lab):
     """A binding that stores no pool is refused without a call to the cloud."""
     asked = after(
-        SCALE_OUT, [balancing_policy(pool={'subnet': 'none'})], [connected(1)], data=created('n1')
+        SCALE_OUT,
+        [load_balancing_policy(pool={'subnet': 'none'})],
+        [connected(1)],
+        data=created('n1'),
     )
 
     assert lab.check(asked)['action']['data']['reason'] == (

@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import balancing_policy, connected, request
+from tests.factories import connected, load_balancing_policy, request
 from tests.simulated_octavia import Lab, data_of, patched
 from tests.unit.policies.load_balancing.building_blocks import decision, left
 
@@ -173,9 +173,11 @@ def test_victim_without_a_member_counts_as_removed(lab, four_members):
 def test_victim_without_stored_member_is_found_by_its_tag(lab, four_members):
     """The member of a victim whose data names none is found by its tag."""
     policy, members = four_members
-    forgetful = [{**one, 'data': {}} for one in members]
+    without_data = [{**one, 'data': {}} for one in members]
 
-    reply = lab.check(request(SCALE_IN, [policy], forgetful, inputs={'candidates': ['n1', 'n3']}))
+    reply = lab.check(
+        request(SCALE_IN, [policy], without_data, inputs={'candidates': ['n1', 'n3']})
+    )
 
     assert left(lab) == ['n2', 'n4']
     assert reply['nodes'] == {}
@@ -232,7 +234,7 @@ def test_deleted_pool_counts_as_empty(lab, four_members):
 )
 def test_binding_without_a_pool_is_refused(lab, data):
     """A binding that stores no pool is refused."""
-    reply = lab.check(request(SCALE_IN, [balancing_policy(data=data)], [connected(1)]))
+    reply = lab.check(request(SCALE_IN, [load_balancing_policy(data=data)], [connected(1)]))
 
     assert reply['action']['data'] == {
         'status': 'ERROR',

@@ -5,7 +5,7 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.model import Node, ServerDetails
 from placement_worker.policies.load_balancing import node_addresses
-from tests.factories import balancing_policy, bind, connected, node, request
+from tests.factories import bind, connected, load_balancing_policy, node, request
 from tests.simulated_octavia import Lab
 
 SERVER = ServerDetails(
@@ -74,7 +74,9 @@ def test_member_address_is_the_first_on_the_pool_network_of_the_ip_version(found
     lab = Lab()
 
     reply = lab.attach(
-        bind(balancing_policy(pool={'subnet': subnet}), [node(1, details={'addresses': found})])
+        bind(
+            load_balancing_policy(pool={'subnet': subnet}), [node(1, details={'addresses': found})]
+        )
     )
 
     assert reply['status'] == 'OK', reply['reason']
@@ -144,13 +146,13 @@ def test_server_without_addresses_in_the_request_is_looked_up():
     watching = Watching(s1=addresses('10.0.0.1'))
     one = node(1, physical_id='s1', details={'OS-EXT-AZ:availability_zone': 'a', 'addresses': {}})
 
-    assert watching.lab.attach(bind(balancing_policy(), [one]))['status'] == 'OK'
+    assert watching.lab.attach(bind(load_balancing_policy(), [one]))['status'] == 'OK'
     assert watching.lab.addresses() == ['10.0.0.1']
 
 
 def test_server_unknown_to_nova_has_no_address():
     """A node whose server Nova does not know fails for lack of an address."""
-    reply = Watching().lab.attach(bind(balancing_policy(), [node(1, physical_id='gone')]))
+    reply = Watching().lab.attach(bind(load_balancing_policy(), [node(1, physical_id='gone')]))
 
     assert NO_ADDRESS.format(4, 'private-subnet') in reply['reason']
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import balancing_policy, bind
+from tests.factories import bind, load_balancing_policy
 
 
 def shown(found, *keys):
@@ -11,7 +11,7 @@ def shown(found, *keys):
 
 def test_omitted_properties_are_not_sent_to_octavia(lab):
     """Properties without a value are not sent, so that Octavia's defaults apply."""
-    lab.attach(bind(balancing_policy(pool={'session_persistence': {'type': 'NONE'}})))
+    lab.attach(bind(load_balancing_policy(pool={'session_persistence': {'type': 'NONE'}})))
 
     made = lab.settled()
     assert made['healthmonitor'] == []
@@ -23,7 +23,7 @@ def test_omitted_properties_are_not_sent_to_octavia(lab):
 @pytest.mark.parametrize('monitor', ['PING', 'TCP'])
 def test_options_that_octavia_refuses_for_a_type_are_not_sent(lab, persistence, monitor):
     """A cookie name and options of HTTP are valid with any type, and sent only where they apply."""
-    policy = balancing_policy(
+    policy = load_balancing_policy(
         pool={'session_persistence': {'type': persistence, 'cookie_name': 'whatever'}},
         health_monitor={
             'type': monitor, 'http_method': 'GET', 'url_path': '/index.html',
@@ -43,7 +43,9 @@ def test_options_that_octavia_refuses_for_a_type_are_not_sent(lab, persistence, 
 
 def test_delay_in_milliseconds_is_sent_with_a_warning(lab):
     """The health monitor of Senlin's example is created unchanged, and the reply has a warning."""
-    reply = lab.attach(bind(balancing_policy(health_monitor={'delay': 10000, 'timeout': 5000})))
+    reply = lab.attach(
+        bind(load_balancing_policy(health_monitor={'delay': 10000, 'timeout': 5000}))
+    )
 
     assert shown(lab.settled()['healthmonitor'][0], 'delay', 'timeout') == {
         'delay': 10000,
@@ -62,7 +64,7 @@ def test_options_of_http_are_sent_for_https(lab):
     """A health monitor of type HTTPS gets the options of HTTP, which Senlin drops."""
     lab.attach(
         bind(
-            balancing_policy(
+            load_balancing_policy(
                 health_monitor={'type': 'HTTPS', 'url_path': '/up', 'expected_codes': 200}
             )
         )
@@ -88,7 +90,7 @@ def test_options_of_http_are_sent_for_https(lab):
 )
 def test_vip_at_an_unknown_subnet_or_network_creates_nothing(lab, properties, reason):
     """A subnet or network that the cloud lacks is named before anything is created."""
-    reply = lab.attach(bind(balancing_policy(**properties)))
+    reply = lab.attach(bind(load_balancing_policy(**properties)))
 
     assert (reply['status'], reply['reason']) == ('ERROR', reason)
     assert not any(call.writes for call in lab.calls)
@@ -98,7 +100,7 @@ def test_load_balancer_is_located_by_the_vip_and_named_by_the_cluster(lab):
     """The VIP may name subnet and network; a long name of the cluster is shortened."""
     vip = {'subnet': 'sub1', 'network': 'private', 'address': '10.0.0.77'}
 
-    lab.attach(bind(balancing_policy(version='1.2', vip=vip), name='c' * 300))
+    lab.attach(bind(load_balancing_policy(version='1.2', vip=vip), name='c' * 300))
 
     [lb] = lab.settled()['loadbalancer']
     assert shown(lb, 'vip_subnet_id', 'vip_network_id', 'vip_address') == {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import balancing_policy, connected, node, request
+from tests.factories import connected, load_balancing_policy, node, request
 from tests.simulated_octavia import Lab
 
 
@@ -33,7 +33,7 @@ def test_check_without_a_change_of_members_is_skipped_with_the_reason(asked, rea
     """A check that changes no member is skipped with its reason, without a call to Octavia."""
     lab = Lab()
 
-    reply = lab.check(request(policies=[balancing_policy()], members=[node(1)], **asked))
+    reply = lab.check(request(policies=[load_balancing_policy()], members=[node(1)], **asked))
 
     assert [(one['outcome'], one['reason']) for one in reply['decisions']] == [('SKIPPED', reason)]
     assert lab.calls == []
@@ -42,7 +42,7 @@ def test_check_without_a_change_of_members_is_skipped_with_the_reason(asked, rea
 def test_check_without_stored_load_balancer_fails():
     """A binding that was never attached fails the check."""
     reply = Lab().check(
-        request('NODE_DELETE', [balancing_policy()], [connected(1)], node=connected(1))
+        request('NODE_DELETE', [load_balancing_policy()], [connected(1)], node=connected(1))
     )
 
     assert reply['action']['data']['reason'] == (

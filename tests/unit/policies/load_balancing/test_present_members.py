@@ -35,11 +35,11 @@ def test_node_whose_member_is_gone_gets_a_new_member(lab, scaled_out):
 def test_node_without_stored_member_adopts_the_tagged_one(lab, scaled_out):
     """A node whose data names no member adopts the one with its tag."""
     policy, members = scaled_out
-    forgetful = [{**one, 'data': {'x': 1}} for one in members]
+    without_data = [{**one, 'data': {'x': 1}} for one in members]
     before = member_ids(lab)
     lab.calls.clear()
 
-    reply = lab.check(after(SCALE_OUT, [policy], forgetful, data=created('n1', 'n2')))
+    reply = lab.check(after(SCALE_OUT, [policy], without_data, data=created('n1', 'n2')))
 
     assert reply['nodes'] == {
         name: {'data': {'x': 1, 'lb_member': id_}} for name, id_ in before.items()

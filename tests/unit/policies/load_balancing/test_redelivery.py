@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import balancing_policy, bind, connected, node
+from tests.factories import bind, connected, load_balancing_policy, node
 
 BUSY = 'Octavia responded with status 503: busy'
 
@@ -42,13 +42,13 @@ def busy(lab, name, times=10):
     lab.around = refuse
 
 
-def told(reply):
+def cause(reply):
     """The cause that a reply tells, whether of the first node that failed or of all."""
     return reply['reason'].rpartition('(n1: ')[2].partition(';')[0].removesuffix(')')
 
 
 def own(*members, **properties):
-    return bind(balancing_policy(**properties), members or [connected(1), connected(2)])
+    return bind(load_balancing_policy(**properties), members or [connected(1), connected(2)])
 
 
 def test_load_balancer_in_error_after_a_kill_is_deleted(lab):
@@ -109,7 +109,7 @@ def test_existing_pool_is_cleared_if_octavia_fails_to_show_it(lab, name):
 
     reply = lab.attach(asked)
 
-    assert (reply['status'], told(reply)) == ('ERROR', BUSY)
+    assert (reply['status'], cause(reply)) == ('ERROR', BUSY)
     assert lab.addresses() == ['10.0.0.100']
 
 
@@ -135,7 +135,7 @@ def test_load_balancer_is_deleted_if_its_members_cannot_be_listed(lab):
 
     reply = lab.attach(own())
 
-    assert (reply['status'], told(reply)) == ('ERROR', BUSY)
+    assert (reply['status'], cause(reply)) == ('ERROR', BUSY)
     assert lab.is_empty()
 
 

@@ -7,17 +7,17 @@ from placement_worker.contract.model import Binding, BindRequest
 from placement_worker.octavia.layout import LoadBalancer
 from placement_worker.policies.load_balancing import stored
 from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
-from tests.factories import balancing_policy, bind
+from tests.factories import bind, load_balancing_policy
 
 BALANCER = LoadBalancer('lb1', 'l1', 'p1', None, '10.0.0.9')
 
 
 def bind_request(**more):
-    return msgspec.convert(bind(balancing_policy(), **more), BindRequest)
+    return msgspec.convert(bind(load_balancing_policy(), **more), BindRequest)
 
 
 def binding(data):
-    return msgspec.convert({**balancing_policy(), 'data': data}, Binding)
+    return msgspec.convert({**load_balancing_policy(), 'data': data}, Binding)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import balancing_policy, bind, connected
+from tests.factories import bind, connected, load_balancing_policy
 
 
 def test_attach_that_expires_leaves_nothing(lab):
     """An attachment during which the request expires is undone."""
-    asked = bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(2))
+    asked = bind(load_balancing_policy(), [connected(1)], expires_at=lab.clock.after(2))
     lab.pending_s = 5
 
     reply = lab.attach(asked)
@@ -28,7 +28,9 @@ def test_request_that_expires_after_a_change_is_undone(lab, name):
         return answer
 
     lab.around = expire
-    reply = lab.attach(bind(balancing_policy(), [connected(1)], expires_at=lab.clock.after(60)))
+    reply = lab.attach(
+        bind(load_balancing_policy(), [connected(1)], expires_at=lab.clock.after(60))
+    )
 
     assert (reply['status'], reply['reason']) == ('ERROR', 'Request expired')
     assert lab.is_empty()
@@ -45,7 +47,7 @@ def test_load_balancer_pending_beyond_the_timeout_is_deleted(lab):
         return answer
 
     lab.around = create_slowly
-    reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))
+    reply = lab.attach(bind(load_balancing_policy(lb_status_timeout=60), [connected(1)]))
 
     assert reply['reason'].startswith('Load balancer ')
     assert reply['reason'].endswith(' is still PENDING_CREATE after 60 s')
@@ -56,7 +58,7 @@ def test_failed_cleanup_is_part_of_the_reason(lab):
     """The reason names the cause if an object could not be removed after a failure."""
     lab.pending_s = 10**6
 
-    reply = lab.attach(bind(balancing_policy(lb_status_timeout=60), [connected(1)]))
+    reply = lab.attach(bind(load_balancing_policy(lb_status_timeout=60), [connected(1)]))
 
     assert (
         'is still PENDING_CREATE after 60 s; what was made for it could not be removed: Load bal'
@@ -76,7 +78,7 @@ def test_failed_attach_to_existing_pool_removes_added_members(lab):
         return call.act()
 
     lab.around = refuse_the_second
-    policy = balancing_policy(loadbalancer=lb, pool={'id': pool})
+    policy = load_balancing_policy(loadbalancer=lb, pool={'id': pool})
     reply = lab.attach(bind(policy, [connected(number) for number in (1, 2, 3)]))
 
     assert reply == {
