@@ -119,11 +119,11 @@ def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
             escaped(f'{INDENT}{decision.reason}'),
         ]
         for key, value in decision.details.items():
-            lines += _detail(key, value)
+            lines += detail(key, value)
     return lines
 
 
-def _detail(key: str, value: Any) -> list[str]:
+def detail(key: str, value: Any) -> list[str]:
     """Return the lines of a detail: rows become a table, other values one line."""
     if not details.is_shown(key, value):
         return []

@@ -65,6 +65,7 @@ class Changes(Struct, frozen=True):
 
     :ivar policies: the number of policies in the request.
     :ivar places: kind of place (`zones`, `regions`, `nodes`) -> the change of each place.
+    :ivar details: the details of the decision that failed.
     :ivar is_decided: whether a policy placed the nodes to create or chose the nodes to delete.
     :ivar patched: the ids of nodes whose data would change.
     """
@@ -86,6 +87,7 @@ class Changes(Struct, frozen=True):
     pools: list[PoolChange] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
     skipped: list[SkippedPolicy] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def any(self) -> bool:
@@ -101,7 +103,8 @@ def of(request: CheckRequest, reply: CheckReply) -> Changes:
     """
     changes = _unchanged(request, reply)
     if changes.status != 'OK':
-        return changes
+        failed = (one.details for one in reply.decisions if one.outcome == 'FAILED')
+        return structs.replace(changes, details=next(failed, {}))
     changes = structs.replace(
         changes,
         pools=list(_pools(reply.decisions)),

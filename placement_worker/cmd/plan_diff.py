@@ -22,6 +22,8 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
     if changes.status != 'OK':
         yield paint(f'{title}: {changes.status}', 'bold')
         yield f'{paint("!", "red")} {escaped(changes.reason)}'
+        for key, value in changes.details.items():
+            yield from output.detail(key, value)
         return
     after = changes.size + changes.created - changes.deleted
     yield paint(

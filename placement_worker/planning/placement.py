@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from placement_worker.contract.action_data import CREATION
-from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.apportionment import apportion
+from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.sizing import Size
 
 NO_CAP = -1
-INFEASIBLE = 'There is no feasible plan to handle all nodes.'
+NO_PLACE = '-'
 Located = Mapping[str | None, int]
 """Place -> number of nodes there; None stands for an unknown place."""
 Counts = Counter[str | None]
@@ -38,6 +38,13 @@ class Place:
     known: bool = True
     available: bool = True
     note: str = 'unavailable'
+
+    @property
+    def obstacle(self) -> str:
+        """Why nodes cannot be created there, or an empty string."""
+        if self.available:
+            return ''
+        return self.note if self.known else 'unknown'
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,9 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     held = [current.get(place.name, 0) for place in known]
     ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
     if sum(ceilings) < sum(held) + count:
-        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': sum(ceilings) - sum(held)})
+        room = {place.name: ceilings[i] - held[i] for i, place in enumerate(known)}
+        rooms = [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places]
+        raise infeasible(count, room, rooms)
     final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
     rows = _rows(known, held, final, usable=[place.available for place in known])
     unlisted = _unlisted(places, current)
@@ -124,7 +133,8 @@ def shrink(places: Sequence[Place], groups: Sequence[Located], count: int) -> Pl
     known = [place for place in places if place.known]
     before = total(groups)
     if count > before.total():
-        raise NoFeasiblePlan(INFEASIBLE, {'asked': count, 'possible': before.total()})
+        there = {name or NO_PLACE: number for name, number in sorted(before.items(), key=str)}
+        raise infeasible(count, there, [(*one, NO_CAP, '') for one in there.items() if one[1]])
     after = before.copy()
     for group in groups:
         movable = Counter(group)

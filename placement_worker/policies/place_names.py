@@ -1,23 +1,62 @@
 """Names of places in a spec: look them up in the cloud, and warn of unknown ones."""
 
+import difflib
 import json
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from placement_worker.contract.model import BindRequest
-from placement_worker.errors import CloudUnavailable, NoUsablePlace
-from placement_worker.formats.text import listed
+from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace
+from placement_worker.formats.text import listed, shortened
 from placement_worker.policies.base import BindingOutcome
 
 T = TypeVar('T')
 
 
-def unknown(what: str, names: Sequence[str]) -> str:
+def unknown(what: str, names: Sequence[str], known: Collection[str]) -> str:
     """Return the sentence that the cloud does not know these names.
 
     :param what: the type of the names, e.g. "region".
+    :param known: the names that the cloud knows.
     """
-    return f'The cloud does not know {_list(what, names)}'
+    wrong = listed(names, lambda name: _quoted(name) + hint(name, known))
+    has = f'it has {listed(sorted(known), _quoted)}' if known else 'it has none'
+    return f'The cloud does not know {_noun(what, names)} {wrong}; {has}'
+
+
+def refuse_unusable(what: str, names: Sequence[str], usable: Collection[str]) -> None:
+    """Refuse a spec that lists places in which no node can be created.
+
+    :param what: the type of the places, e.g. "region".
+    :param names: the unusable places.
+    :param usable: the usable places.
+    :raises InvalidSpec: there are any.
+    """
+    if names:
+        wrong = listed(names, lambda name: _quoted(name) + hint(name, usable))
+        others = listed(sorted(usable), _quoted) or 'none'
+        raise InvalidSpec(f'The cloud has no usable {what} {wrong}; usable: {others}.')
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """Return the known name that is probably meant, e.g. ' (did you mean "az1"?)', if any."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f' (did you mean {_quoted(near[0])}?)' if near else ''
+
+
+def unusable(what: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:
+    """Return why none of the names is usable, for the details of a decision.
+
+    :param what: the type of the names, e.g. "regions".
+    :param known: the names that the cloud knows.
+    """
+    missing = [name for name in names if name not in known]
+    found = {
+        f'unavailable_{what}': listed(name for name in names if name in known),
+        f'unknown_{what}': listed(missing, lambda name: name + hint(name, known)),
+        f'{what}_of_the_cloud': listed(sorted(known)),
+    }
+    return {key: shown for key, shown in found.items() if shown}
 
 
 class Search:
@@ -34,6 +73,7 @@ class Search:
         """
         self._what, self._names = what, names
         self._causes: list[str] = []
+        self._known: set[str] = set()
         self.missing = list(names)
 
     def query(self, ask: Callable[[], T]) -> T | None:
@@ -48,6 +88,7 @@ class Search:
         """Remove the names that a part of the cloud knows from the missing ones."""
         if self.missing:
             known = self.query(ask) or ()
+            self._known.update(known)
             self.missing = [name for name in self.missing if name not in known]
 
     def binding_outcome(self, request: BindRequest) -> BindingOutcome:
@@ -56,17 +97,19 @@ class Search:
         :raises NoUsablePlace: the whole cloud is available and knows none of the names.
         """
         if self.missing and self._causes:
-            listed = _list(self._what, self.missing)
+            missing = f'{_noun(self._what, self.missing)} {listed(self.missing, _quoted)}'
             return BindingOutcome(
-                request.policy.data, warnings=[f'Lookup of {listed} failed: {self._causes[0]}']
+                request.policy.data, warnings=[f'Lookup of {missing} failed: {self._causes[0]}']
             )
         if len(self.missing) == len(self._names):
-            raise NoUsablePlace(unknown(self._what, self._names))
-        warnings = [unknown(self._what, self.missing)] if self.missing else []
+            raise NoUsablePlace(unknown(self._what, self._names, self._known))
+        warnings = [unknown(self._what, self.missing, self._known)] if self.missing else []
         return BindingOutcome(request.policy.data, warnings=warnings)
 
 
-def _list(what: str, names: Sequence[str]) -> str:
-    """Return the first names, escaped, e.g. regions "R1", "R2" and 3 more."""
-    shown = listed(names, lambda name: json.dumps(name, ensure_ascii=False))
-    return f'{what if len(names) == 1 else what + "s"} {shown}'
+def _noun(what: str, names: Sequence[str]) -> str:
+    return what if len(names) == 1 else f'{what}s'
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(shortened(name), ensure_ascii=False)

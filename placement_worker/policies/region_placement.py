@@ -10,14 +10,17 @@ from typing_extensions import override
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
-from placement_worker.errors import NoFeasiblePlan, NoUsablePlace
+from placement_worker.errors import NoUsablePlace
 from placement_worker.planning import sizing
+from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.interleaving import interleave
-from placement_worker.planning.placement import INFEASIBLE, NO_CAP, Place, Plan, plan_for
+from placement_worker.planning.placement import NO_CAP, Place, Plan, plan_for
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names, shared_placement, zone_placement
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.zone_shares import NO_USABLE_ZONE
+
+NO_REGION = 'No region is found usable.'
 
 
 class Region(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +88,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
     @override
     def check_resources(self, cloud: Cloud) -> None:
-        shared_placement.refuse_unusable('region', self._unknown(cloud.regions()))
+        known = cloud.regions()
+        place_names.refuse_unusable('region', self._unknown(known), known)
 
     def _unknown(self, known: Collection[str]) -> list[str]:
         """Return the regions of the spec that are not among the known ones."""
@@ -96,14 +100,15 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if size.kind == CREATION:
             order = interleave({row.name: row.planned for row in plan.rows})
             entries = [{'region_name': name} for name in order]
-        counts, unknown = plan.counts, self._unknown(state.cloud.regions)
+        counts, known = plan.counts, state.cloud.regions
+        unknown = self._unknown(known)
         return Outcome(
             'APPLIED',
             shared_placement.summary(size, 'region', len(counts)),
             data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
             nodes=shared_placement.placed_node(request, state, entries),
             details={'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced},
-            warnings=[place_names.unknown('region', unknown)] if unknown else [],
+            warnings=[place_names.unknown('region', unknown, known)] if unknown else [],
         )
 
     def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:
@@ -113,8 +118,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         """
         cap = next((one.cap for one in self.properties.regions if one.name == region), NO_CAP)
         nodes = sizing.current_nodes(request.action, request.cluster)
-        if cap != NO_CAP and state.cloud.regions_of(nodes)[region] >= cap:
-            raise NoFeasiblePlan(INFEASIBLE, {'asked': 1, 'possible': 0})
+        held = state.cloud.regions_of(nodes)[region]
+        if cap != NO_CAP and held >= cap:
+            raise infeasible(1, {}, [(region, held, cap, '')])
         patch = shared_placement.placed_node(request, state, [{'region_name': region}])
         return Outcome('SKIPPED', f'The profile asks for region {region}.', nodes=patch)
 
@@ -127,7 +133,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             for one in self.properties.regions
         ]
         if not any(region.known for region in regions):
-            raise NoUsablePlace('No region is found usable.')
+            names = [region.name for region in regions]
+            raise NoUsablePlace(NO_REGION, place_names.unusable('regions', names, known))
         zones = zone_placement.zones_to_use(request) if size.kind == CREATION else None
         if zones is None:
             return regions

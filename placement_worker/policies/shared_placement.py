@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, Placement
 from placement_worker.contract.model import CheckRequest, Node, NodePatch, Profile
-from placement_worker.errors import InvalidSpec
 from placement_worker.formats.text import counted
 from placement_worker.planning import victims
 from placement_worker.planning.placement import Row
@@ -38,18 +37,6 @@ def check_distinct(property_name: str, names: Sequence[str]) -> None:
                 f'Expected each name once, got `{name}` again in `{property_name}[{i}]`'
             )
         seen.add(name)
-
-
-def refuse_unusable(what: str, names: Sequence[str]) -> None:
-    """Refuse a spec that lists places in which no node can be created.
-
-    :param what: the type of the places, e.g. "region".
-    :param names: the unusable places.
-    :raises InvalidSpec: there are any.
-    """
-    if names:
-        listed = ', '.join(f'`{name}`' for name in names)
-        raise InvalidSpec(f'The cloud has no usable {what} {listed}.')
 
 
 def profile_of_new_node(request: CheckRequest) -> Profile | None:

@@ -100,22 +100,24 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     def check_resources(self, cloud: Cloud) -> None:
         # Each zone must be available in some region.
         missing = [zone.name for zone in self.properties.zones]
+        usable: set[str] = set()
         for region in [None, *sorted(cloud.regions())]:
             known = cloud.zones(region) if missing else {}
-            missing = [name for name in missing if not known.get(name)]
-        shared_placement.refuse_unusable('availability zone', missing)
+            usable.update(name for name, is_available in known.items() if is_available)
+            missing = [name for name in missing if name not in usable]
+        place_names.refuse_unusable('availability zone', missing, usable)
 
     def _check_alone(self, request: CheckRequest, state: State, size: Size) -> Outcome:
         """Plan among the zones of one region, because no policy planned by region."""
         region, nodes = _region_and_nodes(request, state)
         groups = shared_placement.in_groups(size, nodes, state.cloud.zones_of)
         known = state.cloud.zones(region)
-        unknown = self._unknown([known])
         plan = self._plan(known, size, groups)
         if plan is None:
-            raise NoUsablePlace(NO_ZONE)
+            names = [zone.name for zone in self.properties.zones]
+            raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
         shares = [Share(None, size, len(nodes), plan)]
-        return self._applied(request, state, size, shares, unknown)
+        return self._applied(request, state, size, shares, self._warnings([known]))
 
     def _check_in_regions(
         self, regions: Mapping[str, int], request: CheckRequest, state: State, size: Size
@@ -135,8 +137,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             if count
         ]
         by_region = {'regions': regions, 'places': zone_shares.places(shares)}
-        unknown = self._unknown_in(regions, state)
-        return self._applied(request, state, size, shares, unknown, by_region)
+        warnings = self._warnings_in(regions, state)
+        return self._applied(request, state, size, shares, warnings, by_region)
 
     def _plan(
         self, known: Mapping[str, bool], size: Size, groups: Sequence[Located]
@@ -158,21 +160,24 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return None
         return self.planner(size, places, groups)
 
-    def _unknown_in(self, regions: Collection[str], state: State) -> list[str]:
-        """Return the zones unknown to these regions, if no other region may know them."""
+    def _warnings_in(self, regions: Collection[str], state: State) -> list[str]:
+        """Warn of the zones unknown to these regions, if no other region may know them."""
         try:
             others = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the answer
             return []
-        return [] if others else self._unknown([state.cloud.zones(name) for name in regions])
+        return [] if others else self._warnings([state.cloud.zones(name) for name in regions])
 
-    def _unknown(self, known: Collection[Collection[str]]) -> list[str]:
-        """Return the zones of the spec that are in none of these collections."""
-        return [
+    def _warnings(self, known: Collection[Collection[str]]) -> list[str]:
+        """Warn of the zones of the spec that are in none of these collections."""
+        unknown = [
             zone.name
             for zone in self.properties.zones
             if not any(zone.name in names for names in known)
         ]
+        if not unknown:
+            return []
+        return [place_names.unknown('availability zone', unknown, set().union(*known))]
 
     def _applied(
         self,
@@ -180,12 +185,11 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         state: State,
         size: Size,
         shares: Sequence[Share],
-        unknown: Sequence[str],
+        warnings: Sequence[str],
         by_region: Mapping[str, Any] | None = None,
     ) -> Outcome:
         """Return the outcome of a plan.
 
-        :param unknown: the zones of the spec to warn of.
         :param by_region: the keys of a plan by region and zone.
         """
         counts = zone_shares.counts(shares)
@@ -200,7 +204,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             data=state.action_data.planned(size.kind, size.count, plan, entries),
             nodes=patch,
             details=details,
-            warnings=[place_names.unknown('availability zone', unknown)] if unknown else [],
+            warnings=warnings,
         )
 
 

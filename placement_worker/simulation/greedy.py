@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from placement_worker.contract.action_data import CREATION
-from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import INFEASIBLE, Located, Place, Plan, Row, total
+from placement_worker.planning.infeasible import infeasible
+from placement_worker.planning.placement import Located, Place, Plan, Row, total
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.registry import Registry
@@ -44,7 +44,9 @@ def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> 
         moved[i] = max(0, min(room, left))
         left -= moved[i]
     if left:
-        raise NoFeasiblePlan(INFEASIBLE, {'asked': size.count, 'possible': size.count - left})
+        taken = {place.name: moved[i] for i, place in enumerate(usable)}
+        rows = [(one.name, located[one.name], one.cap, one.obstacle) for one in places]
+        raise infeasible(size.count, taken, rows)
     return Plan(tuple(map(_row, usable, current, ideals, moved, [growing] * len(usable))))
 
 

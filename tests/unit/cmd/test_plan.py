@@ -256,13 +256,15 @@ def test_plan_as_json_lists_the_skipped_policies(plan):
     ]
 
 
-def test_plan_of_a_failed_check_shows_the_reason_only(plan):
-    """A failed check shows its reason and no changes."""
+def test_plan_of_a_failed_check_shows_the_reason_with_its_details(plan):
+    """A failed check shows its reason, the numbers or names behind it, and no changes."""
     _, out, _ = plan(FAILING)
 
     assert out.splitlines() == [
         'CLUSTER_SCALE_OUT of cluster web, BEFORE: ERROR',
         '! No availability zone found available.',
+        '    unknown_zones: gone',
+        '    zones_of_the_cloud: a, b, down',
         '',
     ]
 

@@ -82,7 +82,7 @@ def test_validate_with_check_resources_names_a_missing_zone(run):
     assert (
         err
         == 'placement-policy validate: f, document 1: The cloud has no usable availability zone '
-        f'`x`{SCHEMA}\n'
+        f'"x"; usable: "a", "b"{SCHEMA}\n'
     )
 
 

@@ -385,7 +385,7 @@ def test_policy_validate_against_the_cloud_names_unknown_zones(endpoints):
     asked = {'spec': spec_of(zone_policy('x', 'a', 'down')), 'check_resources': True}
 
     with pytest.raises(
-        InvalidSpec, match=r'^The cloud has no usable availability zone `x`, `down`\.$'
+        InvalidSpec, match=r'^The cloud has no usable availability zone "x", "down"; usable: "a"'
     ):
         endpoints.policy_validate(asked)
 
@@ -398,7 +398,7 @@ def test_policy_validate_against_the_cloud_names_unknown_regions(endpoints):
         'properties': {'regions': [{'name': 'R1'}, {'name': 'R8'}, {'name': 'R9'}]},
     }
 
-    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable region `R8`, `R9`\.$'):
+    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable region "R8"'):
         endpoints.policy_validate({'spec': spec, 'check_resources': True})
 
 

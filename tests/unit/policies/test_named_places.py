@@ -95,7 +95,9 @@ def test_named_region_that_is_full_is_an_error(check, cap, status):
     assert reply['action']['data']['status'] == status
     if status == 'ERROR':
         assert decision['reason'] == 'There is no feasible plan to handle all nodes.'
-        assert decision['details'] == {'asked': 1, 'possible': 0}
+        (place,) = decision['details'].pop('places')
+        assert decision['details'] == {'asked': 1, 'possible': 0, 'missing': 1}
+        assert (place['name'], place['current'], place['cap']) == ('R1', 2, cap)
         assert reply['nodes'] == {}
 
 

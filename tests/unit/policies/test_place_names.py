@@ -3,11 +3,13 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.errors import CloudUnavailable, CredentialsRefused, ServiceFailed
+from placement_worker.errors import CloudUnavailable, CredentialsRefused, InvalidSpec, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies import place_names
 from tests.factories import bind, deletion_policy, nodes, region_policy, request, zone_policy
 
 SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
+KNOWN_ZONES, KNOWN_REGIONS = '; it has "a", "b", "down"', '; it has "R1", "R2"'
 REGIONS = {'R1': {'zones': {'a': True, 'down': False}}, 'R2': {'zones': {'b': True}}}
 
 
@@ -54,15 +56,34 @@ def attach(registry, policy, *silent, **more):
     ('policy', 'warnings'),
     [
         (zone_policy('a', 'b', 'down'), []),
-        (zone_policy('a', 'none'), ['The cloud does not know availability zone "none"']),
-        (zone_policy('down', 'x', 'y'), ['The cloud does not know availability zones "x", "y"']),
+        (
+            zone_policy('a', 'none'),
+            ['The cloud does not know availability zone "none"' + KNOWN_ZONES],
+        ),
+        (
+            zone_policy('down', 'x', 'y'),
+            ['The cloud does not know availability zones "x", "y"' + KNOWN_ZONES],
+        ),
         (
             zone_policy('a', *(f'x{n}' for n in range(8))),
-            ['The cloud does not know availability zones "x0", "x1", "x2", "x3", "x4" and 3 more'],
+            [
+                'The cloud does not know availability zones "x0", "x1", "x2", "x3", "x4" and 3 more'
+                + KNOWN_ZONES
+            ],
         ),
-        (zone_policy('a', 'x\x1b[2J'), ['The cloud does not know availability zone "x\\u001b[2J"']),
+        (
+            zone_policy('a', 'x\x1b[2J'),
+            ['The cloud does not know availability zone "x\\u001b[2J"' + KNOWN_ZONES],
+        ),
         (region_policy('R1', 'R2'), []),
-        (region_policy('R1', 'R9'), ['The cloud does not know region "R9"']),
+        (region_policy('R1', 'R9'), ['The cloud does not know region "R9"' + KNOWN_REGIONS]),
+        (
+            zone_policy('a', 'dwon'),
+            [
+                'The cloud does not know availability zone "dwon" (did you mean "down"?)'
+                + KNOWN_ZONES
+            ],
+        ),
     ],
 )
 def test_attach_with_some_names_known_warns_of_the_others(registry, policy, warnings):
@@ -75,9 +96,18 @@ def test_attach_with_some_names_known_warns_of_the_others(registry, policy, warn
 @pytest.mark.parametrize(
     ('policy', 'reason'),
     [
-        (zone_policy('x'), 'The cloud does not know availability zone "x"'),
-        (zone_policy('x', 'y'), 'The cloud does not know availability zones "x", "y"'),
-        (region_policy('R8', 'R9'), 'The cloud does not know regions "R8", "R9"'),
+        (
+            zone_policy('x'),
+            'The cloud does not know availability zone "x"' + KNOWN_ZONES,
+        ),
+        (
+            zone_policy('x', 'y'),
+            'The cloud does not know availability zones "x", "y"' + KNOWN_ZONES,
+        ),
+        (
+            region_policy('R8', 'R9'),
+            'The cloud does not know regions "R8", "R9"' + KNOWN_REGIONS,
+        ),
     ],
 )
 def test_attach_with_no_name_known_is_an_error(registry, policy, reason):
@@ -161,14 +191,17 @@ def test_check_with_the_cloud_down_is_an_error(registry):
     ('policies', 'warnings'),
     [
         ([zone_policy('a', 'down')], []),
-        ([zone_policy('a', 'x')], ['The cloud does not know availability zone "x"']),
-        ([region_policy('R1', 'R9')], ['The cloud does not know region "R9"']),
+        (
+            [zone_policy('a', 'x')],
+            ['The cloud does not know availability zone "x"; it has "a", "down"'],
+        ),
+        ([region_policy('R1', 'R9')], ['The cloud does not know region "R9"' + KNOWN_REGIONS]),
         ([region_policy('R1', 'R2'), zone_policy('a', 'b')], []),
         (
             [region_policy('R1', 'R2', 'R9'), zone_policy('a', 'b', 'x')],
             [
-                'The cloud does not know region "R9"',
-                'The cloud does not know availability zone "x"',
+                'The cloud does not know region "R9"' + KNOWN_REGIONS,
+                'The cloud does not know availability zone "x"' + KNOWN_ZONES,
             ],
         ),
         ([region_policy('R1'), zone_policy('a', 'b')], []),
@@ -192,7 +225,7 @@ def test_check_of_zones_in_the_region_of_the_profile_warns_of_those_unknown_ther
     asked = request(SCALE_OUT, [zone_policy('a', 'b')], [], profile=profile)
 
     assert check(asked, regions=REGIONS)['warnings'] == [
-        'The cloud does not know availability zone "a"'
+        'The cloud does not know availability zone "a"; it has "b"'
     ]
 
 
@@ -204,3 +237,35 @@ def test_check_with_regions_of_another_policy_needs_no_keystone(registry):
     reply = Endpoints(Partial(('regions',)), registry).policy_check(asked)
 
     assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])
+
+
+def test_unusable_places_are_refused_with_the_usable_ones():
+    """The error lists the unusable places, similar usable ones, and a part of the usable ones."""
+    regions = [f'R{n}0' for n in range(9)]
+    place_names.refuse_unusable('region', [], regions)
+    with pytest.raises(InvalidSpec) as refused:
+        place_names.refuse_unusable('region', ['Eats', 'R2'], ['East', *regions])
+
+    assert str(refused.value) == (
+        'The cloud has no usable region "Eats" (did you mean "East"?), "R2" (did you mean "R20"?); '
+        'usable: "East", "R00", "R10", "R20", "R30" and 5 more.'
+    )
+
+
+def test_unusable_places_are_explained_by_what_the_cloud_has():
+    """The details tell unknown from unavailable places, and leave out what is empty."""
+    known = {'east': False, 'west': False}
+
+    assert place_names.unusable('zones', ['eats', 'west'], known) == {
+        'unavailable_zones': 'west',
+        'unknown_zones': 'eats (did you mean "east"?)',
+        'zones_of_the_cloud': 'east, west',
+    }
+    assert place_names.unusable('regions', ['R1'], ()) == {'unknown_regions': 'R1'}
+
+
+def test_unknown_places_in_an_empty_cloud_are_named():
+    """The sentence about a cloud without places says so."""
+    assert place_names.unknown('region', ['R1'], ()) == (
+        'The cloud does not know region "R1"; it has none'
+    )

@@ -7,7 +7,6 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, NodePatch
-from placement_worker.errors import InvalidSpec
 from placement_worker.planning.placement import Place, grow
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
@@ -28,13 +27,6 @@ def test_repeated_names_are_refused_with_their_position():
         ValueError, match=r'^Expected each name once, got `a` again in `zones\[2\]`$'
     ):
         shared_placement.check_distinct('zones', ['a', 'b', 'a'])
-
-
-def test_unusable_places_are_refused_by_name():
-    """Places in which no node can be created raise an error that lists them."""
-    shared_placement.refuse_unusable('region', [])
-    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable region `R1`, `R2`\.$'):
-        shared_placement.refuse_unusable('region', ['R1', 'R2'])
 
 
 def test_profile_of_a_new_node_is_its_own_or_that_of_the_cluster():

@@ -385,7 +385,12 @@ def test_infeasible_plan_has_the_possible_number_in_its_details(check):
         request(SCALE_IN, [zone_policy('a')], nodes(a=2), inputs={'count': 3}), zones=['a']
     )
 
-    assert decision(reply)['details'] == {'asked': 3, 'possible': 2}
+    assert decision(reply)['details'] == {
+        'asked': 3,
+        'possible': 2,
+        'missing': 1,
+        'places': [{'name': 'a', 'current': 2, 'cap': -1, 'possible': 2, 'note': ''}],
+    }
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,15 @@ def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
     reply = check(request(SCALE_OUT, policies, inputs={'count': 3}), regions=R2_IS_OUT)
 
     assert reply['action']['data']['reason'] == 'There is no feasible plan to handle all nodes.'
-    assert reply['decisions'][0]['details'] == {'asked': 3, 'possible': 2}
+    assert reply['decisions'][0]['details'] == {
+        'asked': 3,
+        'possible': 2,
+        'missing': 1,
+        'places': [
+            {'name': 'R1', 'current': 0, 'cap': 2, 'possible': 2, 'note': ''},
+            {'name': 'R2', 'current': 0, 'cap': -1, 'possible': 0, 'note': 'no usable zone'},
+        ],
+    }
 
 
 def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
