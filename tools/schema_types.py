@@ -20,6 +20,13 @@ Candidates = NodeIds | dict[str, Any] | None
 """The victims that the action names; of a map, its keys."""
 
 
+class CommonInputs(Struct):
+    """Inputs of every action; the engine adds them."""
+
+    action_result: str | None = None
+    last_op: Any = None
+
+
 class ScaleOutInputs(inputs.ScaleInputs, frozen=True):
     """Inputs of CLUSTER_SCALE_OUT."""
 
@@ -56,9 +63,11 @@ class ReplaceInputs(inputs.ReplaceInputs, frozen=True):
 class PlaceCount(Struct):
     """A number of nodes in a zone of a region, or in a region without usable zones."""
 
-    region_name: str
-    count: Natural
-    zone: str | None = None
+    region_name: Annotated[str, Meta(description='the region')]
+    count: Annotated[Natural, Meta(description='the number of nodes')]
+    zone: Annotated[
+        str | None, Meta(description='the zone; null if the region has no usable zone')
+    ] = None
 
 
 class Creation(Struct):
@@ -91,8 +100,8 @@ class Deletion(Struct):
 class PlacementEntry(Struct):
     """The place of one node to create."""
 
-    region_name: str | UnsetType = UNSET
-    zone: str | UnsetType = UNSET
+    region_name: Annotated[str | UnsetType, Meta(description='the region of the node')] = UNSET
+    zone: Annotated[str | UnsetType, Meta(description='the zone of the node')] = UNSET
 
 
 class Placement(Struct):
@@ -105,8 +114,8 @@ class Placement(Struct):
 class HookParams(Struct):
     """The recipient of a hook's message."""
 
-    queue: str = ''
-    url: str = ''
+    queue: Annotated[str, Meta(description='the Zaqar queue')] = ''
+    url: Annotated[str, Meta(description='the URL of a webhook')] = ''
 
 
 class Hooks(Struct):
@@ -120,10 +129,14 @@ class Hooks(Struct):
 class ActionData(Struct):
     """The decisions of policies about an action."""
 
-    creation: Creation | UnsetType = UNSET
-    deletion: Deletion | UnsetType = UNSET
-    placement: Placement | UnsetType = UNSET
-    hooks: Hooks | UnsetType = UNSET
+    creation: Annotated[Creation | UnsetType, Meta(description='the nodes to create')] = UNSET
+    deletion: Annotated[Deletion | UnsetType, Meta(description='the nodes to delete')] = UNSET
+    placement: Annotated[
+        Placement | UnsetType, Meta(description='the places of the nodes to create')
+    ] = UNSET
+    hooks: Annotated[
+        Hooks | UnsetType, Meta(description='the lifecycle hooks of the nodes to delete')
+    ] = UNSET
 
 
 class DecidedData(ActionData, kw_only=True):
@@ -133,81 +146,90 @@ class DecidedData(ActionData, kw_only=True):
     reason: str
 
 
+MAPS = (CommonInputs, ActionData, DecidedData)
+"""The maps of an action that are free-form for the decoder."""
+
+
 class Error(Struct):
     """The class of an exception, and its text."""
 
-    type: str
-    message: str
+    type: Annotated[str, Meta(description='the name of a class of placement_worker.errors')]
+    message: Annotated[str, Meta(description='the text of the exception')]
 
 
 class ErrorReply(Struct):
     """The reply to a cast that was not decided."""
 
-    error: Error
+    error: Annotated[Error, Meta(description='the exception in place of a reply')]
 
 
 class ClusterId(Struct):
     """The cluster of a request."""
 
-    id: str
+    id: Annotated[str, Meta(description='the id of the cluster')]
 
 
 class ClusterResult(ClusterId):
     """The cluster of a request, with its new data if they changed."""
 
-    data: Data | UnsetType = UNSET
+    data: Annotated[Data | UnsetType, Meta(description='the complete new map')] = UNSET
 
 
 class ActionName(Struct):
     """The action of a check."""
 
-    id: str
-    action: str
+    id: Annotated[str, Meta(description='the id of the action')]
+    action: Annotated[str, Meta(description='the name of the action')]
 
 
 class PolicyName(Struct):
     """The policy to attach or detach; `type` is type and version."""
 
-    id: str
-    name: str | None
-    type: str
+    id: Annotated[str, Meta(description='the id of the policy')]
+    name: Annotated[str | None, Meta(description='the name of the policy')]
+    type: Annotated[str, Meta(description='the type and version of the policy')]
+
+
+RequestId = Annotated[str | None, Meta(description='the id in the context of the caller')]
+Target = Annotated[Phase, Meta(description='the phase of the check')]
+ClusterEnd = Annotated[ClusterResult, Meta(description='the cluster of the request')]
 
 
 class CheckStart(Struct):
     """Payload of the notification that the worker begins a check."""
 
-    request_id: str | None
-    cluster: ClusterId
-    target: Phase
-    action: ActionName
+    request_id: RequestId
+    cluster: Annotated[ClusterId, Meta(description='the cluster of the request')]
+    target: Target
+    action: Annotated[ActionName, Meta(description='the action of the check')]
 
 
 class BindStart(Struct):
     """Payload of the notification that the worker begins to attach or detach a policy."""
 
-    request_id: str | None
-    cluster: ClusterId
-    policy: PolicyName
+    request_id: RequestId
+    cluster: Annotated[ClusterId, Meta(description='the cluster of the request')]
+    policy: Annotated[PolicyName, Meta(description='the policy to attach or detach')]
 
 
 class CheckEnd(CheckReply, frozen=True, kw_only=True):
     """Payload of the notification that a check has ended: the reply with ids."""
 
-    request_id: str | None
-    target: Phase
-    cluster: ClusterResult  # type: ignore[assignment]
+    request_id: RequestId
+    target: Target
+    cluster: ClusterEnd  # type: ignore[assignment]
 
 
 class BindEnd(BindReply, frozen=True, kw_only=True):
     """Payload of the notification that attaching or detaching has ended: the reply with ids."""
 
-    request_id: str | None
-    cluster: ClusterResult  # type: ignore[assignment]
+    request_id: RequestId
+    cluster: ClusterEnd  # type: ignore[assignment]
 
 
 class Failure(Struct):
     """Payload of the notification of an error: the class and the text that a caller sees."""
 
-    request_id: str | None
-    class_: str = field(name='class')
-    message: str
+    request_id: RequestId
+    class_: Annotated[str, Meta(description='the class of the exception')] = field(name='class')
+    message: Annotated[str, Meta(description='the text of the exception')]

@@ -7,7 +7,7 @@ manual's page of the contract has the descriptions of their keys.
 import inspect
 import json
 import sys
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def messages() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
 def schemas() -> Iterator[tuple[str, Schema]]:
     """Yield the name and the schema of each message."""
     kinds = [kind for _, _, of in messages() for kind in of]
-    parts = [*INPUTS, schema_types.ActionData, schema_types.DecidedData]
+    parts = [*INPUTS, *schema_types.MAPS]
     found, defs = msgspec.json.schema_components([*kinds, *parts], ref_template=REF)
     refs = iter(found)
     defs = _portable(_with_typed_maps(_described(defs, [*kinds, *parts])))
@@ -85,14 +85,14 @@ def _described(defs: Mapping[str, Schema], kinds: Sequence[Any]) -> dict[str, Sc
     of_keys = dict(_descriptions(PAGE.read_text()))
     types = map(msgspec.inspect.type_info, kinds)
     for struct in {one.cls: one for kind in types for one in _structs(kind)}.values():
-        name = struct.cls.__name__
-        definition, texts = described[name], of_keys.get(name, {})
+        definition = described[struct.cls.__name__]
+        texts = ChainMap(*(dict(of_keys.get(base.__name__, {})) for base in struct.cls.__mro__))
         definition['description'] = _first_paragraph(struct.cls.__doc__)
         for field in struct.fields:
             key = definition['properties'][field.encode_name]
             if _is_time(field.type):
                 key = definition['properties'][field.encode_name] = _with_format(key, 'date-time')
-            if field.encode_name in texts:
+            if field.encode_name in texts and 'description' not in key:
                 key['description'] = field_lists.plain_text(texts[field.encode_name])
     return described
 
@@ -103,7 +103,8 @@ def _descriptions(page: str) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield name, field_lists.descriptions(lines)
     ((_, lines),) = field_lists.of_directives(page, 'input-table')
     of_inputs = {key: cells[-1] for key, cells in field_lists.columns(lines).items()}
-    yield from ((struct.__name__, of_inputs) for struct in INPUTS)
+    inputs = (schema_types.CommonInputs, *INPUTS)
+    yield from ((struct.__name__, of_inputs) for struct in inputs)
     ((_, lines),) = field_lists.of_directives(page, 'data-table')
     of_data: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, cells in field_lists.columns(lines).items():
@@ -139,20 +140,22 @@ def _with_format(schema: Schema, name: str) -> Schema:
     """Return a schema whose string has a format; msgspec sets it for times with a zone only."""
     if schema.get('type') == 'string':
         return {**schema, 'format': name}
-    return (
-        {**schema, 'anyOf': [_with_format(one, name) for one in schema['anyOf']]}
-        if ('anyOf' in schema)
-        else schema
-    )
+    if 'anyOf' in schema:
+        return {**schema, 'anyOf': [_with_format(one, name) for one in schema['anyOf']]}
+    return schema
 
 
 def _with_typed_maps(defs: dict[str, Schema]) -> dict[str, Schema]:
     """Return the definitions with the actions, and with types for their inputs and data."""
-    action, patch = defs['Action'], defs['ActionPatch']
-    for definition, data in ((action, 'ActionData'), (patch, 'DecidedData')):
-        properties = definition['properties']
-        free_form = {key: one for key, one in properties['data'].items() if key != 'type'}
-        properties['data'] = {**free_form, '$ref': REF.format(name=data)}
+    action = defs['Action']
+    for of, key, name in (
+        ('Action', 'data', 'ActionData'),
+        ('Action', 'inputs', 'CommonInputs'),
+        ('ActionPatch', 'data', 'DecidedData'),
+    ):
+        free_form = defs[of]['properties'].pop(key)
+        del free_form['type']
+        defs[of]['properties'][key] = {**free_form, '$ref': REF.format(name=name)}
     action['properties']['action']['enum'] = sorted(actions.ALL)
     typed = {
         names: {'properties': {'inputs': {'$ref': REF.format(name=struct.__name__)}}}

@@ -55,14 +55,20 @@ def test_shipped_schemas_are_the_generated_ones(tmp_path):
 
 
 @pytest.mark.parametrize('name', schema.names())
-def test_schema_is_valid_and_describes_every_object(name):
-    """Each schema is valid, has an id of its own, and describes each of its definitions."""
+def test_schema_is_valid_and_describes_every_key(name):
+    """Each schema is valid, has an id of its own, and describes all objects and their keys."""
     document = json.loads(schema.text(name))
 
     Draft202012Validator.check_schema(document)
     assert document['$schema'] == 'https://json-schema.org/draft/2020-12/schema'
     assert document['$id'] == f'urn:placement-worker:1.0:{name}'
     undescribed = [one for one, of in document.get('$defs', {}).items() if not of['description']]
+    undescribed += [
+        f'{one}.{key}'
+        for one, of in document.get('$defs', {}).items()
+        for key, value in of['properties'].items()
+        if not value.get('description')
+    ]
     assert undescribed == []
     assert r'\Z' not in schema.text(name)
 
