@@ -18,6 +18,7 @@ from tests.unit.metrics.test_prometheus import EVENTS
 
 CONF = Path(__file__).parents[2] / 'conf'
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'monitoring.rst'
+RUNBOOK = MANUAL.with_name('runbook.rst')
 TARGET = {'job', 'instance'}
 """The labels that Prometheus adds."""
 OTHERS = {
@@ -134,7 +135,7 @@ class Rule(Struct, forbid_unknown_fields=True):
     alert: str
     expr: str
     labels: dict[Literal['severity'], Literal['warning', 'critical']]
-    annotations: dict[Literal['summary', 'description'], str]
+    annotations: dict[Literal['summary', 'description', 'runbook_url'], str]
     for_: str = msgspec.field(name='for', default='0m')
 
 
@@ -297,8 +298,33 @@ def test_alert_for_missing_consumers_ignores_the_queue_of_parked_requests():
 
 
 def test_alert_rules_have_unique_names_and_descriptions():
-    """Each rule has a unique name, a summary, and a description of what to do."""
+    """Each rule has a unique name, a summary, a description of what to do, and a runbook."""
     names = [rule.alert for rule in RULES]
 
     assert len(names) == len(set(names))
-    assert all(set(rule.annotations) == {'summary', 'description'} for rule in RULES)
+    assert all(set(rule.annotations) == {'summary', 'description', 'runbook_url'} for rule in RULES)
+
+
+def test_runbook_url_of_each_alert_is_the_section_of_its_name():
+    """The runbook has a section for each alert, and no others; Sphinx links it in lower case."""
+    lines = RUNBOOK.read_text().splitlines()
+    sections = [title for title, line in itertools.pairwise(lines) if title and set(line) == {'='}][
+        1:
+    ]
+
+    assert sorted(sections) == sorted(rule.alert for rule in RULES)
+    for rule in RULES:
+        page, _, anchor = rule.annotations['runbook_url'].partition('#')
+        assert page == 'https://docs.example.org/placement-worker/runbook.html'
+        assert anchor == rule.alert.lower()
+
+
+def test_alerts_about_a_share_of_the_requests_need_ten_of_them():
+    """No alert about a ratio or a quantile is raised by a handful of requests."""
+    shares = [rule for rule in RULES if '/ sum' in rule.expr or 'histogram_quantile' in rule.expr]
+
+    assert len(shares) == 3
+    for rule in shares:
+        combined = parsed(rule.expr)
+        assert str(combined.op) == 'and'
+        assert (str(combined.rhs.op), combined.rhs.rhs.val) == ('>=', 10)
