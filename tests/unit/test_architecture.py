@@ -87,3 +87,30 @@ def test_imports_between_packages_form_no_cycle():
 def test_shared_package_imports_nothing_above_it(package, allowed):
     """Packages that all others import depend on no other part of the project."""
     assert {other for importer, other in imports() if importer == package} <= allowed
+
+
+def has_code(path):
+    """Return whether a module has a function with more than a docstring in its body."""
+    functions = [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
+    ]
+    return any(len(one.body) > 1 or not isinstance(one.body[0], ast.Expr) for one in functions)
+
+
+def test_each_module_has_a_test_file_of_its_name():
+    """A reader finds the tests of a module in the file of its name."""
+    package, tests = ROOT / 'placement_worker', ROOT / 'tests' / 'unit'
+    modules = [path.relative_to(package) for path in package.rglob('[a-z]*.py')]
+    tested = [
+        module
+        for module in modules
+        if module.parts[0] != 'examples' and module.parts[:2] != ('engines', 'senlin')
+    ]
+
+    assert len(tested) > 100
+    assert [
+        str(module)
+        for module in tested
+        if has_code(package / module)
+        and not (tests / module.parent / f'test_{module.name}').exists()
+    ] == []

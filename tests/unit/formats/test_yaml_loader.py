@@ -1,0 +1,95 @@
+"""Loading YAML whose aliases, keys and timestamps are surprising or hostile."""
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from placement_worker.formats.yaml_loader import Loader, TooDeep
+
+
+def parsed(text):
+    """Return the data of a document."""
+    loader = Loader(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
+def test_load_of_timestamps_keeps_them_as_strings():
+    """A timestamp stays a string, as in JSON, and another scalar is converted."""
+    assert parsed('[2026-01-01T00:00:00Z, 2026-01-01, 7, yes]') == [
+        '2026-01-01T00:00:00Z',
+        '2026-01-01',
+        7,
+        True,
+    ]
+
+
+def test_load_beyond_the_deepest_level_is_refused():
+    """The deepest level is read, and one more level is refused."""
+    assert parsed('[' * 999 + ']' * 999) != []
+    with pytest.raises(TooDeep):
+        parsed('[' * 1001 + ']' * 1001)
+
+
+BOMB = 'a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n' + ''.join(
+    f'{this}: &{this} [{", ".join([f"*{before}"] * 9)}]\n'
+    for before, this in itertools.pairwise('abcdefghijkl')
+)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        (BOMB, 'aliases that add more than 33554432 characters(.|\\n)*line 7, column 4'),
+        (
+            'a: &a {x: 1, y: [*a]}\n',
+            'an alias that refers to a node around it(.|\\n)*line 1, column 17',
+        ),
+        ('a: &a [*a]\n', 'an alias that refers to a node around it(.|\\n)*line 1, column 4'),
+        (
+            f'a: &a {"x" * 100_000}\nb:\n' + '- *a\n' * 1000,
+            'add more than 33554432 characters(.|\\n)*line 3, column 1',
+        ),
+        ('a: &a {b: 1}\n? [*a, *a]\n: 1\n', 'a key that is not a scalar'),
+    ],
+    ids=['bomb', 'recursive map', 'recursive list', 'long text', 'key'],
+)
+def test_yaml_with_aliases_beyond_the_bound_is_refused_with_the_line(text, said):
+    """A short file cannot fill the memory through its aliases."""
+    with pytest.raises(yaml.constructor.ConstructorError, match=said):
+        parsed(text)
+
+
+def test_yaml_with_an_alias_bomb_is_refused_in_bounded_memory(tmp_path):
+    """A command that reads a bomb names the line, in a gigabyte of addresses."""
+    (tmp_path / 'bomb.yaml').write_text(BOMB)
+    limited = 'import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); '
+    limited += 'from placement_worker.cmd import cli; sys.exit(cli.main())'
+
+    done = subprocess.run(
+        [sys.executable, '-c', limited, 'check', str(tmp_path / 'bomb.yaml')],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr.count('\n')) == (2, '', 3)
+    assert 'aliases that add more than' in done.stderr
+
+
+def test_yaml_with_ordinary_aliases_is_read_as_if_they_were_written_out():
+    """A profile that 10,000 nodes share by an alias is accepted."""
+    text = (
+        'p: &p {type: os.nova.server-1.0, properties: {availability_zone: az1}}\nnodes:\n'
+        + '- *p\n' * 10_000
+    )
+
+    read = parsed(text)
+
+    assert read['nodes'] == [read['p']] * 10_000
