@@ -1,5 +1,6 @@
 """Load the installed policy types and skip those that do not fit the plugin interface."""
 
+import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
@@ -12,6 +13,7 @@ from stevedore import extension
 
 from placement_worker.contract import actions
 from placement_worker.contract.model import Phase, SupportStatus
+from placement_worker.formats.text import listed, shortened
 from placement_worker.policies import base
 
 LOG = logging.getLogger(__name__)
@@ -22,17 +24,20 @@ UPGRADE = (
     'interface = (2, 0)'
 )
 """The changes that a plugin for interface 1.x needs."""
-ATTRIBUTES: Mapping[str, Any] = {
-    'priority': int,
-    'targets': frozenset[tuple[str, str]],
-    'profile_types': frozenset[str] | None,
-    'stored_as': str | None,
-    'after': frozenset[str],
-    'inputs': frozenset[str],
-    'exclusive': bool,
-    'support_status': dict[str, list[SupportStatus]],
+ATTRIBUTES: Mapping[str, tuple[Any, str]] = {
+    'priority': (int, 'an integer'),
+    'targets': (frozenset[tuple[str, str]], 'a frozenset of pairs of phase and action'),
+    'profile_types': (frozenset[str] | None, 'a frozenset of strings or None'),
+    'stored_as': (str | None, 'a string or None'),
+    'after': (frozenset[str], 'a frozenset of strings'),
+    'inputs': (frozenset[str], 'a frozenset of strings'),
+    'exclusive': (bool, 'a boolean'),
+    'support_status': (
+        dict[str, list[SupportStatus]],
+        'a map of lists of SupportStatus',
+    ),
 }
-"""Attribute of a policy class -> the type of its value."""
+"""Attribute of a policy class -> the type of its value, and that type in words."""
 _OWN_MODULES = f'{__name__.partition(".")[0]}.'
 PolicyClass = type[base.Policy[Any]]
 
@@ -59,7 +64,7 @@ def valid(found: Iterable[tuple[str, object]]) -> dict[str, PolicyClass]:
         else:
             types[name] = plugin  # type: ignore[assignment]  # is_policy
     for name, cycle in _in_cycles(types).items():
-        _log_skipped(name, f'its attribute after forms a cycle: {", ".join(cycle)}')
+        _log_skipped(name, f'after forms a cycle: {", ".join(cycle)}')
         del types[name]
     return types
 
@@ -87,8 +92,8 @@ def _interface_problem(plugin: PolicyClass) -> str | None:
     upgrade = f'in {plugin.__module__}, {UPGRADE}'
     if 'interface' not in vars(plugin) and not is_built_in(plugin):
         return f'its class must define interface; if it implements plugin interface 1, {upgrade}'
-    if problem := _type_problem(plugin, 'interface', tuple[int, int]):
-        return problem
+    if not _fits(plugin.interface, tuple[int, int]):
+        return f'interface must be a pair of integers, got {_shown(plugin.interface)}'
     major, supported = plugin.interface[0], base.INTERFACE[0]
     if major == supported:
         return None
@@ -104,11 +109,11 @@ def _problem(name: str, plugin: PolicyClass) -> str | None:
     if missing:
         return f'it must define {", ".join(missing)}'
     if not _are_schemas(plugin.versions):
-        return 'its attribute versions must map strings to subclasses of msgspec.Struct'
+        return 'versions must map strings to subclasses of msgspec.Struct'
     kind, _, version = name.rpartition('-')
     if plugin.name != kind or version not in plugin.versions:
         return f'its class defines {plugin.name} with versions {", ".join(plugin.versions)}'
-    return _attribute_problem(plugin)
+    return '; '.join(_attribute_problems(plugin)) or None
 
 
 def _are_schemas(versions: object) -> bool:
@@ -118,29 +123,36 @@ def _are_schemas(versions: object) -> bool:
     )
 
 
-def _attribute_problem(plugin: PolicyClass) -> str | None:
-    """Return the problem of the first attribute with a wrong value, or None."""
-    problems = (_type_problem(plugin, name, expected) for name, expected in ATTRIBUTES.items())
-    problem = next(filter(None, problems), None)
-    if problem:
-        return problem
+def _attribute_problems(plugin: PolicyClass) -> Iterator[str]:
+    """Yield a sentence per attribute with a wrong value."""
+    for name, (expected, words) in ATTRIBUTES.items():
+        value = getattr(plugin, name)
+        if not _fits(value, expected):
+            yield f'{name} must be {words}, got {_shown(value)}'
+        elif name == 'targets':
+            yield from _target_problems(value)
+
+
+def _target_problems(targets: Iterable[tuple[str, str]]) -> Iterator[str]:
     wrong = [
-        pair
-        for pair in plugin.targets
-        if pair[0] not in get_args(Phase) or pair[1] not in actions.ALL
+        ' '.join(target)
+        for target in sorted(targets)
+        if target[0] not in get_args(Phase) or target[1] not in actions.ALL
     ]
     if wrong:
-        return f'its targets are unknown: {", ".join(map(" ".join, sorted(wrong)))}'
-    return None
+        yield f'targets must be phases of actions of Senlin, got {listed(wrong)}'
 
 
-def _type_problem(plugin: PolicyClass, name: str, expected: Any) -> str | None:
-    """Return the problem of an attribute whose value has another type than expected, or None."""
+def _fits(value: object, expected: Any) -> bool:
     try:
-        msgspec.convert(getattr(plugin, name), expected)
-    except msgspec.ValidationError as exc:
-        return f'its attribute {name} is invalid: {exc}'.replace('`', '')
-    return None
+        msgspec.convert(value, expected)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _shown(value: object) -> str:
+    return shortened(json.dumps(value) if isinstance(value, (str, bool)) else repr(value))
 
 
 def _in_cycles(types: Mapping[str, PolicyClass]) -> dict[str, Sequence[str]]:

@@ -6,12 +6,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement_worker.policies import plugins
+from placement_worker.policies.registry import Registry
 from tests.factories import (
     region_policy,
     zone_policy,
 )
+from tests.unit.policies.good_policy import Good
 
 ROOT = Path(__file__).parents[3]
+BROKEN = type('Broken', (Good,), {'interface': (2, 0), 'name': 'acme.broken', 'priority': 'high'})
 CORRECT = '; correct the file and try again'
 SCHEMA = '; run "placement-policy type show NAME-VERSION" for the schema'
 
@@ -84,6 +88,22 @@ def test_validate_with_check_resources_names_a_missing_zone(run):
         == 'placement-policy validate: f, document 1: The cloud has no usable availability zone '
         f'"x"; usable: "a", "b"{SCHEMA}\n'
     )
+
+
+def test_type_list_with_a_broken_plugin_lists_the_others(run, monkeypatch, caplog):
+    """A plugin with a wrong attribute is logged, and the other types are listed."""
+    found = [*Registry.installed().types.items(), ('acme.broken-1.0', BROKEN)]
+    monkeypatch.setattr(plugins, 'installed', lambda: found)
+
+    status, out, _ = run('type', 'list', '-f', 'json')
+
+    assert (status, {one['name'] for one in json.loads(out)}) == (
+        0,
+        {name for name, _ in found[:-1]},
+    )
+    assert caplog.messages == [
+        'Skipped policy type acme.broken-1.0: priority must be an integer, got "high"'
+    ]
 
 
 def test_type_list_prints_a_table_or_data(run):

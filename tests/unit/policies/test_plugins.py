@@ -74,7 +74,7 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             with_attribute('interface', '2.0'),
-            'its attribute interface is invalid: Expected array, got str',
+            'interface must be a pair of integers, got "2.0"',
         ),
         (
             'test.good-1.0',
@@ -84,34 +84,40 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             Never,
-            'its targets are unknown: BEFORE CLUSTER_DANCE, DURING CLUSTER_SCALE_OUT',
+            'targets must be phases of actions of Senlin, got BEFORE CLUSTER_DANCE, '
+            'DURING CLUSTER_SCALE_OUT',
         ),
         ('test.bad-1.0', Nameless, 'it must define name, priority, targets'),
         ('test.good-1.0', Undecided, 'it must define check'),
         (
             'test.good-1.0',
             with_attribute('versions', {'1.0': dict}),
-            'its attribute versions must map strings to subclasses of msgspec.Struct',
+            'versions must map strings to subclasses of msgspec.Struct',
         ),
         (
             'test.good-1.0',
             with_attribute('versions', '1.0'),
-            'its attribute versions must map strings to subclasses of msgspec.Struct',
+            'versions must map strings to subclasses of msgspec.Struct',
         ),
         (
             'test.good-1.0',
             with_attribute('priority', 'high'),
-            'its attribute priority is invalid: Expected int, got str',
+            'priority must be an integer, got "high"',
         ),
         (
             'test.good-1.0',
             with_attribute('support_status', {'1.0': 'SUPPORTED'}),
-            'its attribute support_status is invalid: Expected array, got str - at $[...]',
+            "support_status must be a map of lists of SupportStatus, got {'1.0': 'SUPPORTED'}",
         ),
         (
             'test.good-1.0',
             with_attribute('after', 'x'),
-            'its attribute after is invalid: Expected array, got str',
+            'after must be a frozenset of strings, got "x"',
+        ),
+        (
+            'test.good-1.0',
+            type('Several', (Good,), {'interface': (2, 0), 'priority': 2.5, 'exclusive': 'yes'}),
+            'priority must be an integer, got 2.5; exclusive must be a boolean, got "yes"',
         ),
         ('test.bad-1.0', Good, 'its class defines test.good with versions 1.0'),
         ('test.good-2.0', Good, 'its class defines test.good with versions 1.0'),
@@ -147,7 +153,7 @@ def test_valid_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):
     assert [message.partition(': ')[0] for message in logged] == [
         f'Skipped policy type {name}-1.0' for name in ('a', 'b', 'c', 'own')
     ]
-    assert logged[3].endswith('its attribute after forms a cycle: own, own')
+    assert logged[3].endswith('after forms a cycle: own, own')
     assert all(
         set(message.rpartition(': ')[2].split(', ')) == {'a', 'b', 'c'} for message in logged[:3]
     )
