@@ -32,17 +32,17 @@ class MemberRemoval(MemberChange):
             remove.update(dict.fromkeys(sorted(ids), node.id))
             if not ids and not stored:
                 without_member.append(node)
-        inherited = _inherited(pool, shown, without_member, wanted, result)
-        known = {*inherited.values(), *result.failed}
+        left_behind = _left_behind(pool, shown, without_member, wanted, result)
+        known = {*left_behind.values(), *result.failed}
         result.passed_over = [node.id for node in without_member if node.id not in known]
-        return Plan(shown, remove | inherited)
+        return Plan(shown, remove | left_behind)
 
     @override
     def outdated(self, result: Result, kept: Collection[str]) -> dict[str, Sequence[str]]:
         return {node.id: (MEMBER,) for node in self.nodes if node.id not in result.failed}
 
 
-def _inherited(
+def _left_behind(
     pool: Pool,
     shown: Sequence[Resource],
     nodes: Sequence[Node],

@@ -280,13 +280,13 @@ class Replace(Attached):
 
     def prepare(self):
         super().prepare()
-        again = {
+        recreated = {
             **connected(9),
             'id': 'n1',
             'name': 'n1',
             'data': {**self.members[0]['data'], 'recovery': 'RECREATE'},
         }
-        self.members = [again, *self.members[1:]]
+        self.members = [recreated, *self.members[1:]]
 
     def run(self):
         asked = request(

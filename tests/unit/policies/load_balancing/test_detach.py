@@ -68,7 +68,7 @@ def test_detach_deletes_a_load_balancer_in_any_state(lab, status):
 def test_detach_without_stored_data_deletes_tagged_load_balancers(lab):
     """Load balancers with the tags are deleted even if the reply to the attachment was lost."""
     _, members = lab.attached([connected(1)])
-    lab.octavia(None).create('loadbalancer', {'name': 'loser', 'tags': OURS})
+    lab.octavia(None).create('loadbalancer', {'name': 'duplicate', 'tags': OURS})
 
     assert lab.detach(bind(load_balancing_policy(), members))['status'] == 'OK'
     assert lab.is_empty()
@@ -77,7 +77,7 @@ def test_detach_without_stored_data_deletes_tagged_load_balancers(lab):
 def test_detach_deletes_the_others_if_one_cannot_be_deleted(lab):
     """If one load balancer cannot be deleted, the others are deleted nevertheless."""
     policy, members = lab.attached([connected(1)])
-    lab.octavia(None).create('loadbalancer', {'name': 'loser', 'tags': OURS})
+    lab.octavia(None).create('loadbalancer', {'name': 'duplicate', 'tags': OURS})
     known = policy['data']['LoadBalancingPolicy']['data']['loadbalancer']
 
     lab.around = refusal('delete', known)

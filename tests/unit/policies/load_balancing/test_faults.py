@@ -138,10 +138,10 @@ def judge(one, answer, status, reason, reply):
         one.is_right(reply)
         assert took_s <= TIMEOUT_S
         return
-    reason = (
+    reported = (
         f'{reason} {[decision["details"].get("failed") for decision in reply.get("decisions", ())]}'
     )
-    assert answer.message in reason or 'is in ERROR' in reason
+    assert answer.message in reported or 'is in ERROR' in reported
     assert took_s <= 2 * TIMEOUT_S
     if 'could not be removed' in reason:
         assert answer.times == ALWAYS

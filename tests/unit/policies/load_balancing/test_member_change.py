@@ -132,11 +132,11 @@ def test_failed_lookup_of_addresses_marks_all_nodes(lab, web, away_for):
 def test_failed_listing_keeps_the_member_of_a_recovered_node(lab, web):
     """If the members cannot be listed, a recovered node keeps its member and gets a warning."""
     policy, members = web
-    again = {**connected(9), 'id': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
+    recreated = {**connected(9), 'id': 'n1', 'data': {**members[0]['data'], 'recovery': 'RECREATE'}}
     lab.around = refuse('members')
 
     reply = lab.check(
-        request('NODE_RECOVER', [policy], [again, *members[1:]], node=again, target='AFTER')
+        request('NODE_RECOVER', [policy], [recreated, *members[1:]], node=recreated, target='AFTER')
     )
 
     assert reply['nodes']['n1']['data'] == members[0]['data']

@@ -183,11 +183,11 @@ def test_victim_without_stored_member_is_found_by_its_tag(lab, four_members):
     assert reply['nodes'] == {}
 
 
-@pytest.mark.parametrize('said', [[], {}, ['m'], {'id': 'm'}, 7, None])
-def test_stored_member_that_is_no_string_is_ignored(lab, four_members, said):
+@pytest.mark.parametrize('stored', [[], {}, ['m'], {'id': 'm'}, 7, None])
+def test_stored_member_that_is_no_string_is_ignored(lab, four_members, stored):
     """A value in the node's data that is no id of a member is ignored."""
     policy, members = four_members
-    members = [{**members[0], 'data': {'lb_member': said}}, *members[1:]]
+    members = [{**members[0], 'data': {'lb_member': stored}}, *members[1:]]
 
     reply = lab.check(
         request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1']})

@@ -25,7 +25,7 @@ def test_check_names_all_missing_resources():
         'flavor_id': 'f',
         'availability_zone': 'az',
     }
-    theirs = {
+    existing = {
         'pool': {'subnet': 'private-subnet', 'id': 'p'},
         'loadbalancer': 'lb',
         'health_monitor': {'id': 'm'},
@@ -38,7 +38,7 @@ def test_check_names_all_missing_resources():
             'no flavor_id `f`, no availability_zone `az`.',
         ),
         (
-            theirs,
+            existing,
             'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m`.',
         ),
     ):
@@ -58,13 +58,13 @@ def test_check_accepts_names_and_ids():
         'flavor_id': 'small',
         'availability_zone': 'lb-az',
     }
-    theirs = {
+    existing = {
         'pool': {'subnet': 'sub1', 'id': pool},
         'loadbalancer': 'front',
         'health_monitor': {'id': monitor},
     }
 
-    for properties in (own, theirs):
+    for properties in (own, existing):
         check(properties, lab)
     assert not any(call.writes for call in lab.calls)
 
@@ -82,9 +82,9 @@ def test_check_accepts_ambiguous_names():
 
     lab.subnet = lab.network = of_several
     own = {'pool': {'subnet': 's'}, 'vip': {'subnet': 's', 'network': 'n'}}
-    theirs = {'pool': {'subnet': 's', 'id': pool}, 'loadbalancer': 'front'}
+    existing = {'pool': {'subnet': 's', 'id': pool}, 'loadbalancer': 'front'}
 
-    check(theirs, lab)
+    check(existing, lab)
     check(own, lab)
     with pytest.raises(InvalidSpec, match=r'^The cloud has no flavor_id `f`\.$'):
         check({**own, 'flavor_id': 'f'}, lab)

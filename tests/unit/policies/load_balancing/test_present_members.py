@@ -69,9 +69,9 @@ def test_member_that_is_being_deleted_does_not_count_as_present(lab, scaled_out)
     lab.octavia(None).delete_member(
         policy['data']['LoadBalancingPolicy']['data']['pool'], ids['n1']
     )
-    heir = {**connected(1), 'id': 'n9', 'name': 'n9'}
+    reusing = {**connected(1), 'id': 'n9', 'name': 'n9'}
 
-    reply = lab.check(after(SCALE_OUT, [policy], [*members[1:], heir], data=created('n9')))
+    reply = lab.check(after(SCALE_OUT, [policy], [*members[1:], reusing], data=created('n9')))
 
     assert reply['nodes'] == {'n9': {'data': {'lb_member': member_ids(lab)['n9']}}}
     assert lab.addresses() == ['10.0.0.1', '10.0.0.2']

@@ -13,24 +13,22 @@ class Killed(BaseException):
 
 
 def killed(lab, asked, name):
-    """Attach, and die after the first call of this name."""
+    """Attach, and end the worker after the first call of this name."""
 
-    def die(call):
+    def kill(call):
         answer = call.act()
         if call.name == name:
             raise Killed
         return answer
 
-    lab.around = die
+    lab.around = kill
     with pytest.raises(Killed):
         lab.attach(asked)
     lab.around = lambda call: call.act()
 
 
 def busy(lab, name, times=10):
-    """Have Octavia answer 503 to so many calls of this name: as many as are tried, unless it is
-    said.
-    """
+    """Let Octavia respond with status 503 to calls of this name; the default fails all attempts."""
     left = [None] * times
 
     def refuse(call):
@@ -42,8 +40,8 @@ def busy(lab, name, times=10):
     lab.around = refuse
 
 
-def cause(reply):
-    """The cause that a reply tells, whether of the first node that failed or of all."""
+def cause_in(reply):
+    """Return the cause in a reply, whether of the first node that failed or of all."""
     return reply['reason'].rpartition('(n1: ')[2].partition(';')[0].removesuffix(')')
 
 
@@ -109,7 +107,7 @@ def test_existing_pool_is_cleared_if_octavia_fails_to_show_it(lab, name):
 
     reply = lab.attach(asked)
 
-    assert (reply['status'], cause(reply)) == ('ERROR', BUSY)
+    assert (reply['status'], cause_in(reply)) == ('ERROR', BUSY)
     assert lab.addresses() == ['10.0.0.100']
 
 
@@ -135,7 +133,7 @@ def test_load_balancer_is_deleted_if_its_members_cannot_be_listed(lab):
 
     reply = lab.attach(own())
 
-    assert (reply['status'], cause(reply)) == ('ERROR', BUSY)
+    assert (reply['status'], cause_in(reply)) == ('ERROR', BUSY)
     assert lab.is_empty()
 
 

@@ -46,11 +46,11 @@ def test_chosen_victims_equal_those_of_random_deletion(lab, four_members):
     asked = {'inputs': {'count': 2}, 'dry_run': True}
 
     ours = lab.check(request(SCALE_IN, [policy], members, **asked))
-    theirs = lab.check(request(SCALE_IN, [deletion_policy('RANDOM')], members, **asked))
+    expected = lab.check(request(SCALE_IN, [deletion_policy('RANDOM')], members, **asked))
 
     assert (
         ours['action']['data']['deletion']['candidates']
-        == theirs['action']['data']['deletion']['candidates']
+        == expected['action']['data']['deletion']['candidates']
     )
     assert ours['action']['data']['deletion']['candidates'][0] == 'n3'
 

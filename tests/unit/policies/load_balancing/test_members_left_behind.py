@@ -16,10 +16,11 @@ def web(lab, request):
         else {}
     )
     policy, members = lab.attached([connected(1), connected(2)], **properties)
-    return policy, [members[1], heir(9)]
+    return policy, [members[1], reusing(9)]
 
 
-def heir(number, of=1):
+def reusing(number, of=1):
+    """Return a new node at the address of another one."""
     return {**connected(of), 'id': f'n{number}', 'name': f'n{number}'}
 
 
@@ -45,7 +46,7 @@ def test_node_with_a_reused_address_adopts_the_member_without_an_update(lab, web
 
 
 def test_deleted_node_with_a_reused_address_leaves_the_pool(lab, web):
-    """The inherited member of a node is removed before the node, stored or not."""
+    """The member at a reused address is removed before the node, stored or not."""
     policy, members = web
     one = members[1]
 
@@ -55,8 +56,8 @@ def test_deleted_node_with_a_reused_address_leaves_the_pool(lab, web):
     assert lab.addresses() == ['10.0.0.2']
 
 
-def test_scale_in_removes_an_inherited_member(lab, web):
-    """A scale-in removes an inherited member with the others."""
+def test_scale_in_removes_a_member_left_behind(lab, web):
+    """A scale-in removes a member at a reused address with the others."""
     policy, members = web
 
     reply = lab.check(
@@ -67,7 +68,7 @@ def test_scale_in_removes_an_inherited_member(lab, web):
     assert lab.addresses() == []
 
 
-def test_attach_again_adopts_an_inherited_member(lab, web):
+def test_attach_again_adopts_a_member_left_behind(lab, web):
     """A repeated attachment gives a node the member at its address."""
     policy, members = web
 
@@ -77,8 +78,8 @@ def test_attach_again_adopts_an_inherited_member(lab, web):
     assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
-def test_inherited_member_in_error_is_updated(lab, web):
-    """An inherited member that is not ACTIVE is sent to Octavia again."""
+def test_member_left_behind_in_error_is_updated(lab, web):
+    """A member left behind that is not ACTIVE is sent to Octavia again."""
     policy, members = web
     left = member_of(lab, 'n1')
     with lab.store.changing() as state:
@@ -91,12 +92,12 @@ def test_inherited_member_in_error_is_updated(lab, web):
     assert {one['provisioning_status'] for one in lab.settled()['member']} == {'ACTIVE'}
 
 
-def test_second_node_with_the_same_address_does_not_inherit(lab, web):
+def test_second_node_with_the_same_address_adopts_no_member(lab, web):
     """Of two nodes with the same address the second neither gets nor removes the member of the
     first.
     """
     policy, members = web
-    twin = heir(8, of=2)
+    twin = reusing(8, of=2)
     both = [members[0], twin]
 
     added = lab.check(created(policy, both, twin))
@@ -117,12 +118,12 @@ def test_member_left_by_another_cluster_or_policy_stays(lab, web):
     assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
-def test_member_left_at_another_port_is_not_inherited(lab):
-    """A member at another port is not inherited."""
+def test_removal_at_another_port_keeps_the_member(lab):
+    """A member left behind at another port stays in the pool."""
     policy, _ = lab.attached([connected(1)])
     policy['spec']['properties']['pool']['protocol_port'] = 81
 
-    reply = lab.check(request('NODE_DELETE', [policy], [heir(9)], node=heir(9)))
+    reply = lab.check(request('NODE_DELETE', [policy], [reusing(9)], node=reusing(9)))
 
     assert reply['decisions'][0]['details']['passed_over'] == ['n9']
     assert lab.addresses() == ['10.0.0.1']
@@ -167,22 +168,24 @@ def test_node_whose_address_cannot_be_looked_up_fails_and_others_leave(lab, web)
 
 
 @pytest.mark.parametrize('dry_run', [True, False])
-def test_dry_run_counts_an_inherited_member(lab, dry_run):
-    """A dry run counts an inherited member among the members to remove."""
+def test_dry_run_counts_a_member_left_behind(lab, dry_run):
+    """A dry run counts a member at a reused address among the members to remove."""
     policy, _ = lab.attached([connected(1)])
 
-    reply = lab.check(request('NODE_DELETE', [policy], [heir(9)], node=heir(9), dry_run=dry_run))
+    reply = lab.check(
+        request('NODE_DELETE', [policy], [reusing(9)], node=reusing(9), dry_run=dry_run)
+    )
 
     assert reply['decisions'][0]['details']['removed'] == ['n9']
     assert lab.addresses() == (['10.0.0.1'] if dry_run else [])
 
 
-def test_foreign_member_at_the_address_is_not_inherited(lab):
-    """A foreign member at the address of a node is not inherited."""
+def test_removal_at_the_address_of_a_foreign_member_keeps_it(lab):
+    """A foreign member at the address of a deleted node stays in the pool."""
     _, pool = lab.foreign('10.0.0.3')
     policy, _ = lab.attached([connected(1)], loadbalancer='front', pool={'id': pool})
 
-    reply = lab.check(request('NODE_DELETE', [policy], [heir(9, of=3)], node=heir(9, of=3)))
+    reply = lab.check(request('NODE_DELETE', [policy], [reusing(9, of=3)], node=reusing(9, of=3)))
 
     assert reply['decisions'][0]['details']['passed_over'] == ['n9']
     assert lab.addresses() == ['10.0.0.1', '10.0.0.3']
