@@ -38,3 +38,27 @@ html_theme_options = {'analytics_tracking_code': '', 'display_badge': False, 'si
 openstackdocs_repo_name = ''
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
+
+man_pages = [  # one page per program of setup.cfg
+    (
+        'man/placement-policy',
+        'placement-policy',
+        'place the nodes of clusters, in this process or by running workers',
+        [project_copyright],
+        1,
+    ),
+    (
+        'man/placement-worker',
+        'placement-worker',
+        'reply to the policy checks of cluster engines',
+        [project_copyright],
+        1,
+    ),
+    (
+        'man/placement-worker-status',
+        'placement-worker-status',
+        'probe a worker, or check that one can start',
+        [project_copyright],
+        1,
+    ),
+]
