@@ -74,9 +74,9 @@ def test_tab_key_moves_a_visible_focus_in_order(visit):
         True,
     )
     assert [one['what'] for one in seen[1:5]] == ['a.'] * 4
-    assert [one['what'] for one in seen[5:8]] == ['svg.chart'] * 3
-    assert seen[8]['what'] == 'svg.chart small'
-    assert seen[9]['what'] == 'summary.'
+    charts = page.locator('figure').count()
+    assert {one['what'] for one in seen[5 : 5 + charts]} == {'svg.chart', 'svg.chart small'}
+    assert seen[5 + charts]['what'] == 'summary.'
     assert all(one['outlined'] for one in seen), [one for one in seen if not one['outlined']]
 
 
