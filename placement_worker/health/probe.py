@@ -1,6 +1,6 @@
 """The liveness file as a probe of a container reads it.
 
-A probe runs every few seconds and must answer quickly, so this module imports the standard library
+A probe runs every few seconds and must respond quickly, so this module imports the standard library
 only.
 """
 

@@ -72,10 +72,10 @@ def started(request: Request, request_id: str | None) -> dict[str, Any]:
 
 def ended(request: Request, reply: Reply, request_id: str | None) -> dict[str, Any]:
     """Return the payload of `.end`: the reply, the ids, and the phase of a check."""
-    answer = msgspec.to_builtins(reply)
+    fields = msgspec.to_builtins(reply)
     phase = {'target': request.target} if isinstance(request, CheckRequest) else {}
-    cluster = {'id': request.cluster.id, **(answer['cluster'] or {})}
-    return {**answer, 'request_id': request_id, **phase, 'cluster': cluster}
+    cluster = {'id': request.cluster.id, **(fields['cluster'] or {})}
+    return {**fields, 'request_id': request_id, **phase, 'cluster': cluster}
 
 
 def failed(error: Exception, request_id: str | None) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
     :raises QueueMismatch: an exchange or a queue exists with other arguments; the text has the
         command that deletes it.
     :raises BrokerRefused: a permission is missing; the text names the permission and the resource.
-    :raises BrokerUnreachable: no host answers, or the broker stops responding.
+    :raises BrokerUnreachable: no host responds, or the broker stops responding.
     """
     if not _is_rabbit(target):
         return
@@ -86,7 +86,7 @@ def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Diffe
     """Return what `declare` would create or reject, without creating anything.
 
     :param target: as for `declare`.
-    :raises BrokerUnreachable: no host answers, or the broker stops responding.
+    :raises BrokerUnreachable: no host responds, or the broker stops responding.
     """
     found = Differences([], [])
     if not _is_rabbit(target):
@@ -122,7 +122,7 @@ def _recorded(found: Differences, name: str) -> Iterator[None]:
 def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
     """Open a connection for a block.
 
-    :raises BrokerUnreachable: no host answers, the connection is lost, or the broker stops
+    :raises BrokerUnreachable: no host responds, the connection is lost, or the broker stops
         responding.
     """
     with open_connection(conf, target) as connection:
