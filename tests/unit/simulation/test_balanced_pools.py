@@ -87,3 +87,14 @@ def test_disabled_policy_has_no_pool(run, balanced):
     (record,) = run([{'scale_out': 1}], **balanced)
 
     assert (record.pools, record.updates) == ([], 0)
+
+
+def test_load_balancers_of_a_simulation_leave_the_file_of_the_cloud_alone(run, balanced, tmp_path):
+    """A simulation keeps its load balancers in memory, even if the cloud names a file for them."""
+    file = tmp_path / 'state.json'
+    balanced['cloud']['load_balancer'] = {'state': str(file)}
+
+    (record,) = run([{'scale_out': 2}], **balanced)
+
+    assert members(record) == [2]
+    assert list(tmp_path.glob('state*')) == []

@@ -58,7 +58,7 @@ def test_svg_with_markup_in_names_keeps_it_text(load, registry):
     """A title or a place that looks like markup stays text."""
     policies = [zone_policy('a', EVIL)]
     cloud = {'zones': {'a': True, EVIL: True}}
-    scenario = load([{'scale_out': 3}], policies, cloud=cloud, title=EVIL)
+    scenario = load([{'scale_out': 3}, {'lose_zone': EVIL}], policies, cloud=cloud, title=EVIL)
 
     assert '<script' not in plot.svg(scenario, played(scenario, registry))
 

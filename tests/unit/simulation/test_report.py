@@ -152,13 +152,13 @@ def test_page_without_comparison_does_not_mention_the_greedy_rule(registry):
     assert page.count('<figure>') == 3
 
 
-def test_page_with_markup_in_names_escapes_it(load, registry):
+def test_page_with_markup_in_names_escapes_it(load, registry, balanced):
     """Names that look like markup stay text."""
-    policies = [{**zone_policy('a', EVIL), 'name': EVIL}]
-    cloud = {'zones': {'a': True, EVIL: True}}
-    scenario = load(
-        [{'scale_out': 3, 'note': EVIL}], policies, cloud=cloud, title=EVIL, description=EVIL
-    )
+    balancing = {**balanced['policies'][2], 'name': EVIL}
+    policies = [{**zone_policy('a', EVIL), 'name': EVIL}, balancing]
+    cloud = {**balanced['cloud'], 'zones': {'a': True, EVIL: True}}
+    steps = [{'scale_out': 3, 'note': EVIL}, {'lose_zone': EVIL}]
+    scenario = load(steps, policies, cloud=cloud, title=EVIL, description=EVIL)
 
     page = report.page(scenario, played(scenario, registry))
 
