@@ -41,7 +41,7 @@ def headline(error: Invalid, document: Document) -> str:
     """Return the only error with its position, or the number of errors."""
     count = len(error.problems) + error.more
     if count > 1:
-        return f'{document.source.name}: {counted(count, "error")}'
+        return f'{document.source.name}: {_least(count)}{counted(count, "error")}'
     (problem,) = error.problems
     if problem.position is None:
         return f'{document.source.name}, document {document.number}: {problem.text}'
@@ -58,7 +58,13 @@ def details(error: DocumentError) -> Iterator[str]:
         if problem.position and not _may_hold_secret(error.source.text, problem):
             yield from positions.snippet(error.source.text, problem.position).splitlines()
     if isinstance(error, Invalid) and error.more:
-        yield f'and {counted(error.more, "more error")}'
+        count = len(error.problems) + error.more
+        yield f'and {_least(count)}{counted(error.more, "more error")}'
+
+
+def _least(count: int) -> str:
+    """Return 'at least ' if the search ended before it counted all errors."""
+    return 'at least ' if count >= MAX_FOUND else ''
 
 
 def _located(name: str, problem: Problem) -> str:

@@ -40,8 +40,9 @@ def found(raw: object, kind: Any, path: Path = ()) -> Iterator[SchemaError]:
     """
     text = _error(raw, kind, path)
     if text is not None:
-        inside = list(_inside(raw, kind, path))
-        yield from inside or [SchemaError(path, text)]
+        inside = _inside(raw, kind, path)
+        yield next(inside, SchemaError(path, text))
+        yield from inside
 
 
 def unknown(raw: object, kind: type) -> Iterator[SchemaError]:

@@ -1,8 +1,9 @@
 """Read YAML and JSON documents, and find positions in them."""
 
+import functools
 import itertools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -81,27 +82,29 @@ class Document:
 
         :param of_key: return the position of the value's key instead.
         """
-        if self.is_json:
-            return positions.in_json(self.source.text, path, of_key=of_key)
-        return positions.in_yaml(self._root(), path, of_key=of_key)
+        return self._locator()(path, of_key=of_key)
 
     def invalid(self, found: Iterable[tuple[paths.Path, str, bool]]) -> Invalid:
         """Return the error about values of this document; `found` has at least one.
 
         :param found: the path of each wrong value, the error, and whether its key is wrong.
         """
-        remaining = iter(found)
+        remaining, position = iter(found), self._locator()
         problems = [
-            Problem(text, self.position(path, of_key=of_key))
+            Problem(text, position(path, of_key=of_key))
             for path, text, of_key in itertools.islice(remaining, MAX_PROBLEMS)
         ]
         problems.sort(key=lambda problem: problem.position or Position(0, 0))
         return Invalid(self.source, problems, sum(1 for _ in remaining))
 
-    def _root(self) -> Any:
+    def _locator(self) -> Callable[..., Position]:
+        """Return the function that finds positions; YAML is read again for it."""
+        if self.is_json:
+            return functools.partial(positions.in_json, self.source.text)
         roots = yaml.compose_all(self.source.text, Loader=yaml_loader.Loader)
         full = (root for root in roots if root.tag != 'tag:yaml.org,2002:null')
-        return next(itertools.islice(full, self.number - 1, None))
+        root = next(itertools.islice(full, self.number - 1, None))
+        return functools.partial(positions.in_yaml, root)
 
 
 def read(path: str) -> list[Document]:

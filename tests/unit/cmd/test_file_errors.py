@@ -48,6 +48,17 @@ def test_several_errors_are_counted_and_listed():
     )
 
 
+def test_search_for_errors_ends_at_a_limit(monkeypatch):
+    """A document with very many errors is not searched to its end."""
+    monkeypatch.setattr(file_errors, 'MAX_FOUND', 12)
+    document = changed(GOOD, lambda r: r.update({f'key{n}': 1 for n in range(20)}))
+
+    headline, lines = shown(errors.InvalidRequest('x'), document, CheckRequest)
+
+    assert headline == 'f: at least 12 errors'
+    assert lines[-1] == 'and at least 2 more errors'
+
+
 @pytest.mark.parametrize(
     ('document', 'kind', 'path'),
     [

@@ -65,6 +65,22 @@ def test_found_lists_each_error_with_its_path():
     ]
 
 
+def test_found_searches_no_further_than_it_is_asked(monkeypatch):
+    """The first error of a document is found without a search for the others."""
+    decoded, decode = [], codec.decode
+
+    def noted(raw, kind, **more):
+        decoded.append(raw)
+        return decode(raw, kind, **more)
+
+    monkeypatch.setattr(codec, 'decode', noted)
+
+    path, _, _ = next(schema_errors.found({'items': [{}, *[{'low': 'x'}] * 50]}, Outer))
+
+    assert path == ('items', 0)
+    assert {'low': 'x'} not in decoded
+
+
 def test_found_with_a_condition_on_two_fields_names_their_object():
     """An object whose fields fit one by one has an error of its own."""
     assert found({'items': [{'low': 5, 'high': 1}]}) == [
