@@ -95,7 +95,7 @@ class Simulate(LocalCommand):
         history = History(args.explained if args.report else 0)
         for moment in self._moments(scenario, args):
             history.add(moment)
-            if self._is_shown(moment.ours.number, scenario.length, args.every):
+            if self._is_shown(moment.worker.number, scenario.length, args.every):
                 self._show_step(moment, args.format)
             if self._broken_pipe and not (args.plot or args.report):
                 raise self._broken_pipe
@@ -104,7 +104,7 @@ class Simulate(LocalCommand):
         self._write_files(scenario, history, args)
         if self._broken_pipe:
             raise self._broken_pipe
-        return UNEXPECTED if history.ours.unexpected else OK
+        return UNEXPECTED if history.worker.unexpected else OK
 
     @override
     def write(self, text: str) -> None:
@@ -125,11 +125,11 @@ class Simulate(LocalCommand):
         from placement_worker.simulation.run import play  # noqa: PLC0415
 
         installed, explained = Registry.installed(), args.explained if args.report else 0
-        ours = play(scenario, installed, explained)
+        worker = play(scenario, installed, explained)
         printing = self.app.stdout.isatty() and self._is_shown(1, scenario.length, args.every)
         quiet = printing or not self.app.stderr.isatty()
         bar = tqdm(
-            ours,
+            worker,
             total=scenario.length + 1,
             unit=' steps',
             delay=self.progress_delay_s,
@@ -191,15 +191,15 @@ def _positive(text: str) -> int:
 
 def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
     """Yield the lines of a step: event, checks, a table of the places, and totals."""
-    ours, other = moment.ours, moment.other
-    yield paint(f'Step {ours.number}: {ours.what}', 'bold') + (
-        escaped(f' ({ours.note})') if ours.note else ''
+    worker, other = moment.worker, moment.other
+    yield paint(f'Step {worker.number}: {worker.what}', 'bold') + (
+        escaped(f' ({worker.note})') if worker.note else ''
     )
-    for check in ours.checks:
+    for check in worker.checks:
         style = paint(check.status, 'green' if check.status == 'OK' else 'red')
         action = escaped(check.action) + (' AFTER' if check.phase == 'AFTER' else '')
         yield f'{output.INDENT}{action}: {style}, {escaped(check.reason)}'
-    if not ours.as_expected:
+    if not worker.as_expected:
         yield output.INDENT + paint('The scenario expects another outcome.', 'red')
     others = {one.name: one.nodes for one in other.standings} if other else {}
     rows = [
@@ -211,10 +211,10 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
             'usable': one.usable,
             **({'greedy': others.get(one.name, 0)} if other else {}),
         }
-        for one in ours.standings
+        for one in worker.standings
     ]
     yield from (output.INDENT + line for line in output.table(rows).splitlines())
-    yield output.INDENT + _totals(ours)
+    yield output.INDENT + _totals(worker)
     if other:
         yield f'{output.INDENT}greedy: {_totals(other)}'
     yield ''
@@ -229,13 +229,13 @@ def _totals(record: 'Record') -> str:
 
 
 def _summary(history: 'History', paint: Paint) -> Iterator[str]:
-    sides = [('', history.ours)] + [('greedy: ', history.other)] * bool(history.other.steps)
+    sides = [('', history.worker)] + [('greedy: ', history.other)] * bool(history.other.steps)
     for label, totals in sides:
         yield (
             f'{label}{totals.steps} steps, {totals.checks} checks, {totals.errors} of them with '
             f'errors; {totals.created} nodes created, {totals.deleted} deleted; off their ideal '
             f'{totals.mean:.2f} on average, {totals.worst:.1f} at worst'
         )
-    if history.ours.unexpected:
-        steps = counted(history.ours.unexpected, 'step')
+    if history.worker.unexpected:
+        steps = counted(history.worker.unexpected, 'step')
         yield paint(f'{steps} did not end as the scenario expects.', 'red')

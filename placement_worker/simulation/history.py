@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from placement_worker.simulation.run import Record
 from placement_worker.simulation.timeline import Timeline
@@ -47,9 +47,12 @@ class Totals(Struct):
 
 
 class Moment(Struct, frozen=True):
-    """One step and, in a comparison, the same step by the other rule."""
+    """One step of the worker and, in a comparison, the same step by the other rule.
 
-    ours: Record
+    JSON names the worker's record `ours`, as in earlier releases.
+    """
+
+    worker: Record = field(name='ours')
     other: Record | None = None
 
 
@@ -61,7 +64,7 @@ class History:
 
         :param explained: the number of steps whose decisions are kept.
         """
-        self.ours, self.other = Totals(), Totals()
+        self.worker, self.other = Totals(), Totals()
         self.evenness, self.other_evenness = Evenness(), Evenness()
         self.timeline = Timeline()
         self.explained: list[Moment] = []
@@ -72,16 +75,16 @@ class History:
 
     def add(self, moment: Moment) -> None:
         """Add the next moment."""
-        self.ours.add(moment.ours)
-        self.evenness.add(moment.ours)
-        self.timeline.add(moment.ours)
+        self.worker.add(moment.worker)
+        self.evenness.add(moment.worker)
+        self.timeline.add(moment.worker)
         if moment.other:
             self.other.add(moment.other)
             self.other_evenness.add(moment.other)
-        if 0 < moment.ours.number <= self._room:
+        if 0 < moment.worker.number <= self._room:
             self.explained.append(moment)
-        self._last = Moment(_bare(moment.ours), moment.other and _bare(moment.other))
-        if moment.ours.number % self.stride == 0:
+        self._last = Moment(_bare(moment.worker), moment.other and _bare(moment.other))
+        if moment.worker.number % self.stride == 0:
             self._kept.append(self._last)
         if len(self._kept) > POINTS:
             self._kept = self._kept[::2]
@@ -101,11 +104,11 @@ class History:
     @property
     def pools(self) -> list[str]:
         """The policies that balance load; they are the same at each moment."""
-        return [pool.policy for pool in self.moments[-1].ours.pools]
+        return [pool.policy for pool in self.moments[-1].worker.pools]
 
     def _names(self) -> Iterator[str]:
         for moment in self.moments:
-            for record in filter(None, (moment.ours, moment.other)):
+            for record in filter(None, (moment.worker, moment.other)):
                 yield from (standing.name for standing in record.standings)
 
 

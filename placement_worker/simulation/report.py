@@ -55,7 +55,7 @@ def _data(moments: Sequence[Moment]) -> markupsafe.Markup:
     No text in the JSON can end the `script` element that holds it.
     """
     sentences = [
-        [f'Step {moment.ours.number}: {moment.ours.what}.', *map(_sentence, _records(moment))]
+        [f'Step {moment.worker.number}: {moment.worker.what}.', *map(_sentence, _records(moment))]
         for moment in moments
     ]
     return markupsafe.Markup(msgspec.json.encode(sentences).decode().replace('<', '\\u003c'))  # noqa: S704
@@ -63,8 +63,8 @@ def _data(moments: Sequence[Moment]) -> markupsafe.Markup:
 
 def _records(moment: Moment) -> list[tuple[str, Record]]:
     if not moment.other:
-        return [('', moment.ours)]
-    return [(f'{WORKER}: ', moment.ours), (f'{GREEDY}: ', moment.other)]
+        return [('', moment.worker)]
+    return [(f'{WORKER}: ', moment.worker), (f'{GREEDY}: ', moment.other)]
 
 
 def _sentence(side: tuple[str, Record]) -> str:

@@ -44,7 +44,7 @@ def charts(history: History) -> list[Chart]:
 
 def steps(history: History) -> Steps:
     """Return the horizontal axis of the charts."""
-    return Steps([moment.ours.number for moment in history.moments], history.timeline)
+    return Steps([moment.worker.number for moment in history.moments], history.timeline)
 
 
 def grouped(names: Sequence[str]) -> dict[str, list[str]]:
@@ -148,9 +148,9 @@ def _small(
 
 def _sides(history: History) -> Mapping[str, Sequence[Record]]:
     """Return the records of each rule."""
-    ours = [moment.ours for moment in history.moments]
+    worker = [moment.worker for moment in history.moments]
     others = [moment.other for moment in history.moments if moment.other]
-    return {WORKER: ours} | ({GREEDY: others} if others else {})
+    return {WORKER: worker} | ({GREEDY: others} if others else {})
 
 
 def _lines(history: History, value: Value) -> list[Series]:

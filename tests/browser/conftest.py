@@ -50,8 +50,8 @@ def report_file(request, tmp_path_factory):
     registry = Registry.installed()
     scenario = scenario_files.load(request.param)
     history = History(1000)
-    ours, other = play(scenario, registry, 1000), play(scenario, greedy.registry(registry), 1000)
-    for pair in zip(ours, other, strict=True):
+    worker, other = play(scenario, registry, 1000), play(scenario, greedy.registry(registry), 1000)
+    for pair in zip(worker, other, strict=True):
         history.add(Moment(*pair))
     file = tmp_path_factory.mktemp('report') / 'report.html'
     file.write_text(report.page(scenario, history))

@@ -18,11 +18,11 @@ REGIONS = {'regions': {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': 
 def played(scenario, registry, *, compared=True, explained=1000):
     """Play a scenario, and return its history."""
     history = History(explained)
-    ours = play(scenario, registry, explained)
+    worker = play(scenario, registry, explained)
     other = (
         play(scenario, greedy.registry(registry), explained) if compared else iter(lambda: None, 0)
     )
-    for pair in zip(ours, other, strict=False):
+    for pair in zip(worker, other, strict=False):
         history.add(Moment(*pair))
     return history
 

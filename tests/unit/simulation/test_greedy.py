@@ -63,9 +63,9 @@ def test_registry_replaces_the_rule_of_the_placement_policies(load, registry):
     """The real chain decides by the greedy rule."""
     scenario = load([{'scale_out': 4}])
 
-    (_, ours), (_, other) = (
+    (_, worker), (_, other) = (
         list(play(scenario, rule)) for rule in (registry, greedy.registry(registry))
     )
 
-    assert held(ours) == {'a': 2, 'b': 1, 'c': 1}
+    assert held(worker) == {'a': 2, 'b': 1, 'c': 1}
     assert held(other) == {'a': 2, 'b': 2, 'c': 0}

@@ -20,7 +20,7 @@ def test_moments_of_a_short_run_are_complete():
     """A short run keeps each step."""
     history = filled(20)
 
-    assert [moment.ours.number for moment in history.moments] == list(range(21))
+    assert [moment.worker.number for moment in history.moments] == list(range(21))
     assert history.stride == 1
 
 
@@ -29,7 +29,7 @@ def test_moments_of_a_long_run_are_evenly_spaced(steps):
     """A long run keeps the first, the last and evenly spaced steps in bounded memory."""
     history = filled(steps)
 
-    numbers = [moment.ours.number for moment in history.moments]
+    numbers = [moment.worker.number for moment in history.moments]
     assert (numbers[0], numbers[-1]) == (0, steps)
     assert len(numbers) <= histories.POINTS + 1
     assert all(number % history.stride == 0 for number in numbers[:-1])
@@ -41,9 +41,9 @@ def test_history_keeps_decisions_of_the_first_steps_only():
     """Only the first steps keep their decisions."""
     history = filled(50, explained=3)
 
-    assert [moment.ours.number for moment in history.explained] == [1, 2, 3]
-    assert all(moment.ours.checks for moment in history.explained)
-    assert not any(moment.ours.checks for moment in history.moments)
+    assert [moment.worker.number for moment in history.explained] == [1, 2, 3]
+    assert all(moment.worker.checks for moment in history.explained)
+    assert not any(moment.worker.checks for moment in history.moments)
 
 
 def test_totals_include_every_step():
@@ -57,7 +57,7 @@ def test_totals_include_every_step():
     )
     history.add(Moment(record(2, misplaced=1.0), record(2)))
 
-    assert msgspec.to_builtins(history.ours) == {
+    assert msgspec.to_builtins(history.worker) == {
         'steps': 2,
         'checks': 2,
         'errors': 0,
@@ -68,7 +68,7 @@ def test_totals_include_every_step():
         'worst': 3.0,
         'misplaced': 4.0,
     }
-    assert (history.ours.mean, history.other.errors, history.other.unexpected) == (2.0, 1, 1)
+    assert (history.worker.mean, history.other.errors, history.other.unexpected) == (2.0, 1, 1)
 
 
 def test_places_are_unique_and_in_order():
