@@ -10,6 +10,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import threading_backend
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
 
 threading_backend.choose()
@@ -23,7 +24,9 @@ Check = Callable[..., Any]
 
 @pytest.fixture(scope='session')
 def registry() -> Registry:
-    return Registry.installed()
+    """Return the policy types of this package without those of installed plugins."""
+    installed = Registry.installed().types.items()
+    return Registry((name, policy) for name, policy in installed if plugins.is_built_in(policy))
 
 
 @pytest.fixture
