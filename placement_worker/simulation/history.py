@@ -72,6 +72,7 @@ class History:
         self._room = explained
         self._kept: list[Moment] = []
         self._last: Moment | None = None
+        self._worst: Moment | None = None
 
     def add(self, moment: Moment) -> None:
         """Add the next moment."""
@@ -84,6 +85,8 @@ class History:
         if 0 < moment.worker.number <= self._room:
             self.explained.append(moment)
         self._last = Moment(_bare(moment.worker), moment.other and _bare(moment.other))
+        if self.evenness.worst_step == moment.worker.number:
+            self._worst = self._last
         if moment.worker.number % self.stride == 0:
             self._kept.append(self._last)
         if len(self._kept) > POINTS:
@@ -92,9 +95,10 @@ class History:
 
     @property
     def moments(self) -> list[Moment]:
-        """The moments to draw, without decisions; they include the first and the last."""
-        is_missing = self._last is not None and self._kept[-1] is not self._last
-        return self._kept + ([self._last] if self._last and is_missing else [])
+        """The moments to draw, without decisions; they include the first, last and worst one."""
+        moments = filter(None, [*self._kept, self._worst, self._last])
+        by_number = {moment.worker.number: moment for moment in moments}
+        return [by_number[number] for number in sorted(by_number)]
 
     @property
     def places(self) -> list[str]:

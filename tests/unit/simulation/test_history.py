@@ -37,6 +37,21 @@ def test_moments_of_a_long_run_are_evenly_spaced(steps):
     assert numbers == sorted(set(numbers))
 
 
+def test_moments_of_a_long_run_include_the_worst_step():
+    """The worst step of a run is drawn even if the steps around it are not."""
+    history = History()
+    for number in range(5001):
+        deviation = 7.0 if number == 3333 else 0.0
+        standings = [Standing('a', 10, 10 - deviation, True)]
+        history.add(Moment(record(number, standings=standings, misplaced=deviation)))
+
+    numbers = [moment.worker.number for moment in history.moments]
+
+    assert history.stride == 16
+    assert 3333 in numbers
+    assert numbers == sorted(set(numbers))
+
+
 def test_history_keeps_decisions_of_the_first_steps_only():
     """Only the first steps keep their decisions."""
     history = filled(50, explained=3)

@@ -186,7 +186,7 @@ def test_page_of_a_long_run_names_the_omitted_steps(load, registry):
     page = report.page(scenario, played(scenario, registry, explained=5))
 
     assert 'The first 5 of 1,400 steps are explained.' in page
-    assert 'Of this long run, one step in 4 is drawn.' in page
+    assert 'Of this long run, one step in 4 is drawn, and the worst one.' in page
     assert re.search(r'<details class="rows">\n<summary>\d+ rows, one step in 4</summary>', page)
     assert len(page) < 500_000
 
