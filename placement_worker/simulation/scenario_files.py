@@ -6,8 +6,10 @@ from pathlib import Path
 
 from placement_worker.cloud.embedded.inventory import Region
 from placement_worker.contract import codec, document_kinds, schema_errors
-from placement_worker.formats import documents
+from placement_worker.contract.schema_errors import SchemaError
+from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
+from placement_worker.policies import place_names
 from placement_worker.simulation.scenario import InvalidScenario, Scenario, Step
 
 CORRECT = '; correct the file'
@@ -32,9 +34,10 @@ def load(name: str) -> Scenario:
             f'{name} contains {len(found)} documents; use one document per scenario'
         )
     scenario = _decoded(found[0], name)
-    unknown = sorted(set(_unknown_names(scenario)))
+    unknown = list(_unknown_places(scenario))
     if unknown:
-        raise InvalidScenario(f'{name} names unknown places: {", ".join(unknown)}{CORRECT}')
+        invalid = found[0].invalid(unknown)
+        raise InvalidScenario(f'{name} names unknown places: {invalid}{CORRECT}') from invalid
     return scenario
 
 
@@ -49,21 +52,27 @@ def _decoded(document: Document, name: str) -> Scenario:
     return codec.decode(document.data, Scenario)
 
 
-def _unknown_names(scenario: Scenario) -> Iterator[str]:
-    """Yield the places in steps that neither the cloud nor the policies contain."""
+def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
+    """Yield an error per place in a step that neither the cloud nor the policies contain."""
     regions = _regions(scenario)
     zones, hints = _zones(scenario, regions)
     listed = set(_listed(scenario))
-    for step in _steps(scenario.steps):
-        for zone in (step.lose_zone, step.restore_zone):
+    for path, step in _steps(scenario.steps, ('steps',)):
+        for key in ('lose_zone', 'restore_zone'):
+            zone = getattr(step, key)
             if zone is not None and zone not in zones:
-                yield f'zone {zone}{hints.get(zone, "")}'
-        for region in (step.lose_region, step.restore_region):
+                text = hints.get(zone) or place_names.unknown('zone', [zone], zones)
+                yield SchemaError((*path, key), text)
+        for key in ('lose_region', 'restore_region'):
+            region = getattr(step, key)
             if region is not None and region not in regions:
-                yield f'region {region}'
-        for name in {**(step.weights or {}), **(step.caps or {})}:
-            if name not in listed:
-                yield f'place {name} in a policy'
+                text = place_names.unknown('region', [region], regions)
+                yield SchemaError((*path, key), text)
+        for key in ('weights', 'caps'):
+            for name in getattr(step, key) or {}:
+                if name not in listed:
+                    text = f'No policy lists place "{name}"{place_names.hint(name, listed)}'
+                    yield SchemaError((*path, key, name), text, of_key=True)
 
 
 def _regions(scenario: Scenario) -> Mapping[str, Region]:
@@ -72,16 +81,16 @@ def _regions(scenario: Scenario) -> Mapping[str, Region]:
 
 
 def _zones(scenario: Scenario, regions: Mapping[str, Region]) -> tuple[set[str], Mapping[str, str]]:
-    """Return the valid names of zones, and a hint for each zone named with the wrong region."""
+    """Return the valid names of zones, and an error for each zone named with the wrong region."""
     shared = scenario.inventory.zone_list
     zones = set(shared)
     hints: dict[str, str] = {}
     for name, region in regions.items():
         zones |= {zone for own in region.zones or () for zone in (own, f'{name}/{own}')}
         if region.zones is None:
-            cause = f'region {name} has no zones of its own'
             hints |= {
-                f'{name}/{zone}': f' ({cause}; name zone {zone}, or add zones to the region)'
+                f'{name}/{zone}': f'Region {name} has no zones of its own; name zone {zone}, or '
+                'add zones to the region'
                 for zone in shared
             }
     return zones, hints
@@ -96,11 +105,11 @@ def _listed(scenario: Scenario) -> Iterator[str]:
                     yield place['name']
 
 
-def _steps(steps: list[Step]) -> Iterator[Step]:
-    """Yield all steps of the file, nested ones as well."""
-    for step in steps:
-        yield step
-        yield from _steps(step.steps or [])
+def _steps(steps: list[Step], path: paths.Path) -> Iterator[tuple[paths.Path, Step]]:
+    """Yield all steps of the file with their paths, nested ones as well."""
+    for index, step in enumerate(steps):
+        yield (*path, index), step
+        yield from _steps(step.steps or [], (*path, index, 'steps'))
 
 
 def _found(name: str) -> Path | str:

@@ -47,25 +47,29 @@ GOOD = {
         ({'steps': [{'repeat': 2, 'steps': [{'x': 1}]}]}, 'Unknown key `x`, expected one of'),
         (
             {'steps': [{'lose_zone': 'z'}, {'restore_zone': 'R/a'}]},
-            'unknown places: zone R/a, zone z',
+            'unknown places: The cloud does not know zone "z"; it has "a" (line 1, column '
+            '253) and 1 more error',
         ),
-        ({'steps': [{'lose_region': 'R'}]}, 'unknown places: region R'),
+        (
+            {'steps': [{'lose_region': 'R'}]},
+            'unknown places: The cloud does not know region "R"; it has none',
+        ),
         (
             {'cloud': {'zones': {'a': True}, 'regions': ['R']}, 'steps': [{'lose_zone': 'R/a'}]},
-            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add '
-            'zones to the region)',
+            'unknown places: Region R has no zones of its own; name zone a, or add zones to the '
+            'region (line 1, column ',
         ),
         (
             {
                 'cloud': {'zones': {'a': True}, 'regions': {'R': {}}},
                 'steps': [{'restore_zone': 'R/a'}],
             },
-            'unknown places: zone R/a (region R has no zones of its own; name zone a, or add '
-            'zones to the region)',
+            'unknown places: Region R has no zones of its own; name zone a, or add zones to the '
+            'region (line 1, column ',
         ),
         (
             {'steps': [{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}]},
-            'unknown places: place z in a policy',
+            'unknown places: No policy lists place "z"',
         ),
         ({'cloud': {'zone': 1}}, 'does not describe a cloud: Object contains unknown field `zone`'),
         ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
@@ -120,3 +124,29 @@ def test_shipped_lists_four_scenarios():
     """The package contains four scenarios."""
     names = ['capped-regions', 'growing-weights', 'load-balancer', 'zone-outage']
     assert list(scenario_files.shipped()) == names
+
+
+def test_load_with_misspelled_places_gives_the_position_of_each(tmp_path):
+    """Each unknown place of a step has its position and a similar name."""
+    file = tmp_path / 'f.json'
+    steps = [
+        {'lose_zone': 'zone-x'},
+        {'repeat': 2, 'steps': [{'weights': {'zoen-a': 1}}]},
+    ]
+    cloud = {'zones': {'zone-a': True, 'zone-b': True}}
+    changed = {'cloud': cloud, 'policies': [zone_policy('zone-a')], 'steps': steps}
+    file.write_text(json.dumps({**GOOD, **changed}, indent=1))
+
+    with pytest.raises(InvalidScenario) as raised:
+        scenario_files.load(str(file))
+
+    lines = file.read_text().splitlines()
+    shown = {
+        lines[problem.position.line - 1].strip(): problem.text
+        for problem in raised.value.__cause__.problems
+    }
+    assert shown == {
+        '"lose_zone": "zone-x"': 'The cloud does not know zone "zone-x" (did you mean "zone-b"?); '
+        'it has "zone-a", "zone-b"',
+        '"zoen-a": 1': 'No policy lists place "zoen-a" (did you mean "zone-a"?)',
+    }
