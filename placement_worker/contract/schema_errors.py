@@ -11,7 +11,7 @@ from placement_worker.contract.unknown_keys import UnknownKey
 from placement_worker.errors import InvalidRequest
 from placement_worker.formats import paths
 from placement_worker.formats.paths import Path
-from placement_worker.formats.text import listed
+from placement_worker.formats.text import listed, noun_for
 
 
 class SchemaError(NamedTuple):
@@ -82,7 +82,7 @@ def _in_struct(raw: dict[Any, Any], kind: type[Struct], path: Path) -> Iterator[
             yield _unknown(UnknownKey(path, key, fields))
     missing = [name for name, field in fields.items() if field.required and name not in raw]
     if missing:
-        names = ('field ' if len(missing) == 1 else 'fields ') + listed(missing, '`{}`'.format)
+        names = f'{noun_for(len(missing), "field")} {listed(missing, "`{}`".format)}'
         yield SchemaError(path, f'Object missing required {names} - at `{paths.shown(path)}`')
 
 

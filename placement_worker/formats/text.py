@@ -23,9 +23,14 @@ MAX_ITEMS = 5
 def counted(count: object, noun: str, plural: str = '') -> str:
     """Return a number with its noun, e.g. "1 node" or "3 nodes".
 
-    :param plural: the plural of the noun, unless it ends in an "s" that the singular lacks.
+    :param plural: the plural of the noun, unless it is the noun with an "s".
     """
-    return f'{count} {noun if count == 1 else plural or noun + "s"}'
+    return f'{count} {noun_for(count, noun, plural)}'
+
+
+def noun_for(count: object, noun: str, plural: str = '') -> str:
+    """Return the singular or the plural of a noun; parameters are those of `counted`."""
+    return noun if count == 1 else plural or f'{noun}s'
 
 
 def listed(items: Iterable[T], show: Callable[[T], str] = str, limit: int = MAX_ITEMS) -> str:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace
-from placement_worker.formats.text import listed, shortened
+from placement_worker.formats.text import listed, noun_for, shortened
 from placement_worker.policies.base import BindingOutcome
 
 T = TypeVar('T')
@@ -21,7 +21,7 @@ def unknown(what: str, names: Sequence[str], known: Collection[str]) -> str:
     """
     wrong = listed(names, lambda name: _quoted(name) + hint(name, known))
     has = f'it has {listed(sorted(known), _quoted)}' if known else 'it has none'
-    return f'The cloud does not know {_noun(what, names)} {wrong}; {has}'
+    return f'The cloud does not know {noun_for(len(names), what)} {wrong}; {has}'
 
 
 def refuse_unusable(what: str, names: Sequence[str], usable: Collection[str]) -> None:
@@ -97,7 +97,7 @@ class Search:
         :raises NoUsablePlace: the whole cloud is available and knows none of the names.
         """
         if self.missing and self._causes:
-            missing = f'{_noun(self._what, self.missing)} {listed(self.missing, _quoted)}'
+            missing = f'{noun_for(len(self.missing), self._what)} {listed(self.missing, _quoted)}'
             return BindingOutcome(
                 request.policy.data, warnings=[f'Lookup of {missing} failed: {self._causes[0]}']
             )
@@ -105,10 +105,6 @@ class Search:
             raise NoUsablePlace(unknown(self._what, self._names, self._known))
         warnings = [unknown(self._what, self.missing, self._known)] if self.missing else []
         return BindingOutcome(request.policy.data, warnings=warnings)
-
-
-def _noun(what: str, names: Sequence[str]) -> str:
-    return what if len(names) == 1 else f'{what}s'
 
 
 def _quoted(name: str) -> str:

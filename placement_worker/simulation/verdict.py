@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from placement_worker.formats.text import noun_for
 from placement_worker.simulation.run import Record
 
 TOLERANCE = 1e-9
@@ -61,7 +62,8 @@ class Evenness(Struct):
             return 'No placement policy is bound, so no place has an ideal number of nodes'
         if self.worst_step is None:
             return 'Even after every step: no place was ever a whole node off its ideal'
-        nodes = f'{round(self.worst, 1):,g} {"node" if round(self.worst, 1) == 1 else "nodes"}'
+        worst = round(self.worst, 1)
+        nodes = f'{worst:,g} {noun_for(worst, "node")}'
         return f'Worst: {nodes} off {_at(self.worst_step)}{self._end}'
 
     @property
@@ -74,7 +76,7 @@ class Evenness(Struct):
         end = f'; even{again} {_at(self.even_again)}'
         if not self.uneven_later:
             return end
-        steps = '1 later step' if self.uneven_later == 1 else f'{self.uneven_later:,} later steps'
+        steps = f'{self.uneven_later:,} {noun_for(self.uneven_later, "later step")}'
         if self.even_since is None:
             return f'{end}, but uneven after {steps} and at the end'
         return f'{end}; uneven after {steps}, and even from step {self.even_since:,} on'
