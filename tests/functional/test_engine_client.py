@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'
+REQUEST = EXAMPLES.parent / 'doc' / 'source' / 'exchanges' / 'scale-in-before.request.json'
 RUN_S = 120
 
 
@@ -38,3 +39,12 @@ def test_casts_of_two_files_print_two_replies(worker, tmp_path):
     decided, failed = sorted(printed, key=lambda line: 'PolicyTypeNotFound' in line)
     assert decided == f'{EXAMPLES}/scale-in.yaml: OK: Candidates generated'
     assert failed.startswith(f'{refused}: PolicyTypeNotFound: ')
+
+
+def test_pika_client_prints_the_replies_to_a_call_and_to_a_cast(worker):
+    """The program without oslo.messaging gets both replies."""
+    url = worker.url.replace('rabbit://', 'amqp://')
+
+    printed = run('pika_client.py', url, str(REQUEST))
+
+    assert printed == ['called: OK', 'cast: req-1 OK']
