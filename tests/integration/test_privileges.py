@@ -1,0 +1,151 @@
+"""The tables of doc/source/privileges.rst: default policies, and the requests of a worker."""
+
+import json
+import subprocess
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.errors import InvalidSpec
+from placement_worker.handlers.endpoints import Endpoints
+from tests.factories import region_policy, zone_policy
+from tests.integration import environment, trusts
+from tests.integration.checks import ZONES_ONE, decided, refused, scale_out, sent
+from tests.integration.cloud import Cloud
+from tests.integration.clusters import Cluster, lb_policy, remaining
+from tests.integration.privilege_tables import Row, rows
+from tests.integration.service import Request
+
+SCRIPT = Path(__file__).parent / 'services' / 'policy_roles.py'
+ROLES = ['any', 'reader', 'member', 'admin']
+"""The roles of the tables; each one implies those before it."""
+VERSIONS = {'GET /v3'}
+"""The requests for the versions of an API, which need no role."""
+
+
+@pytest.fixture(scope='module')
+def accepted() -> dict[str, dict[str, bool]]:
+    """Return the roles that default policies accept: rule -> role -> whether it may."""
+    python = environment.prepare() / 'bin' / 'python'
+    ruled = sorted((row for row in rows() if row.rules), key=attrgetter('service'))
+    found: dict[str, dict[str, bool]] = {}
+    for service, of_service in groupby(ruled, attrgetter('service')):
+        names = sorted({rule for row in of_service for rule in row.rules})
+        command = [python, '-W', 'ignore', SCRIPT, service, *names]
+        found |= json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    'row', [row for row in rows() if row.rules], ids=lambda row: f'{row.method} {row.path}'
+)
+def test_role_of_each_request_is_the_least_that_the_default_policy_accepts(
+    row: Row, accepted: dict[str, dict[str, bool]]
+) -> None:
+    """The default policy accepts the role of the table and all above it, and none below it."""
+    expected = {role: ROLES.index(role) >= ROLES.index(row.role) for role in ROLES}
+
+    assert {rule: accepted[rule] for rule in row.rules} == dict.fromkeys(row.rules, expected)
+
+
+class Watch:
+    """The requests of the worker to all services during a block."""
+
+    def __init__(self, openstack: Cloud) -> None:
+        self._services = openstack.services.values()
+        self._stack = ExitStack()
+        self._seen: list[list[Request]] = []
+
+    def __enter__(self) -> list[list[Request]]:
+        self._seen += [self._stack.enter_context(one.watch()) for one in self._services]
+        return self._seen
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.close()
+
+
+def place(openstack: Cloud, endpoints: Endpoints) -> None:
+    """Place nodes with a trust that grants nothing but `reader`."""
+    policies = [zone_policy(*ZONES_ONE), region_policy('RegionOne', 'RegionTwo')]
+    members = trusts.as_nodes(openstack.add_servers(3))
+    trust = openstack.make_trust(roles=['reader'])
+    for policy in policies:
+        decided(endpoints.policy_check(scale_out(openstack, trust, [policy], members)))
+
+
+def lose_parts(openstack: Cloud, web: Cluster) -> None:
+    """Delete all but the load balancer, as its owner might, and forget that it was attached."""
+    octavia, parts = openstack.connect('demo').load_balancer, remaining(openstack, web.name)
+    for kind, delete in (
+        ('healthmonitors', octavia.delete_health_monitor),
+        ('listeners', octavia.delete_listener),
+        ('pools', octavia.delete_pool),
+    ):
+        delete(parts[kind][0].id)
+        octavia.wait_for_load_balancer(parts['loadbalancers'][0].id, interval=0.2)
+    web.policy = lb_policy()
+
+
+def look_for_resources(openstack: Cloud, endpoints: Endpoints) -> None:
+    """Validate specs with missing resources as the service user, who has nothing but `reader`."""
+    missing = str(uuid.uuid4())
+    existing = {'loadbalancer': missing, 'pool': {'id': missing, 'subnet': 'private-subnet'}}
+    for properties in (
+        {**existing, 'health_monitor': {'id': missing}},
+        {'flavor_id': missing, 'availability_zone': missing},
+    ):
+        with pytest.raises(InvalidSpec, match=missing):
+            endpoints.policy_validate(
+                {'spec': lb_policy(**properties)['spec'], 'check_resources': True}
+            )
+
+
+def list_servers_of_another_project(openstack: Cloud, endpoints: Endpoints) -> None:
+    """Ask Nova for them as the service user, whom Nova refuses: it is no administrator."""
+    members = trusts.as_nodes(openstack.add_servers(1))
+    reason = refused(endpoints.policy_check(scale_out(openstack, None, members=members)))
+    assert 'HTTP 403' in reason
+
+
+def balance(openstack: Cloud, endpoints: Endpoints) -> None:
+    """Attach, add, remove and detach with a trust that grants nothing but `member`."""
+    web = Cluster(openstack, endpoints, f'cluster-{uuid.uuid4()}', 2)
+    web.credentials = {'trust_id': openstack.make_trust(roles=['member'])}
+    web.policy = lb_policy()
+    attached = web.attach()
+    assert attached['status'] == 'OK', attached['reason']
+    lose_parts(openstack, web)
+    attached = web.attach()
+    assert attached['status'] == 'OK', attached['reason']
+    decided(web.added(web.grow(2)))
+    gone = decided(web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 1}))
+    web.remove(gone['deletion']['candidates'])
+    detached = web.detach()
+    assert detached['status'] == 'OK', detached['reason']
+    assert remaining(openstack, web.name)['loadbalancers'] == []
+
+
+def test_worker_with_the_least_roles_sends_only_the_requests_of_the_tables(
+    openstack: Cloud, make_endpoints: Callable[..., Endpoints]
+) -> None:
+    """With the roles of the tables, a worker places and balances, and sends no other request."""
+    with Watch(openstack) as watched:
+        place(openstack, make_endpoints())
+        balance(openstack, make_endpoints())
+        look_for_resources(openstack, make_endpoints())
+        list_servers_of_another_project(openstack, make_endpoints(allow_service_credentials=True))
+        single = OctaviaSettings(poll_initial_s=0.1, poll_max_s=1, batch_members=False)
+        balance(openstack, make_endpoints(octavia_settings=lambda: single))
+
+    requests = {request for seen in watched for request in sent(seen)}
+    table = rows()
+    unlisted = {one for one in requests - VERSIONS if not any(row.matches(one) for row in table)}
+    unused = [row for row in table if not any(row.matches(one) for one in requests)]
+    assert (unlisted, unused) == (set(), [])
