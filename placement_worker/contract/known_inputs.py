@@ -39,7 +39,7 @@ BY_ACTION: Mapping[str, tuple[str, ...] | None] = {
     'CLUSTER_DETACH_POLICY': ('policy_id',),
     'CLUSTER_UPDATE_POLICY': _POLICY,
     'NODE_CREATE': (),
-    'NODE_DELETE': (),
+    'NODE_DELETE': CandidateInputs.__struct_fields__,
     'NODE_UPDATE': None,
     'NODE_JOIN': ('cluster_id',),
     'NODE_LEAVE': (),

@@ -203,8 +203,9 @@ def _named(request: CheckRequest) -> list[str] | None:
     :raises InvalidInput: a node is not a member of the cluster, or CLUSTER_DEL_NODES names none.
     """
     action = request.action
-    deleted = action.node if action.action == actions.NODE_DELETE else None
-    named = [deleted.id] if deleted else action.candidate_inputs.candidates
+    named = action.candidate_inputs.candidates
+    if not named and action.action == actions.NODE_DELETE and action.node:
+        named = [action.node.id]
     if named:
         victim_selection.check_members(named, request.cluster)
         return named

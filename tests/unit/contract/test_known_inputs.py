@@ -24,7 +24,7 @@ def test_every_action_has_an_entry():
         (action('CLUSTER_DEL_NODES', 'candidates', 'destroy_after_deletion'), []),
         (action('CLUSTER_SCALE_IN', 'candidates'), []),
         (action('CLUSTER_RESIZE', 'candidates'), []),
-        (action('NODE_DELETE', 'candidates'), ['candidates']),
+        (action('NODE_CREATE', 'candidates'), ['candidates']),
         (action('CLUSTER_RESIZE', 'number', 'adjustment_type', 'strict'), []),
         (action('NODE_CHECK', 'anything'), []),
         (action('NO_SUCH_ACTION', 'anything'), []),

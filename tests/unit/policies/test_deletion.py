@@ -119,18 +119,15 @@ def test_named_nodes_of_a_scaling_action_are_the_victims_without_a_warning(check
     assert (deleted(reply), reply['warnings']) == (['n3', 'n1'], [])
 
 
-def test_named_nodes_of_a_node_delete_are_unknown_and_ignored(check):
-    """NODE_DELETE deletes the node of the action even if its inputs name others."""
+def test_named_nodes_of_a_node_delete_are_the_victims_without_a_warning(check):
+    """NODE_DELETE deletes the nodes that its inputs name, as Senlin's policy does."""
     named = {'candidates': ['n1']}
 
     reply = check(
         request('NODE_DELETE', [deletion_policy()], nodes(a=2), node=node(2), inputs=named)
     )
 
-    assert (deleted(reply), reply['warnings']) == (
-        ['n2'],
-        ['Unknown input of NODE_DELETE: "candidates"'],
-    )
+    assert (deleted(reply), reply['warnings']) == (['n1'], [])
 
 
 def test_chosen_victims_get_the_configured_hooks(check):
