@@ -18,13 +18,14 @@ is_done = threading.Event()
 
 def on_reply(request_id: str, reply: CheckReply | PlacementWorkerError) -> None:
     """Print a reply once."""
-    file = pending.pop(request_id, None)
+    file = pending.get(request_id)
     if file is None:
         return  # an earlier delivery of this reply was handled
     if isinstance(reply, PlacementWorkerError):
         print(f'{file}: {type(reply).__name__}: {reply}')
     else:
         print(f'{file}: {reply.action.data["status"]}: {reply.action.data["reason"]}')
+    del pending[request_id]  # at the end: after an exception the reply comes again
     if not pending:
         is_done.set()
 
