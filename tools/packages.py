@@ -1,6 +1,8 @@
 """Build sdist and wheel, check their files, and run all commands of each in a bare environment.
 
-Needs the packages `build` and `twine`; `tox -e packages` has them.
+Write a software bill of materials of the wheel with its dependencies. The argument is a folder for
+the results; without one, they are only checked. Needs the packages `build`, `cyclonedx-bom` and
+`twine`; `tox -e packages` has them.
 """
 
 import configparser
@@ -12,6 +14,8 @@ import tempfile
 import venv
 import zipfile
 from pathlib import Path
+
+import sbom
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = 'placement_worker'
@@ -58,6 +62,12 @@ def main() -> None:
         for package in (sdist, wheel):
             check_installed(package, Path(folder) / package.suffix.lstrip('.'), commands(wheel))
             say(f'{package.name}: installed, and its commands run')
+        bill = built / f'{wheel.stem}.cdx.json'
+        sbom.write(Path(folder) / 'whl', bill)
+        sbom.check(Path(folder) / 'whl', bill)
+        say(f'{bill.name}: lists all packages of the environment')
+        for results in sys.argv[1:2]:
+            shutil.copytree(built, results, dirs_exist_ok=True)
 
 
 def check_sdist(sdist: Path) -> None:
@@ -113,13 +123,13 @@ def commands(wheel: Path) -> list[str]:
 
 def check_installed(package: Path, folder: Path, scripts: list[str]) -> None:
     """Install it where nothing else is, and run its commands from there."""
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     python, there = folder / 'bin' / 'python', folder / 'empty'
     there.mkdir()
-    run(
-        python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', package, cwd=there
-    )
-    run(python, '-m', 'pip', 'check', '--disable-pip-version-check', cwd=there)
+    # pip of this environment, so that the new one has nothing but the package and what it needs
+    pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--python', python)
+    run(*pip, 'install', '--quiet', package, cwd=there)
+    run(*pip, 'check', cwd=there)
     for script in scripts:
         if not run(folder / 'bin' / script, '--help', cwd=there):
             raise SystemExit(f'{package.name}: {script} --help prints nothing')
