@@ -16,6 +16,7 @@ PARTS = (
     'planning',
     'victims',
     'checking',
+    'lines',
     'messaging',
     'slow_octavia',
     'memory',

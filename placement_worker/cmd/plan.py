@@ -8,9 +8,9 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.cmd import output, plan_changes
 from placement_worker.cmd.base import Command
-from placement_worker.cmd.check import decoded
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.plan_diff import shown
+from placement_worker.cmd.request_files import check_request_of
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.formats import documents
@@ -57,7 +57,8 @@ class Plan(Command):
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
         try:
-            request = msgspec.structs.replace(decoded(caller, document.data, 'full'), dry_run=True)
+            request = check_request_of(caller, document.data, 'full')
+            request = msgspec.structs.replace(request, dry_run=True)
             found = plan_changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:
             return self.write_refusal(exc, document, CheckRequest)

@@ -2,7 +2,10 @@
 
 from typing import TypeVar
 
-from placement_worker.contract import codec, document_kinds
+from placement_worker import errors
+from placement_worker.contract import codec, document_kinds, known_inputs
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import CheckRequest
 
 T = TypeVar('T')
 
@@ -14,3 +17,22 @@ def request_of(document: object, kind: type[T]) -> T:
     """
     document_kinds.check(document, kind, 'Expected only keys of the contract')
     return codec.decode(document, kind)
+
+
+def check_request_of(caller: Caller, document: object, explain: str | None) -> CheckRequest:
+    """Return a document as a check request without unknown inputs.
+
+    :param caller: the worker whose policy types declare inputs that Senlin does not define.
+    :param explain: the level of detail; None for that of the request.
+    :raises InvalidRequest: the document does not fit the contract, or has unknown inputs.
+    """
+    if isinstance(document, dict) and explain:
+        document = {**document, 'explain': explain}
+    request = request_of(document, CheckRequest)
+    if known_inputs.unknown(request.action):
+        declared = {key for one in caller.policy_type_list() for key in one.inputs}
+        unknown = known_inputs.unknown(request.action, declared)
+        if unknown:
+            described = known_inputs.describe(request.action, unknown)
+            raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
+    return request

@@ -7,6 +7,7 @@ import msgspec
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Clouds
+from placement_worker.contract import methods
 from placement_worker.contract.caller import Caller, Context
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.endpoints import Endpoints
@@ -26,11 +27,18 @@ class InProcessCaller(Caller):
         """Return a caller with the same policy types over another cloud."""
         return type(self)(clouds, self._registry)
 
+    def policy_check_json(self, request: str) -> str:
+        """Decide one check; the request and the reply are JSON."""
+        return self._call_endpoint(methods.POLICY_CHECK.name, request)
+
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
+        return self._call_endpoint(method, msgspec.json.encode(request).decode())
+
+    def _call_endpoint(self, method: str, request: str) -> str:
         call: Any = getattr(self._endpoints, method)
         try:
-            reply: str = call(msgspec.json.encode(request).decode())
+            reply: str = call(request)
         except PlacementWorkerError:
             raise
         except Exception as exc:

@@ -1,0 +1,104 @@
+"""Replies to JSON lines, for `placement-policy check --lines`."""
+
+import json
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import check_lines
+from placement_worker.contract import unknown_keys
+from placement_worker.contract.model import CheckReply
+from placement_worker.errors import WorkerFailed
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.registry import Registry
+from tests.factories import deletion_policy, nodes, request, zone_policy
+
+CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'the cloud')
+GOOD = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
+REPEATED = '{"dry_run": false, "dry_run": true, ' + json.dumps(GOOD)[1:]
+
+
+@pytest.fixture
+def caller():
+    """A worker in this process."""
+    return InProcessCaller(CLOUD, Registry.installed())
+
+
+def _check(caller, asked, explain=None):
+    text = asked if isinstance(asked, str) else json.dumps(asked)
+    status, reply = check_lines.check(caller, text.encode(), explain)
+    return status, json.loads(reply)
+
+
+def _message(answer):
+    return answer[1]['error']['message']
+
+
+def test_check_of_a_valid_request_visits_no_key(caller, monkeypatch):
+    """A valid request takes the fast path, which does not search for the words of errors."""
+    monkeypatch.delattr(unknown_keys, 'described')
+
+    status, reply = _check(caller, GOOD)
+
+    assert (status, reply['action']['data']['status']) == (0, 'OK')
+
+
+@pytest.mark.parametrize('own', [{}, {'explain': 'none'}])
+def test_check_with_a_level_of_detail_overrides_that_of_the_request(caller, own):
+    """The option applies to requests with and without a level of their own."""
+    _, plain = _check(caller, {**GOOD, **own})
+    _, full = _check(caller, {**GOOD, **own}, 'full')
+
+    def details(reply):
+        return str([one['details'] for one in reply['decisions']])
+
+    assert len(details(full)) > len(details(plain))
+
+
+def test_check_with_a_policy_on_an_unknown_zone_has_the_status_of_an_error(caller):
+    """A check that ends in ERROR has the exit status 1."""
+    status, reply = _check(caller, request('CLUSTER_SCALE_OUT', [zone_policy('gone')]))
+
+    assert (status, reply['action']['data']['status']) == (1, 'ERROR')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'message'),
+    [
+        (
+            {**GOOD, 'dryrun': True},
+            'Expected only keys of the contract, got `$.dryrun` (did you mean `dry_run`?)',
+        ),
+        (REPEATED, 'Expected each key once, got `dry_run` twice - at `$`'),
+        (
+            {**GOOD, 'action': {**GOOD['action'], 'inputs': {'cuont': 1}}},
+            'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?) - at '
+            '`$.action.inputs`',
+        ),
+    ],
+)
+def test_check_with_a_wrong_key_is_refused_with_the_key(caller, asked, message):
+    """Unknown and repeated keys are refused before the request is decided."""
+    answer = _check(caller, asked)
+
+    assert (answer[0], _message(answer)) == (2, message)
+
+
+def test_check_by_a_running_worker_refuses_an_unknown_key():
+    """A line with an unknown key is not sent to a running worker."""
+
+    class Remote(InProcessCaller):
+        def _send(self, method, asked, context):
+            raise WorkerFailed(f'{method} was sent')
+
+    answer = _check(Remote(CLOUD, Registry.installed()), {**GOOD, 'dryrun': True})
+
+    assert 'Expected only keys of the contract' in _message(answer)
+
+
+def test_check_of_a_line_prints_a_complete_reply(caller):
+    """The text is a reply of the contract, in one line."""
+    _, text = check_lines.check(caller, json.dumps(GOOD).encode(), None)
+
+    assert '\n' not in text
+    assert set(json.loads(text)) == set(CheckReply.__struct_fields__)
