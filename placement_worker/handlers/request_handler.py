@@ -30,7 +30,7 @@ from placement_worker.handlers import bindings, chain
 from placement_worker.handlers.chain_links import Link, links_of
 from placement_worker.handlers.decision_state import Conditions, Expiry, state_for_check
 from placement_worker.handlers.ports import Record, Recorder
-from placement_worker.handlers.validation import validate_check, validate_cluster
+from placement_worker.handlers.request_validation import validate_check, validate_cluster
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 

@@ -17,7 +17,7 @@ from placement_worker.client.connection import control_exchange
 from placement_worker.config import unknown_options
 from placement_worker.formats.text import counted
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
-from placement_worker.messaging import notification_listener, size_limit, tracing
+from placement_worker.messaging import notification_listener, received_size_limit, tracing
 from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import (
@@ -68,7 +68,9 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
 
 def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
     unknown_options.warn(conf)
-    size_limit.install(lambda: conf.worker.max_request_bytes, garbage_collection.release_later)
+    received_size_limit.install(
+        lambda: conf.worker.max_request_bytes, garbage_collection.release_later
+    )
     _log_start(conf)
     cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
     heartbeats = HeartbeatTable(cells, time.monotonic())

@@ -7,7 +7,7 @@ import pytest
 from oslo_messaging._drivers import common
 from oslo_serialization import jsonutils
 
-from placement_worker.messaging import size_limit
+from placement_worker.messaging import received_size_limit
 
 REQUESTS = {
     'quotes': {'nodes': [''] * 500},
@@ -21,7 +21,7 @@ REQUESTS = {
 
 
 def limited(max_request_bytes):
-    return size_limit.limited_loads(max_request_bytes, lambda: None)
+    return received_size_limit.limited_loads(max_request_bytes, lambda: None)
 
 
 @pytest.mark.parametrize('request_', REQUESTS.values(), ids=REQUESTS)
@@ -73,11 +73,11 @@ def test_limited_loads_without_a_duplicate_key_passes_the_message(message):
     assert limited(lambda: 2**20)(sent(message))['oslo.message'] == message
 
 
-@pytest.mark.parametrize(('size', 'calls'), [(size_limit.LARGE_BYTES, 0), (5 * 2**20, 1)])
+@pytest.mark.parametrize(('size', 'calls'), [(received_size_limit.LARGE_BYTES, 0), (5 * 2**20, 1)])
 def test_limited_loads_of_a_large_body_calls_on_large(size, calls):
     """Memory is released after large bodies alone."""
     called = []
-    loads = size_limit.limited_loads(lambda: 2**24, lambda: called.append(1))
+    loads = received_size_limit.limited_loads(lambda: 2**24, lambda: called.append(1))
 
     loads(json.dumps('x' * (size - 2)))
 
@@ -94,7 +94,7 @@ def test_install_refuses_compressed_bodies(monkeypatch):
         'kombu.serialization.register', lambda name, *_, **__: serializers.update({name: _})
     )
 
-    size_limit.install(lambda: 2**20, lambda: None)
+    received_size_limit.install(lambda: 2**20, lambda: None)
 
     assert 'application/x-gzip' in compressions
     for decode in compressions.values():

@@ -5,7 +5,7 @@ import pytest
 
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidRequest, UnsupportedAction
-from placement_worker.handlers.validation import validate_check, validate_cluster
+from placement_worker.handlers.request_validation import validate_check, validate_cluster
 from tests.factories import node, nodes, request
 
 
