@@ -66,7 +66,7 @@ def fitted(command, worker):
     given = {
         r'/etc/placement-worker/placement-worker\.conf': str(worker.config),
         r'--config-file \.\.\.': f'--config-file {worker.config}',
-        r'rabbit://user:password@127\.0\.0\.1:5672/': worker.url,
+        r'rabbit://user:password@127\.0\.0\.1:5672/placement': worker.url,
         r'/run/placement-worker/liveness': str(folder / 'liveness'),
         r'/var/log/placement-worker/decisions\.jsonl': str(folder / 'decisions.jsonl'),
         r'\bHOST\b': HOST,
