@@ -76,10 +76,8 @@ class TypeList(Command):
         if args.format == 'table':
             rows = [
                 {
-                    'name': one.name,
+                    'policy type': _described(one),
                     'priority': one.priority,
-                    'support': list(_support(one)),
-                    'profile types': ', '.join(one.profile_types or ['ANY']),
                     'triggers': [f'{trigger.phase} {trigger.action}' for trigger in one.triggers],
                 }
                 for one in types
@@ -111,6 +109,12 @@ class TypeShow(Command):
             return self.write_error(hints.with_hint(exc).replace(' - at `$.type_name`', ''))
         self.write(output.document(shown, args.format))
         return OK
+
+
+def _described(policy_type: PolicyType) -> list[str]:
+    """Return the lines of a type in a table that fits into 80 columns."""
+    profiles = policy_type.profile_types or ['any profile']
+    return [policy_type.name, *(f'  {line}' for line in (*_support(policy_type), *profiles))]
 
 
 def _support(policy_type: PolicyType) -> list[str]:

@@ -42,6 +42,15 @@ def test_help_of_a_command_shows_valid_examples_and_the_exit_status(program, nam
     assert max(map(len, out.splitlines())) <= 110
 
 
+@pytest.mark.parametrize('name', ['', *COMMANDS])
+def test_help_of_a_command_contains_no_markup(program, name):
+    """The help is plain text: markup of Sphinx means nothing on a terminal."""
+    _, out, _ = program(*name.split(), '--help')
+
+    assert out.startswith('usage: ')
+    assert re.findall(r'``|:[a-z]+:`', out) == []
+
+
 READING = ['check', 'plan', 'attach', 'detach', 'validate']
 ASKING = {
     'check': ['good'],

@@ -111,10 +111,13 @@ def test_type_list_prints_a_table_or_data(run):
     _, table, _ = run('type', 'list')
     _, data, _ = run('type', 'list', '-f', 'json')
 
-    assert (
-        '| senlin.policy.deletion-1.1         |      400 | SUPPORTED since 2018.01    | ANY '
-        in table
-    )
+    lines = table.splitlines()
+    assert lines[7:10] == [
+        '| senlin.policy.deletion-1.1         |      400 | BEFORE CLUSTER_DEL_NODES     |',
+        '|   SUPPORTED since 2018.01          |          | BEFORE CLUSTER_RESIZE        |',
+        '|   any profile                      |          | BEFORE CLUSTER_SCALE_IN      |',
+    ]
+    assert max(map(len, lines)) <= 80
     priorities = {one['name']: one['priority'] for one in json.loads(data)}
     assert priorities['senlin.policy.deletion-1.1'] == 400
     assert priorities['senlin.policy.zone_placement-1.0'] == 300
