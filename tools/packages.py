@@ -38,6 +38,7 @@ FOR_PACKAGERS = (
     'conf/logging.conf',
     'conf/placement-worker.conf.sample',
     'conf/placement-worker.service',
+    'deploy/helm/placement-worker/templates/statefulset.yaml',
     'devstack/plugin.sh',
     'devstack/settings',
     'doc/source/health.rst',

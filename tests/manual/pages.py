@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / 'README.rst', *sorted((ROOT / 'doc' / 'source').glob('*.rst'))]
 PROGRAMS = re.compile(
-    r'apt-get|chmod|chown|env|install|journalctl|kill|ln|mv|openstack|pip|placement-(policy|worker-status)|promtool|python3'
+    r'apt-get|chmod|chown|env|helm|install|journalctl|kill|kubectl|ln|mv|openstack|pip|placement-(policy|worker-status)|promtool|python3'
     r'|rabbitmq(ctl|-diagnostics)|rm|sed|sudo|systemctl|systemd-analyze|test|tox|useradd'
 )
 DIRECTIVE = re.compile(r'( *)\.\. code-block:: (\w+)$')

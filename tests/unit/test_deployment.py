@@ -17,6 +17,7 @@ from placement_worker import config
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / 'conf' / 'placement-worker.service'
+CHART = ROOT / 'deploy' / 'helm' / 'placement-worker'
 CONFIGURATION = ['--config-file', '/etc/placement-worker/placement-worker.conf']
 
 
@@ -117,6 +118,49 @@ def test_dockerignore_keeps_the_sources_of_the_image():
 
     assert kept == {'LICENSE', 'README.rst', 'placement_worker', 'pyproject.toml', 'setup.cfg'}
     assert all((ROOT / name).exists() for name in kept)
+
+
+def test_chart_fits_the_image_and_the_package(instructions):
+    """The chart runs the user of the image, and its version is that of the package."""
+    workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
+    chart = yaml.safe_load((CHART / 'Chart.yaml').read_text())
+    user, _, group = instructions['USER'].partition(':')
+
+    assert chart['version'] == chart['appVersion'] == metadata.version('placement-worker')
+    assert f'runAsUser: {user}\n' in workers
+    assert f'runAsGroup: {group}\n' in workers
+    assert f'mountPath: {Path(CONFIGURATION[1]).parent},' in workers
+
+
+def test_chart_waits_longer_than_the_graceful_shutdown():
+    """Kubernetes does not kill a worker that finishes its requests."""
+    values = yaml.safe_load((CHART / 'values.yaml').read_text())
+
+    assert values['terminationGracePeriodSeconds'] > config.GRACEFUL_SHUTDOWN_TIMEOUT_S
+
+
+def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
+    """The variables open the port of the metrics to Prometheus."""
+    workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
+    names = re.findall(r'name: (OS_\w+)', workers)
+    for name, value in zip(names, ('9736', '0.0.0.0'), strict=True):  # noqa: S104
+        monkeypatch.setenv(name, value)
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+
+    conf([], project='placement-worker', default_config_files=[])
+
+    assert (conf.metrics.port, conf.metrics.address) == (9736, '0.0.0.0')  # noqa: S104
+
+
+def test_probes_of_the_chart_are_those_of_the_manual():
+    """The chart runs the commands that the manual describes."""
+    manual = (ROOT / 'doc' / 'source' / 'health.rst').read_text()
+    workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
+
+    commands = re.findall(r'exec: .*', workers)
+    assert len(commands) == 3
+    assert commands == re.findall(r'exec: .*', manual)
 
 
 def test_jobs_of_zuul_run_existing_environments_of_tox():
