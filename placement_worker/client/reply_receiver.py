@@ -20,7 +20,7 @@ from placement_worker.errors import InvalidRequest, PlacementWorkerError
 
 LOG = logging.getLogger(__name__)
 DELIVERIES = 10
-"""The deliveries of a reply, after which it is given up."""
+"""The deliveries of a reply, after which it is dropped."""
 RETRY_S, RETRY_MAX_S = 1.0, 30.0
 """The pause after the first failure of a callback, which doubles, and the longest one."""
 RECONNECT_S, RECONNECT_MAX_S = 0.5, 5.0
@@ -171,7 +171,7 @@ class ReplyReceiver:
     def _give_up(self, queue: ReplyQueue, message: Any, reply: CastReply, cause: object) -> None:
         """Reject a reply for good; a policy of the broker may keep it as a dead letter."""
         LOG.error(
-            'Gave up the reply to request %r after %d deliveries: %s',
+            'Dropped the reply to request %r after %d deliveries: %s',
             reply.request_id,
             DELIVERIES,
             cause,

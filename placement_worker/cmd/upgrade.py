@@ -17,7 +17,7 @@ from placement_worker import config
 from placement_worker.client.connection import load_transport_url, open_connection
 from placement_worker.cmd import permissions
 from placement_worker.config import unknown_options, validation
-from placement_worker.messaging import notification_listener, topology
+from placement_worker.messaging import notification_sender, topology
 from placement_worker.worker import cloud_factory, queues, startup
 
 OLDEST_BROKER = '3.10'
@@ -49,7 +49,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that every option has a valid value and that the cloud is known."""
         validation.validate_options(self._conf)
         cloud_factory.create(self._conf)
-        notification_listener.check(self._conf)
+        notification_sender.check(self._conf)
         return Result(Code.SUCCESS)
 
     @failing

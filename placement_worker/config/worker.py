@@ -5,7 +5,7 @@ import socket
 
 from oslo_config import cfg, types
 
-from placement_worker.contract.limits import Limits
+from placement_worker.contract.request_limits import Limits
 from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
 
 LIMITS = Limits()

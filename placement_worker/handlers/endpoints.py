@@ -12,7 +12,6 @@ import msgspec
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract import codec, methods, strict_json
-from placement_worker.contract.limits import Limits
 from placement_worker.contract.methods import Method
 from placement_worker.contract.model import (
     BindReply,
@@ -25,6 +24,7 @@ from placement_worker.contract.model import (
     ValidateReply,
     ValidateRequest,
 )
+from placement_worker.contract.request_limits import Limits
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
@@ -116,7 +116,7 @@ class Endpoints:
             if address.reply_to is None:
                 return
             self._destinations.check(address.reply_to)
-        except Refused:
+        except Refused:  # a request without a valid address: the parked copy remains
             return
         reply = codec.encode(error_object(exc), like=raw)
         self._deliver(address.reply_to, address.expires_at, request_id, reply)

@@ -9,7 +9,6 @@ from msgspec import structs
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract import known_inputs, methods
-from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import (
     ActionPatch,
     BindReply,
@@ -17,6 +16,7 @@ from placement_worker.contract.model import (
     CheckReply,
     CheckRequest,
 )
+from placement_worker.contract.request_limits import Limits
 from placement_worker.errors import Rejected
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import (

@@ -160,8 +160,11 @@ class _SendingConnection:
 
     def close(self) -> None:
         """Close the connection without waiting for the broker."""
-        with contextlib.suppress(AMQPConnectionError, OSError):
-            self._connection.connection.send_method(spec.Connection.Close, 'BsBB', (0, '', 0, 0))
+        if self._connection.connected:  # kombu would open a lost connection again
+            with contextlib.suppress(AMQPConnectionError, OSError):
+                self._connection.connection.send_method(
+                    spec.Connection.Close, 'BsBB', (0, '', 0, 0)
+                )
         self._connection.collect()
 
     def _await_confirmation(self, began: float, stopping: threading.Event) -> None:

@@ -87,9 +87,13 @@ class DeferredReplies:
         attempt = _Round(self._publisher)
         unsent = []
         for reply in replies:
-            cause = attempt.send(reply)
+            try:
+                cause = attempt.send(reply)
+            except Exception:  # the thread must live on for the other replies
+                LOG.exception('Dropped %s', reply.name)
+                continue
             if cause is not None and now >= reply.deadline:
-                LOG.error('Gave up %s: %s', reply.name, cause)
+                LOG.error('Dropped %s: %s', reply.name, cause)
             elif cause is not None:
                 unsent.append(reply)
         with self._lock:

@@ -10,7 +10,7 @@ from placement_worker.messaging.reply_sender import ReplySender, cast_message
 
 
 class ReplyCasts(Delivery):
-    """Delivery by casts that the broker confirms; a reply that is given up is logged."""
+    """Delivery by casts that the broker confirms; a dropped reply is logged."""
 
     def __init__(self, replies: ReplySender) -> None:
         """Choose the sender, which retries."""

@@ -68,7 +68,7 @@ class ReplySender:
     def send(
         self, name: str, message: Message, exchange: str, routing_key: str, left_s: float = math.inf
     ) -> None:
-        """Publish or defer a reply; the log reports a reply that is given up.
+        """Publish or defer a reply; the log reports a dropped reply.
 
         :param name: the name of the reply in the log.
         :param left_s: seconds until the request expires.
@@ -93,7 +93,7 @@ class ReplySender:
             deadline = time.monotonic() + min(self._timeout_s, left_s - condition.elapsed_s)
             reply = DeferredReply(name, message, exchange, routing_key, deadline)
             if not (condition.has_no_slot and self._deferred.keep(reply)):
-                LOG.error('Gave up %s after %.1f s: %s', name, condition.elapsed_s, exc)
+                LOG.error('Dropped %s after %.1f s: %s', name, condition.elapsed_s, exc)
         finally:
             condition.release()
 

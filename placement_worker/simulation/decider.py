@@ -7,8 +7,8 @@ import msgspec
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.codec import decoder
-from placement_worker.contract.limits import Limits
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.request_limits import Limits
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 

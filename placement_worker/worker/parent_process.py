@@ -17,7 +17,7 @@ from placement_worker.client.connection import control_exchange
 from placement_worker.config import unknown_options
 from placement_worker.formats.text import counted
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
-from placement_worker.messaging import notification_listener, received_size_limit, tracing
+from placement_worker.messaging import notification_sender, received_size_limit, tracing
 from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import (
@@ -60,7 +60,7 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
     tracing.prepare(conf)
     clouds, recorder = cloud_factory.create(conf, state_file), recorder_factory.create(conf)
-    notification_listener.check(conf)
+    notification_sender.check(conf)
     queues.declare(conf)
     exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
     return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter)

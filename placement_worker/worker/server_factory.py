@@ -18,12 +18,12 @@ from placement_worker.client.connection import (
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
-from placement_worker.contract.limits import Limits
+from placement_worker.contract.request_limits import Limits
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Recorder
-from placement_worker.messaging import notification_listener, parking, rpc_server, topology
+from placement_worker.messaging import notification_sender, parking, rpc_server, topology
 from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.messaging.late_ack.poison import PoisonMessages
@@ -57,7 +57,7 @@ class ServerFactory:
         consumed = queues.consumed(self.conf)
         topics = [queue.topic for queue in consumed]
         metrics = self.exporter and self.exporter.begin(process_number, topics)
-        notifications = notification_listener.create(self.conf)
+        notifications = notification_sender.create(self.conf)
         events = Listeners(*[one for one in (metrics, notifications) if one])
         replies = _replies(self.conf, stopping)
         endpoints = self._endpoints(events, ReplyCasts(replies))

@@ -174,7 +174,7 @@ def test_reply_without_write_permission_is_logged_and_the_worker_continues(worke
 
     wait_for(
         lambda: (
-            'Gave up the reply to request request-3 (exchange foreign, topic replies) after '
+            'Dropped the reply to request request-3 (exchange foreign, topic replies) after '
             in worker.log.read_text()
         )
     )

@@ -106,19 +106,19 @@ def test_80_casts_whose_reply_queue_rejects_disturb_no_call_and_no_stop(start_wo
 
 
 def test_a_reply_that_its_queue_rejects_is_given_up_at_the_bound_and_logged(start_worker, channel):
-    """The log names request, exchange, topic and cause of a reply that was given up."""
+    """The log names request, exchange, topic and cause of a dropped reply."""
     worker = start_worker(CLOUD, reply_timeout_s=1)
     full_queue(channel, REFUSING, REFUSING)
     with closing(worker.client()) as client:
         client.cast_check(
             GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': 'given-up'}
         )
-        wait_for(lambda: 'Gave up the reply to request given-up' in worker.log.read_text())
+        wait_for(lambda: 'Dropped the reply to request given-up' in worker.log.read_text())
 
     (line,) = [
         line
         for line in worker.log.read_text().splitlines()
-        if 'Gave up the reply to request given-up' in line
+        if 'Dropped the reply to request given-up' in line
     ]
     assert f'exchange {REFUSING}, topic {REFUSING}' in line
     assert 'rejected' in line
@@ -170,7 +170,7 @@ def test_replies_that_a_missing_queue_refuses_all_arrive_when_the_queue_returns(
     channel.queue_declare(reply_queue, durable=True, auto_delete=False)
 
     wait_for(lambda: channel.queue_declare(reply_queue, passive=True).message_count == count)
-    assert 'Gave up' not in worker.log.read_text()
+    assert 'Dropped' not in worker.log.read_text()
 
 
 def test_64_callers_that_are_gone_delay_the_next_call_by_less_than_2_s(start_worker, channel):
@@ -356,7 +356,7 @@ def test_a_reply_makes_no_exchange(strict_worker, channel):
         client.cast_check(
             GOOD, ReplyTo('test-any', 'replies', 'policy_checked'), {'request_id': 'no-exchange'}
         )
-    wait_for(lambda: 'Gave up the reply to request no-exchange' in strict_worker.log.read_text())
+    wait_for(lambda: 'Dropped the reply to request no-exchange' in strict_worker.log.read_text())
 
     with pytest.raises(amqp.exceptions.NotFound):
         channel.exchange_declare('test-any', 'topic', passive=True)
@@ -424,7 +424,7 @@ def test_a_reply_outlives_a_memory_alarm(waiting_cast, own_broker):
     unblocked(own_broker)
 
     wait_for(lambda: message_count(own_broker, queue) == 1)
-    assert 'Gave up' not in worker.log.read_text()
+    assert 'Dropped' not in worker.log.read_text()
 
 
 @pytest.mark.long
@@ -457,7 +457,7 @@ def test_a_reply_outlives_a_restart_of_the_broker(start_worker, own_broker):
     own_broker.start()
 
     wait_for(lambda: message_count(own_broker, queue) >= 1, timeout_s=60)
-    assert 'Gave up' not in worker.log.read_text()
+    assert 'Dropped' not in worker.log.read_text()
 
 
 @pytest.mark.long

@@ -280,7 +280,7 @@ def test_reply_without_a_receiver_is_logged_and_dropped(worker, client):
     )
 
     dropped = (
-        'Gave up the reply to request request-20 (exchange test-engine, topic test-unused) after '
+        'Dropped the reply to request request-20 (exchange test-engine, topic test-unused) after '
     )
     _wait_for(lambda: dropped in worker.log.read_text())
     assert client.policy_check(GOOD).action.data['status'] == 'OK'

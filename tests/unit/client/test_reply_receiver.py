@@ -149,7 +149,7 @@ def test_reply_whose_callback_keeps_raising_is_given_up_and_logged(reply_queue, 
     receive(callback, Message('u1', delivery_count=DELIVERIES - 1))
 
     assert settled(reply_queue) == ('rejected', 'u1')
-    assert "Gave up the reply to request 'r1' after 10 deliveries: no" in caplog.messages
+    assert "Dropped the reply to request 'r1' after 10 deliveries: no" in caplog.messages
 
 
 def test_reply_that_kills_each_process_is_given_up_without_a_callback(reply_queue, receive, caplog):

@@ -15,7 +15,7 @@ from placement_worker.contract.methods import METHODS
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.errors import InvalidSpec, error_object
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging import notification_listener
+from placement_worker.messaging import notification_sender
 from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
 
 ROOT = Path(__file__).parents[3]
@@ -100,9 +100,9 @@ def test_payload_of_each_notification_fits_its_schema(method, registry):
     )
 
     for event, payload in {
-        'start': notification_listener.started(asked, 'req-1'),
-        'end': notification_listener.ended(asked, reply, None),
-        'error': notification_listener.failed(InvalidSpec('x'), None),
+        'start': notification_sender.started(asked, 'req-1'),
+        'end': notification_sender.ended(asked, reply, None),
+        'error': notification_sender.failed(InvalidSpec('x'), None),
     }.items():
         assert problems(f'{method}.{event}', payload) == []
         for key in payload:

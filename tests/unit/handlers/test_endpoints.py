@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
-from placement_worker.contract.limits import Limits
+from placement_worker.contract.request_limits import Limits
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import (
     CloudUnavailable,
@@ -30,7 +30,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging.notification_listener import ended, started
+from placement_worker.messaging.notification_sender import ended, started
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import changed, deletion_policy, node, region_policy, request, zone_policy

@@ -1,4 +1,4 @@
-"""The connection of a message that fails for a reason other than the broker."""
+"""The connection of a message that cannot be published."""
 
 import struct
 import threading
@@ -6,22 +6,32 @@ import threading
 import pytest
 from amqp import Message
 
-from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
+from placement_worker.messaging.confirmed_publisher import (
+    BrokerUnavailable,
+    ConfirmedPublisher,
+)
 
 
 class Connection:
     """A connection of kombu, and its channel, that py-amqp cannot publish on."""
 
-    def __init__(self):
-        self.connection = self
+    def __init__(self, error=None):
+        self.error = error or struct.error('a routing key of 300 bytes')
         self.events = {'basic_return': set()}
-        self.is_open = True
+        self.is_open = self.connected = True
+        self.reconnections = 0
+
+    @property
+    def connection(self):
+        self.reconnections += not self.connected
+        return self
 
     def channel(self):
         return self
 
     def basic_publish_confirm(self, message, **_):
-        raise struct.error('a routing key of 300 bytes')
+        self.connected = not isinstance(self.error, OSError)
+        raise self.error
 
     def send_method(self, *_):
         pass
@@ -44,3 +54,14 @@ def test_publish_with_a_routing_key_that_amqp_cannot_hold_closes_the_connection(
         publisher.publish(Message(b''), '', 'reply_' + 'x' * 300)
 
     assert [connection.is_open for connection in made] == [False]
+
+
+def test_publish_on_a_lost_connection_does_not_connect_again_to_close_it():
+    """A lost connection is closed without the broker, so the failure is reported at once."""
+    lost = Connection(ConnectionResetError('lost'))
+    publisher = ConfirmedPublisher(lambda **_: lost, threading.Event())
+
+    with pytest.raises(BrokerUnavailable, match='lost'):
+        publisher.publish(Message(b''), 'e', 't')
+
+    assert (lost.is_open, lost.reconnections) == (False, 0)

@@ -84,12 +84,12 @@ def test_destination_that_refuses_has_one_attempt_per_round_and_delays_no_other(
 def test_reply_that_is_refused_past_its_deadline_is_given_up_and_logged(
     publisher, deferred, caplog
 ):
-    """A reply is given up, not kept, when its destination refuses it for too long."""
+    """A reply is dropped, not kept, when its destination refuses it for too long."""
     publisher.refusing['t'] = DestinationRefused('full')
 
     deferred.keep(reply('late', left_s=0.05))
 
-    wait_for(lambda: 'Gave up reply late: full' in caplog.text)
+    wait_for(lambda: 'Dropped reply late: full' in caplog.text)
 
 
 def test_replies_during_an_unavailable_broker_are_kept_with_one_attempt_per_round(
@@ -129,5 +129,17 @@ def test_close_makes_a_last_attempt_and_logs_lost_replies(publisher, caplog):
     replies.close()
 
     assert publisher.sent == ['1']
-    assert 'Gave up reply 2: full' in caplog.text
+    assert 'Dropped reply 2: full' in caplog.text
     assert not replies.keep(reply('3'))
+
+
+def test_kept_reply_with_an_unexpected_error_is_dropped_and_others_are_sent(
+    publisher, deferred, caplog
+):
+    """An error that no broker causes loses one reply, which is logged, and stops no other one."""
+    publisher.refusing['odd'] = AttributeError('odd')
+
+    assert deferred.keep(reply(b'1', 'odd'))
+    wait_for(lambda: "Dropped reply b'1'" in caplog.text)
+    assert deferred.keep(reply(b'2'))
+    wait_for(lambda: publisher.sent == [b'2'])

@@ -55,17 +55,17 @@ def test_send_to_a_destination_that_accepts_later_delivers_the_reply(send, caplo
     send(publisher)
 
     assert publisher.attempts == 4
-    assert 'Gave up' not in caplog.text
+    assert 'Dropped' not in caplog.text
 
 
 def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(send, caplog):
-    """A reply is given up, not left, when its destination refuses it for too long."""
+    """A reply is dropped, not left, when its destination refuses it for too long."""
     began = time.monotonic()
 
     send(Publisher(REFUSED))
 
     assert time.monotonic() - began >= 0.3
-    assert 'Gave up the reply after 0.' in caplog.text
+    assert 'Dropped the reply after 0.' in caplog.text
     assert caplog.text.rstrip().endswith('full')
 
 
@@ -76,23 +76,23 @@ def test_send_to_a_destination_that_refuses_for_good_has_one_attempt(send, caplo
     send(publisher, timeout_s=60)
 
     assert publisher.attempts == 1
-    assert 'Gave up the reply after 0.0 s: 403' in caplog.text
+    assert 'Dropped the reply after 0.0 s: 403' in caplog.text
 
 
 @pytest.mark.parametrize('outcome', [REFUSED, AWAY])
 def test_send_of_a_reply_whose_request_expires_gives_up(send, caplog, outcome):
-    """The reply to an expired request is given up, whichever the cause of the delay."""
+    """The reply to an expired request is dropped, whichever the cause of the delay."""
     send(Publisher(outcome), left_s=0.2, timeout_s=60, away_s=60)
 
-    assert 'Gave up the reply after 0.' in caplog.text
+    assert 'Dropped the reply after 0.' in caplog.text
 
 
 def test_send_to_a_broker_that_stays_away_leaves_the_reply_pending(send, caplog):
-    """A request whose reply met no broker is never given up before it expires."""
+    """A request whose reply met no broker is never dropped before it expires."""
     with pytest.raises(ReplyPending):
         send(Publisher(AWAY))
 
-    assert 'Gave up' not in caplog.text
+    assert 'Dropped' not in caplog.text
 
 
 @pytest.mark.parametrize('outcome', [REFUSED, AWAY])
@@ -128,7 +128,7 @@ def test_send_beyond_the_slots_defers_the_reply_and_the_slot_is_free_again(stopp
     assert took < 0.3
     assert 'the second' not in logged
     assert publisher.attempts > before + 1
-    assert 'Gave up the second: full' in caplog.text
+    assert 'Dropped the second: full' in caplog.text
 
 
 def test_cast_of_a_method_is_an_envelope_of_oslo_messaging():

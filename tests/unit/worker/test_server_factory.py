@@ -6,7 +6,7 @@ import pytest
 
 from placement_worker.client.connection import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.messaging import notification_listener
+from placement_worker.messaging import notification_sender
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.worker.server_factory import ServerFactory
 from tests.config_files import default_options
@@ -18,7 +18,7 @@ def conf():
     conf.set_override('threads', 3, group='worker')
     transport_url(conf)  # registers the option
     conf.set_override('transport_url', 'fake://')
-    notification_listener.check(conf)  # registers the options of notifications
+    notification_sender.check(conf)  # registers the options of notifications
     return conf
 
 

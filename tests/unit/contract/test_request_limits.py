@@ -1,6 +1,6 @@
 """The limits of requests."""
 
-from placement_worker.contract.limits import Limits
+from placement_worker.contract.request_limits import Limits
 
 
 def test_limits_default_to_a_thousand_nodes_and_64_mib():

@@ -19,8 +19,8 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging import notification_listener
-from placement_worker.messaging.notification_listener import NotificationListener
+from placement_worker.messaging import notification_sender
+from placement_worker.messaging.notification_sender import NotificationSender
 from placement_worker.policies.registry import Registry
 from tests.factories import bind, deletion_policy, request
 
@@ -67,7 +67,7 @@ def configured(tmp_path):
 def test_options_that_cannot_be_used_are_refused_without_the_password(options, message, configured):
     """The parent refuses an unusable address or driver in one line that shows no password."""
     with pytest.raises(ConfigurationError) as raised:
-        notification_listener.check(configured(options))
+        notification_sender.check(configured(options))
 
     assert str(raised.value) == f'[oslo_messaging_notifications] {message}'
 
@@ -82,20 +82,20 @@ def test_options_that_cannot_be_used_are_refused_without_the_password(options, m
 )
 def test_options_that_can_be_used_pass_while_the_broker_is_away(options, configured):
     """The check of the options needs no broker."""
-    notification_listener.check(configured(options))
+    notification_sender.check(configured(options))
 
 
 @pytest.mark.parametrize('options', ['', 'driver = noop'])
 def test_configuration_without_a_driver_creates_no_listener(options, configured):
     """Without a driver no notification is built."""
-    assert notification_listener.create(configured(options)) is None
+    assert notification_sender.create(configured(options)) is None
 
 
 def test_configuration_with_a_driver_creates_a_listener(configured):
     """With a driver the worker sends notifications."""
-    listener = notification_listener.create(configured('driver = messagingv2'))
+    listener = notification_sender.create(configured('driver = messagingv2'))
 
-    assert isinstance(listener, NotificationListener)
+    assert isinstance(listener, NotificationSender)
 
 
 class Sent:
@@ -125,7 +125,7 @@ def test_events_of_a_check_are_sent_as_start_and_end(sent):
     asked, text = decided(
         CheckRequest, request('CLUSTER_SCALE_IN', [], inputs={'count': 1}), 'policy_check'
     )
-    listener = NotificationListener(sent)
+    listener = NotificationSender(sent)
 
     listener.handle(CheckStarted(asked, 'req-1'))
     listener.handle(CheckEnded(asked, msgspec.json.decode(text, type=CheckReply), 1.0, 'req-1'))
@@ -141,7 +141,7 @@ def test_events_of_a_check_are_sent_as_start_and_end(sent):
 def test_events_of_a_binding_are_sent_as_start_and_end(sent):
     """`.start` names request, policy and cluster; `.end` adds request and cluster to the reply."""
     asked, text = decided(BindRequest, bind(deletion_policy()), 'policy_attach')
-    listener = NotificationListener(sent)
+    listener = NotificationSender(sent)
     reply = msgspec.json.decode(text, type=BindReply)
 
     listener.handle(BindingStarted('policy_attach', asked, 'req-1'))
@@ -174,13 +174,13 @@ def test_events_of_a_binding_are_sent_as_start_and_end(sent):
 )
 def test_failed_request_is_sent_as_an_error_without_internal_texts(sent, error, payload):
     """`.error` has the class and text that the caller sees, and hides those of internal errors."""
-    NotificationListener(sent).handle(RequestFailed('policy_check', error, 'req-1'))
+    NotificationSender(sent).handle(RequestFailed('policy_check', error, 'req-1'))
 
     assert sent.sent == [('error', 'policy_check.error', {'request_id': 'req-1', **payload})]
 
 
 def test_event_of_a_cloud_call_is_not_sent(sent):
     """Only the start, the end and the error of a decision are notifications."""
-    NotificationListener(sent).handle(CloudCalled('compute', 'zones', 'OK', 1.0))
+    NotificationSender(sent).handle(CloudCalled('compute', 'zones', 'OK', 1.0))
 
     assert sent.sent == []

@@ -28,7 +28,7 @@ DRIVERS = 'oslo.messaging.notify.drivers'
 SECTION = '[oslo_messaging_notifications]'
 
 
-class NotificationListener(Listener):
+class NotificationSender(Listener):
     """Listener that sends a notification per start, end and error of a decision."""
 
     def __init__(self, notifications: NotificationQueue) -> None:
@@ -84,7 +84,7 @@ def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
     return {'request_id': request_id, 'class': shown['type'], 'message': shown['message']}
 
 
-def create(conf: cfg.ConfigOpts) -> NotificationListener | None:
+def create(conf: cfg.ConfigOpts) -> NotificationSender | None:
     """Return the listener, or None without a driver in `[oslo_messaging_notifications]`."""
     transport = _notification_transport(conf)  # registers the options, too
     if set(conf.oslo_messaging_notifications.driver) <= {'noop'}:
@@ -92,7 +92,7 @@ def create(conf: cfg.ConfigOpts) -> NotificationListener | None:
     notifier = oslo_messaging.Notifier(
         transport, publisher_id=f'placement-worker.{conf.worker.host}'
     )
-    return NotificationListener(NotificationQueue(notifier))
+    return NotificationSender(NotificationQueue(notifier))
 
 
 def check(conf: cfg.ConfigOpts) -> None:
