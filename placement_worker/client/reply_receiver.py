@@ -112,13 +112,13 @@ class ReplyReceiver:
             return
         deliveries = 1 + _delivery_count(message)
         if deliveries > DELIVERIES:
-            self._give_up(queue, message, reply, 'the process ended during each callback')
+            self._drop(queue, message, reply, 'the process ended during each callback')
             return
         failure = None if self._is_handled(message, reply) else self._called(queue, reply)
         if failure is None:
             queue.acknowledge(message)
         elif deliveries == DELIVERIES:
-            self._give_up(queue, message, reply, failure)
+            self._drop(queue, message, reply, failure)
         else:
             self._retry(queue, message, reply, deliveries, failure)
 
@@ -168,7 +168,7 @@ class ReplyReceiver:
             queue.keep_alive(min(left_s, TICK_S))
         queue.requeue(message)
 
-    def _give_up(self, queue: ReplyQueue, message: Any, reply: CastReply, cause: object) -> None:
+    def _drop(self, queue: ReplyQueue, message: Any, reply: CastReply, cause: object) -> None:
         """Reject a reply for good; a policy of the broker may keep it as a dead letter."""
         LOG.error(
             'Dropped the reply to request %r after %d deliveries: %s',

@@ -105,20 +105,20 @@ def test_80_casts_whose_reply_queue_rejects_disturb_no_call_and_no_stop(start_wo
     assert stop_s(worker) < 10
 
 
-def test_a_reply_that_its_queue_rejects_is_given_up_at_the_bound_and_logged(start_worker, channel):
+def test_a_reply_that_its_queue_rejects_is_dropped_at_the_bound_and_logged(start_worker, channel):
     """The log names request, exchange, topic and cause of a dropped reply."""
     worker = start_worker(CLOUD, reply_timeout_s=1)
     full_queue(channel, REFUSING, REFUSING)
     with closing(worker.client()) as client:
         client.cast_check(
-            GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': 'given-up'}
+            GOOD, ReplyTo(REFUSING, REFUSING, 'policy_checked'), {'request_id': 'dropped'}
         )
-        wait_for(lambda: 'Dropped the reply to request given-up' in worker.log.read_text())
+        wait_for(lambda: 'Dropped the reply to request dropped' in worker.log.read_text())
 
     (line,) = [
         line
         for line in worker.log.read_text().splitlines()
-        if 'Dropped the reply to request given-up' in line
+        if 'Dropped the reply to request dropped' in line
     ]
     assert f'exchange {REFUSING}, topic {REFUSING}' in line
     assert 'rejected' in line

@@ -105,7 +105,7 @@ def _exists(url, name):
     return True
 
 
-def test_callback_that_raises_gets_the_reply_again_until_it_is_given_up(
+def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
     broker_url, client, name, monkeypatch, caplog
 ):
     """The broker counts the deliveries of one reply, and the other replies still arrive."""

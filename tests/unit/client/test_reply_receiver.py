@@ -140,7 +140,7 @@ def test_pause_before_a_retry_grows_with_the_deliveries(reply_queue, receive, ca
     assert 'requeueing it in 0.08 s' in caplog.text
 
 
-def test_reply_whose_callback_keeps_raising_is_given_up_and_logged(reply_queue, receive, caplog):
+def test_reply_whose_callback_keeps_raising_is_dropped_and_logged(reply_queue, receive, caplog):
     """After the last delivery the reply is rejected, and the log names its request."""
 
     def callback(_, __):
@@ -152,7 +152,7 @@ def test_reply_whose_callback_keeps_raising_is_given_up_and_logged(reply_queue, 
     assert "Dropped the reply to request 'r1' after 10 deliveries: no" in caplog.messages
 
 
-def test_reply_that_kills_each_process_is_given_up_without_a_callback(reply_queue, receive, caplog):
+def test_reply_that_kills_each_process_is_dropped_without_a_callback(reply_queue, receive, caplog):
     """A reply that crashes its receiver does not crash it without end."""
     received = []
 

@@ -49,13 +49,13 @@ def test_do_after_call_out_of_time_makes_call_again():
     """A thread with time left makes the call again if the shared call ran out of time."""
     single_flight, begun, opened = SingleFlight(), threading.Event(), threading.Event()
 
-    def give_up():
+    def fail():
         begun.set()
         assert opened.wait(WAIT_S)
         raise OutOfTime('too late')
 
     with ThreadPoolExecutor() as threads:
-        leader = threads.submit(single_flight.do, 'key', give_up, wait_s=WAIT_S)
+        leader = threads.submit(single_flight.do, 'key', fail, wait_s=WAIT_S)
         assert begun.wait(WAIT_S)
         threading.Timer(0.2, opened.set).start()
 

@@ -81,9 +81,7 @@ def test_destination_that_refuses_has_one_attempt_per_round_and_delays_no_other(
     assert publisher.attempts[: publisher.attempts.index('free')].count('full') <= 2
 
 
-def test_reply_that_is_refused_past_its_deadline_is_given_up_and_logged(
-    publisher, deferred, caplog
-):
+def test_reply_that_is_refused_past_its_deadline_is_dropped_and_logged(publisher, deferred, caplog):
     """A reply is dropped, not kept, when its destination refuses it for too long."""
     publisher.refusing['t'] = DestinationRefused('full')
 
