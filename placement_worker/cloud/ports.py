@@ -32,11 +32,11 @@ class Subnet(Wire, frozen=True):
 
 
 class ApiError(PlacementWorkerError):
-    """Octavia returned an error or no response.
+    """A service returned an error or no response.
 
     :ivar status: the HTTP status, or None if no response arrived. Without a response the effect of
         the call is unknown.
-    :ivar retry_after_s: the delay that Octavia requests before the next attempt.
+    :ivar retry_after_s: the delay that the service requests before the next attempt.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Clouds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OctaviaSettings:
-    """The pace of changes to load balancers.
+    """The polling intervals, attempts and batching of load balancer updates.
 
     :ivar batch_members: whether several members change in one update.
     :ivar poll_initial_s: the shortest delay between polls of a pending load balancer.

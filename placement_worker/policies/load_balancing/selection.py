@@ -1,4 +1,4 @@
-"""Select the nodes of an action whose members change."""
+"""Select the nodes whose pool members an action changes."""
 
 from collections.abc import Iterable
 
@@ -43,7 +43,7 @@ def to_add(request: CheckRequest, state: State) -> list[str]:
 
 
 def needs_new_member(state: State, node: Node) -> bool:
-    """Return whether a recovered node has no member, or a new server."""
+    """Return whether a recovered node lacks a member or has a new server."""
     data = state.node_data(node)
     return not data.get(MEMBER) or data.get('recovery') == RECREATED
 
