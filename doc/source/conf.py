@@ -21,7 +21,6 @@ extensions = [
     'error_table',
     'key_tables',
     'method_table',
-    'page_links',
 ]
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
 if not (Path(__file__).parents[2] / '.git').exists():  # an sdist; reno reads the history of git
