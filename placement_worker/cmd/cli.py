@@ -35,6 +35,8 @@ class PlacementPolicy(app.App):
             deferred_help=True,
         )
         self.command_manager.add_command('help', command_manager.Help)
+        # cliff's command knows bash alone, and no values; `completion` replaces it.
+        del self.command_manager.commands['complete']
 
     @override
     def configure_logging(self) -> None:

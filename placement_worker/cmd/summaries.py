@@ -9,6 +9,7 @@ from collections.abc import Mapping
 SUMMARIES: Mapping[str, str] = {
     'attach': 'Attach policies to clusters; load balancing creates a load balancer and members.',
     'check': 'Decide policy checks, and show the decision of each policy.',
+    'completion': 'Print the script that completes commands in bash, fish or zsh.',
     'detach': 'Detach policies from clusters; load balancing deletes what attaching created.',
     'parked drop': 'Delete a parked request permanently.',
     'parked list': 'List the parked requests, oldest first.',

@@ -48,7 +48,7 @@ WAYS = [
     Way('install', r'(kubectl|helm) ', SYNTAX, 'needs Kubernetes; tox -e deploy renders the chart'),
     Way('README', r'python3 -m venv .venv && ', FRESH),
     Way('README', r'tools/test$', ELSEWHERE, '.ci/run: it runs these tests'),
-    Way('README', r'placement-policy complete > /etc/', ROOT),
+    Way('README', r'placement-policy completion bash > /etc/', ROOT),
     Way('bus-security', r'rabbitmqctl ', ELSEWHERE, 'tests/functional/test_bus_security.py'),
     Way('bus-security', r'(install|chown|chmod) ', ROOT),
     Way(

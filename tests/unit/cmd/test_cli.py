@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -122,12 +121,7 @@ def test_program_without_a_command_prints_the_overview():
 def test_commands_are_the_documented_ones():
     """The program has exactly these commands."""
     assert (
-        sorted(
-            name
-            for name, _ in PlacementPolicy().command_manager
-            if name not in ('help', 'complete')
-        )
-        == COMMANDS
+        sorted(name for name, _ in PlacementPolicy().command_manager if name != 'help') == COMMANDS
     )
 
 
@@ -156,46 +150,3 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
     else:
         (answer,) = yaml.safe_load_all(done.stdout)
         assert answer['action']['data']['creation']['zones'] == {'z\xfcrich': 1, '\u65e5\u672c': 1}
-
-
-STAND_IN = """
-_get_comp_words_by_ref() {  # the part of bash-completion that the script needs
-    words=("${COMP_WORDS[@]}"); cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ('typed', 'completed'),
-    [
-        (['pl'], ['plan']),
-        (['type', ''], ['list', 'show']),
-        (['parked', 'dr'], ['drop']),
-        (['simulate', '--rep'], ['--report']),
-        (['check', '--exp'], ['--explain']),
-        (['check', 'requ'], ['request.yaml']),
-    ],
-    ids=lambda words: '-'.join(words) if isinstance(words, list) else '',
-)
-def test_completion_in_bash_offers_commands_options_and_files(tmp_path, typed, completed):
-    """The completion script of bash completes commands, options and files."""
-    (tmp_path / 'request.yaml').touch()
-    script = subprocess.run(
-        [sys.executable, '-m', 'placement_worker', 'complete'],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    words = ' '.join(map(shlex.quote, ['placement-policy', *typed]))
-    code = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _placement_policy; '
-    code += r'printf "%s\n" "${COMPREPLY[@]}"'
-
-    done = subprocess.run(
-        ['bash', '-c', f'{STAND_IN}\n{script}\n{code}'],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert (done.stdout.split(), done.stderr) == (completed, '')

@@ -1,0 +1,77 @@
+"""The command `placement-policy completion`."""
+
+import argparse
+from collections.abc import Collection, Mapping
+
+from cliff import app
+from typing_extensions import override
+
+from placement_worker.cmd import schema
+from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.policies.registry import Registry
+
+SHELLS = ('bash', 'fish', 'zsh')
+_FILES = ('FILE', 'LOG', 'SCENARIO', 'SPEC')
+"""The metavariables of arguments whose values are paths."""
+
+
+class Completion(LocalCommand):
+    """The command `completion`."""
+
+    examples = (
+        'placement-policy completion bash    # for ~/.local/share/bash-completion/completions',
+        'placement-policy completion zsh',
+    )
+    epilog = 'Exit status: 0 success, 2 wrong arguments.'
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument('shell', metavar='SHELL', choices=SHELLS, help=', '.join(SHELLS))
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        import shtab  # noqa: PLC0415  # no other command needs it
+
+        script = shtab.complete(program_parser(self.app, shtab.FILE), shell=parsed_args.shell)
+        self.write(script.rstrip('\n'))
+        return OK
+
+
+def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.ArgumentParser:
+    """Return one parser of all commands, which has a subparser per word of their names.
+
+    :param paths: the completion of paths by shell.
+    """
+    parser = argparse.ArgumentParser(
+        program.NAME, parents=[program.parser], add_help=False, conflict_handler='resolve'
+    )
+    commands = parser.add_subparsers()
+    groups: dict[str, argparse._SubParsersAction[argparse.ArgumentParser]] = {}
+    values = _values()
+    for name, found in sorted(program.command_manager):
+        group, _, word = name.rpartition(' ')
+        if group and group not in groups:
+            groups[group] = commands.add_parser(group, help=group).add_subparsers()
+        command = found.load()(program, program.options, cmd_name=name)
+        own = command.get_parser(f'{program.NAME} {name}')
+        _complete_values(own, paths, values.get(name, ()))
+        (groups[group] if group else commands).add_parser(
+            word, parents=[own], add_help=False, help=command.get_description()
+        )
+    return parser
+
+
+def _values() -> Mapping[str, list[str]]:
+    """Return the values of the argument NAME by command."""
+    return {'type show': sorted(Registry.installed().types), 'schema': schema.names()}
+
+
+def _complete_values(
+    parser: argparse.ArgumentParser, paths: Mapping[str, object], names: Collection[str]
+) -> None:
+    """Let the parser describe paths and names as shtab expects."""
+    for action in parser._actions:  # noqa: SLF001  # argparse has no public list
+        if action.metavar in _FILES:
+            action.complete = paths  # type: ignore[attr-defined]
+        elif action.metavar == 'NAME':
+            action.choices = names

@@ -1,0 +1,86 @@
+"""The command `placement-policy completion`."""
+
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from placement_worker.cmd import completion
+
+TYPED = [
+    ('pl', ['plan']),
+    ('type ', ['list', 'show']),
+    ('parked dr', ['drop']),
+    ('simulate --rep', ['--report']),
+    ('check --exp', ['--explain']),
+    ('check --explain ', ['none', 'summary', 'full']),
+    ('check -f j', ['json']),
+    ('check requ', ['request.yaml']),
+    ('replay requ', ['request.yaml']),
+    ('simulate requ', ['request.yaml']),
+    ('validate requ', ['request.yaml']),
+    ('completion z', ['zsh']),
+    ('type show senlin.policy.z', ['senlin.policy.zone_placement-1.0']),
+    ('schema ping', []),
+    ('schema policy_detach.req', ['policy_detach.request']),
+]
+INSTALLED = [shell for shell in completion.SHELLS if shutil.which(shell)]
+
+
+@pytest.fixture
+def script(run):
+    """Return the completion script of a shell."""
+
+    def printed(shell):
+        status, out, err = run('completion', shell)
+        assert (status, err) == (0, '')
+        return out
+
+    return printed
+
+
+def _run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize('shell', INSTALLED)
+def test_script_of_each_installed_shell_has_valid_syntax(script, shell, tmp_path):
+    """Each shell that is installed here can parse its script."""
+    path = tmp_path / 'script'
+    path.write_text(script(shell))
+
+    done = _run(shell, '-n', str(path))
+
+    assert (done.returncode, done.stderr) == (0, '')
+
+
+@pytest.mark.parametrize('shell', completion.SHELLS)
+def test_script_of_each_shell_has_commands_options_and_values(script, shell):
+    """Each script contains the commands, the options and the values of options."""
+    text = script(shell)
+
+    for word in ('parked', 'drop', 'explain', 'summary', 'senlin.policy.zone_placement-1.0'):
+        assert word in text
+
+
+@pytest.mark.parametrize(('typed', 'offered'), TYPED)
+def test_script_of_bash_offers_commands_options_values_and_files(script, tmp_path, typed, offered):
+    """Bash completes commands, options, their values, names and files."""
+    (tmp_path / 'request.yaml').touch()
+    words = ['placement-policy', *typed.split(' ')]
+    code = f'COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}\n'
+    code += '_shtab_placement_policy; printf "%s\\n" "${COMPREPLY[@]}"'
+
+    done = _run('bash', '-c', f'cd {tmp_path}\n{script("bash")}\n{code}')
+
+    assert (done.stdout.split(), done.stderr) == (offered, '')
+
+
+def test_completion_for_an_unknown_shell_is_refused_with_the_known_shells(run, capsys):
+    """A wrong name of a shell is an error that lists the right names."""
+    with pytest.raises(SystemExit) as ended:
+        run('completion', 'tcsh')
+
+    assert ended.value.code == 2
+    assert "'tcsh' (choose from 'bash', 'fish', 'zsh')" in capsys.readouterr().err
