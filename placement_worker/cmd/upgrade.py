@@ -55,12 +55,8 @@ class Checks(upgradecheck.UpgradeCommands):
     @failing
     def unknown_options(self) -> Result:
         """Check that the files contain no unknown option."""
-        found = unknown_options.found(unknown_options.files(self._conf))
-        return (
-            Result(Code.WARNING, f'Unknown options: {", ".join(found)}')
-            if found
-            else Result(Code.SUCCESS)
-        )
+        found = unknown_options.find(unknown_options.files(self._conf))
+        return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
 
     @failing
     def permissions(self) -> Result:

@@ -18,9 +18,9 @@ OPTIONS = [
     cfg.StrOpt('inventory_file', help='Description of the embedded cloud, YAML or JSON.'),
     cfg.StrOpt(
         'cloud_name',
-        help='Entry of clouds.yaml to use instead of [service_auth], for experiments. The file '
-        'is searched for as by every OpenStack client: OS_CLIENT_CONFIG_FILE, the current '
-        'folder, ~/.config/openstack, /etc/openstack.',
+        help='Entry of clouds.yaml to use instead of [service_auth], for experiments. The '
+        'search order is that of openstacksdk: OS_CLIENT_CONFIG_FILE, the current folder, '
+        '~/.config/openstack, /etc/openstack.',
     ),
     cfg.FloatOpt(
         'validity_ttl_s',
@@ -48,7 +48,8 @@ OPTIONS = [
         default=4,
         min=1,
         help='Number of attempts of a request to Keystone, Nova or Neutron if the connection '
-        'fails or the service responds that it is busy (429) or broken (5xx except 501).',
+        'fails or the service responds that it is busy (429, 503) or failed (other 5xx, '
+        'except 501).',
     ),
     cfg.FloatOpt(
         'lookup_budget_s',

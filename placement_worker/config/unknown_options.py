@@ -1,8 +1,8 @@
 """Sections and options of configuration files that no installed package reads.
 
-Most are misspelled. oslo-config-validator cannot do this at the start of a worker: an operator must
-name the files and the namespaces, it ends with a traceback if one package cannot list its options,
-and it does not suggest names.
+Most are misspelled. oslo-config-validator cannot find them at the start of a worker. It needs the
+files and the namespaces as arguments, and ends with a traceback if one package cannot list its
+options. It also does not suggest names.
 """
 
 import difflib
@@ -26,7 +26,7 @@ INCOMPLETE_PREFIX = 'oslo_'
 oslo_messaging_tracing.
 """
 CHECK_TIMEOUT_S = 10
-"""How long a start waits for the check; it takes about 0.2 s."""
+"""The longest wait of a start for the check, which takes about 0.2 s."""
 LOG = logging.getLogger(__name__)
 
 
@@ -63,21 +63,25 @@ def warn(conf: cfg.ConfigOpts) -> None:
 
 
 def _warn(paths: Sequence[str]) -> None:
-    for unknown in found(paths):
-        LOG.warning('Unknown option in the configuration: %s', unknown)
+    for unknown in find(paths):
+        LOG.warning('%s', unknown)
 
 
-def found(paths: Iterable[str]) -> list[str]:
-    """Return the unknown options of configuration files, each with the nearest known name.
+def find(paths: Iterable[str]) -> list[str]:
+    """Return a message for each unknown section or option of configuration files.
 
-    The options of an auth plugin are not listed, so [service_auth] and the section that its
-    auth_section names are not checked.
+    A message suggests the nearest known name, if there is one. The options of an auth plugin are
+    not listed, so [service_auth] and the section that its auth_section names are not checked.
     """
     known, parsed = _known_options(), [_parse(path) for path in paths]
-    unchecked = {
-        GROUP,
-        *(name for sections in parsed for name in sections.get(GROUP, {}).get('auth_section', ())),
-    }
+    auth_sections = (
+        name
+        for sections in parsed
+        for section, options in sections.items()
+        if _normalized(section) == GROUP
+        for name in options.get('auth_section', ())
+    )
+    unchecked = {GROUP, *map(_normalized, auth_sections)}
     return [
         unknown for sections in parsed for unknown in _unknown_options(sections, known, unchecked)
     ]
@@ -87,21 +91,27 @@ def _unknown_options(
     sections: dict[str, Any], known: dict[str, set[str]], unchecked: set[str]
 ) -> Iterator[str]:
     for section, options in sections.items():
-        if section in unchecked:
+        group = _normalized(section)
+        if group in unchecked:
             continue
-        group = section if section == 'DEFAULT' else section.lower()
         if group in known:
             for option in options:
                 name = option.replace('-', '_')
                 if name not in known[group]:
-                    yield f'[{section}] {option}{_suggestion(name, known[group])}'
+                    yield f'Unknown option [{section}] {option}{_suggestion(name, known[group])}'
         elif not group.startswith(INCOMPLETE_PREFIX):
-            yield f'[{section}]{_suggestion(section, {*known, *unchecked})}'
+            yield f'Unknown section [{section}]{_suggestion(section, {*known, *unchecked})}'
+
+
+def _normalized(section: str) -> str:
+    """Return the name by which oslo.config looks up a section."""
+    return section if section == 'DEFAULT' else section.lower()
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f' (did you mean {near[0]}?)' if near else ''
+    spellings = {spelling.lower(): spelling for spelling in known}
+    near = difflib.get_close_matches(name.lower(), spellings, n=1)
+    return f' (did you mean {spellings[near[0]]}?)' if near else ''
 
 
 def _parse(path: str) -> dict[str, Any]:
@@ -122,9 +132,7 @@ def _known_options() -> dict[str, set[str]]:
             section = str(getattr(group, 'name', group) or 'DEFAULT')
             for option in options:
                 for where, name in _names(section, option):
-                    known[where if where == 'DEFAULT' else where.lower()].add(
-                        name.replace('-', '_')
-                    )
+                    known[_normalized(where)].add(name.replace('-', '_'))
     return known
 
 

@@ -54,7 +54,7 @@ def validate_files(conf: cfg.ConfigOpts) -> None:
     trial([], default_config_files=conf.config_file, default_config_dirs=conf.config_dir)
     validate(trial)
     for name in trial:
-        trial[name]
+        trial[name]  # reads and so validates the value; oslo.log has options, too
 
 
 def validate_timeouts(conf: cfg.ConfigOpts) -> None:
@@ -62,7 +62,7 @@ def validate_timeouts(conf: cfg.ConfigOpts) -> None:
 
     Otherwise requests are handled twice, or their replies are lost.
 
-    :raises ConfigurationError: a timeout does not.
+    :raises ConfigurationError: a timeout is not longer than one nested inside it.
     """
     engine = ('[worker] engine_timeout_s', conf.worker.engine_timeout_s)
     _check_order(

@@ -31,7 +31,9 @@ def failure(
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return f'{file} is not a liveness file of placement-worker'
-    if abs(age_s) > max_age_s:
+    if age_s < -max_age_s:
+        return f'{file} has a time {-age_s:.0f} s in the future; check the clock of this host'
+    if age_s > max_age_s:
         return f'{file} was written {age_s:.0f} s ago (limit {max_age_s:g} s)'
     return unmet
 

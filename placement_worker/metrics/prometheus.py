@@ -16,7 +16,7 @@ DECISION_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 """Buckets from a millisecond without a cloud to minutes of waiting for a load balancer."""
 CALL_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 CONFLICT_S = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-METHODS = (methods.POLICY_CHECK, methods.POLICY_ATTACH, methods.POLICY_DETACH)
+OBSERVED_METHODS = (methods.POLICY_CHECK, methods.POLICY_ATTACH, methods.POLICY_DETACH)
 """The methods whose errors are reported as events."""
 # The metric names `requests_in_work` and `requests_put_aside` and the label value `suspects` stay,
 # since dashboards and alerts use them.
@@ -122,7 +122,7 @@ class Metrics(Listener):
 
     def _start_at_zero(self, topics: Sequence[str]) -> None:
         """Create the series that alerts observe: `increase` misses the step that creates one."""
-        for method in METHODS:
+        for method in OBSERVED_METHODS:
             self._failures.labels(method.name, WorkerFailed.__name__)
         for topic in topics:
             self._in_flight.labels(topic)

@@ -108,8 +108,11 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
     if sum(ceilings) < sum(held) + count:
         room = {place.name: ceilings[i] - held[i] for i, place in enumerate(known)}
-        rooms = [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places]
-        raise infeasible(count, room, rooms)
+        raise infeasible(
+            count,
+            room,
+            [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places],
+        )
     final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
     rows = _rows(known, held, final, usable=[place.available for place in known])
     unlisted = _unlisted(places, current)

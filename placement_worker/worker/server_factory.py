@@ -76,7 +76,10 @@ class ServerFactory:
             delivery,
             recorder=self.recorder,
             destinations=_destinations(self.conf),
-            limits=lambda: Limits(worker.max_nodes_per_cluster, worker.max_request_bytes),
+            limits=lambda: Limits(
+                nodes_per_cluster=worker.max_nodes_per_cluster,
+                request_bytes=worker.max_request_bytes,
+            ),
             octavia_settings=lambda: _octavia_settings(self.conf.load_balancer, events),
         )
 
@@ -154,9 +157,9 @@ def _destinations(conf: cfg.ConfigOpts) -> Destinations:
 
 def _octavia_settings(options: Any, events: Listener) -> OctaviaSettings:
     return OctaviaSettings(
-        options.batch_members,
-        options.poll_initial_s,
-        options.poll_max_s,
-        options.max_attempts,
+        batch_members=options.batch_members,
+        poll_initial_s=options.poll_initial_s,
+        poll_max_s=options.poll_max_s,
+        max_attempts=options.max_attempts,
         events=events,
     )

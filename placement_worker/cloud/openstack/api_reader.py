@@ -1,6 +1,7 @@
-"""Read requests to OpenStack APIs: find the endpoint, retry, decode the response."""
+"""GET requests to OpenStack APIs: find the endpoint, retry, decode the response."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TypeVar
 
 from keystoneauth1.discover import EndpointData
@@ -14,7 +15,6 @@ from placement_worker.contract.codec import decoder
 from placement_worker.errors import ServiceFailed
 
 T = TypeVar('T')
-MULTIPLE_CHOICES = 300
 
 
 class ApiReader:
@@ -66,7 +66,8 @@ class ApiReader:
             where = f' in region {wanted}' if wanted else ''
             raise ServiceFailed(
                 f'The catalog has no {interfaces} endpoint of {service_type}{where}; '
-                'check region_name and interface of [service_auth] and `openstack catalog list`'
+                'check region_name and interface in [service_auth] or clouds.yaml; '
+                'openstack catalog list shows the endpoints'
             ) from exc
 
     def identity_endpoint(self) -> str:
@@ -90,7 +91,7 @@ class ApiReader:
                     raise_exc=False,
                     headers={'Accept': 'application/json'},
                 )
-                if response.status_code < MULTIPLE_CHOICES:
+                if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
                     return decoder(kind).decode(response.content)
             except error_translation.LIBRARY_ERRORS as exc:
                 raise error_translation.translate(exc, url) from exc

@@ -21,7 +21,7 @@ from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 from placement_worker.formats.text import counted
 
 T = TypeVar('T')
-WAIT_S = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter only
+RETRY_WAIT = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter only
 
 
 class LookupBudget:
@@ -82,7 +82,7 @@ class RetryPolicy:
     def _retrying(self, left_s: float) -> tenacity.Retrying:
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_transient),
-            wait=WAIT_S,
+            wait=RETRY_WAIT,
             stop=tenacity.stop_after_attempt(self.max_attempts)
             | stop_before_budget_end(TimeBudget(left_s, time.monotonic)),
             sleep=self.sleep,
@@ -90,11 +90,14 @@ class RetryPolicy:
         )
 
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
-        """Return the exception type to raise; all threads that share this call get it."""
+        """Return the exception type to raise.
+
+        Threads that share one lookup (`single_flight`) all receive this exception.
+        """
         if not is_transient(exc):
             return ServiceRefused
-        is_too_long_for_all = (exc.retry_after_s or 0) >= self.budget_s
-        return OutOfTime if has_stopped_early and not is_too_long_for_all else ServiceFailed
+        delay_exceeds_budget = (exc.retry_after_s or 0) >= self.budget_s
+        return OutOfTime if has_stopped_early and not delay_exceeds_budget else ServiceFailed
 
 
 def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) -> str:

@@ -17,12 +17,12 @@ def found(tmp_path):
 
     def find(text):
         (tmp_path / 'w.conf').write_text(text)
-        return unknown_options.found([str(tmp_path / 'w.conf')])
+        return unknown_options.find([str(tmp_path / 'w.conf')])
 
     return find
 
 
-def test_found_names_unknown_sections_and_options_with_the_nearest_known_name(found):
+def test_find_names_unknown_sections_and_options_with_the_nearest_known_name(found):
     """An operator reads which option is misspelled, and the probable spelling."""
     text = (
         '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
@@ -30,14 +30,28 @@ def test_found_names_unknown_sections_and_options_with_the_nearest_known_name(fo
     )
 
     assert found(text) == [
-        '[DEFAULT] transport_uri (did you mean transport_url?)',
-        '[clod] (did you mean cloud?)',
-        '[cloud] inventory_fil (did you mean inventory_file?)',
-        '[nonsense]',
+        'Unknown option [DEFAULT] transport_uri (did you mean transport_url?)',
+        'Unknown section [clod] (did you mean cloud?)',
+        'Unknown option [cloud] inventory_fil (did you mean inventory_file?)',
+        'Unknown section [nonsense]',
     ]
 
 
-def test_found_accepts_every_name_of_the_options_of_installed_packages(found):
+def test_find_with_a_section_in_another_case_suggests_the_known_spelling(found):
+    """The case of a misspelled section or option does not hide the probable spelling."""
+    assert found('[default]\ndebug = true\n[CLOD]\n[Cloud]\nINVENTORY_FIL = x\n') == [
+        'Unknown section [default] (did you mean DEFAULT?)',
+        'Unknown section [CLOD] (did you mean cloud?)',
+        'Unknown option [Cloud] INVENTORY_FIL (did you mean inventory_file?)',
+    ]
+
+
+def test_find_with_sections_of_auth_plugins_in_another_case_returns_nothing(found):
+    """Sections of auth plugins are not checked, whatever the case of their names."""
+    assert found('[Service_Auth]\nauth_section = mine\nanything = y\n[Mine]\nx = y\n') == []
+
+
+def test_find_accepts_every_name_of_the_options_of_installed_packages(found):
     """Old names, dashes, and sections of auth plugins raise no false alarm."""
     text = (
         '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
@@ -51,7 +65,7 @@ def test_found_accepts_every_name_of_the_options_of_installed_packages(found):
 
 
 @pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
-def test_found_in_a_sample_is_nothing(found, sample):
+def test_find_in_a_sample_is_nothing(found, sample):
     """Every option of the samples can be set."""
     text = (CONF / sample).read_text()
 
@@ -93,4 +107,4 @@ def test_warn_logs_one_warning_per_unknown_option(tmp_path, caplog):
 
     unknown_options._warn([str(tmp_path / 'w.conf')])
 
-    assert caplog.messages == ['Unknown option in the configuration: [clod] (did you mean cloud?)']
+    assert caplog.messages == ['Unknown section [clod] (did you mean cloud?)']

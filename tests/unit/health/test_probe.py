@@ -46,7 +46,7 @@ def run_probe(*arguments):
         (state(), None),
         (state(60), None),
         (state(61), 'FILE was written 61 s ago (limit 60 s)'),
-        (state(-61), 'FILE was written -61 s ago (limit 60 s)'),
+        (state(-61), 'FILE has a time 61 s in the future; check the clock of this host'),
         (state(alive=False, reasons=['a', 'b']), 'The worker is not alive: a; b'),
         (state(alive='no'), 'The worker is not alive: no reason given'),
         ('', MALFORMED),
