@@ -14,10 +14,10 @@ from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
+from placement_worker.planning.placement import NO_PLACE
 from placement_worker.policies.base import AFTER
 
 LOAD_BALANCING = 'senlin.policy.loadbalance-'
-NO_PLACE = '(no known place)'
 
 
 class PlaceChange(Struct, frozen=True):

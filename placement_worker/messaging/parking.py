@@ -15,8 +15,6 @@ from typing import Any
 
 from kombu.connection import Connection
 
-from placement_worker.contract.topics import PARKING_SUFFIX
-
 ISOLATED_REDELIVERIES = 1
 """The delivery limit of the isolation queue.
 
@@ -54,8 +52,8 @@ class ParkedRequest:
     message: Any
 
 
-def move(connection: Connection, message: Any, queue: str) -> None:
-    """Publish a message to a queue unchanged, and wait for the broker's confirmation.
+def move(connection: Connection, message: Any, limit: DeliveryLimit) -> None:
+    """Publish a message unchanged to the queue of a limit, and wait for the broker's confirmation.
 
     The caller acknowledges the original message.
 
@@ -64,10 +62,10 @@ def move(connection: Connection, message: Any, queue: str) -> None:
     """
     headers = {key: value for key, value in message.headers.items() if key != DELIVERY_COUNT}
     headers.setdefault(PARKED_FROM, message.delivery_info.get('routing_key'))
-    if queue.endswith(PARKING_SUFFIX):
+    if limit.parks:
         at = datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds')
         headers |= {PARKED_ID: uuid.uuid4().hex[:12], PARKED_AT: at}
-    _publish(connection, message, queue, headers)
+    _publish(connection, message, limit.queue, headers)
 
 
 def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[ParkedRequest]:

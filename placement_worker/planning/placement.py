@@ -17,7 +17,8 @@ from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.sizing import Size
 
 NO_CAP = -1
-NO_PLACE = '-'
+NO_PLACE = '(no known place)'
+UNKNOWN = 'unknown to the cloud'
 Located = Mapping[str | None, int]
 """Place -> number of nodes there; None stands for an unknown place."""
 Counts = Counter[str | None]
@@ -44,7 +45,7 @@ class Place:
         """Why nodes cannot be created there, or an empty string."""
         if self.available:
             return ''
-        return self.note if self.known else 'unknown'
+        return self.note if self.known else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,7 @@ def _unlisted_rows(
             ideal=Fraction(0),
             planned=before[name] - after[name],
             final=after[name],
-            note='unknown to the cloud' if name in listed else 'not listed',
+            note=UNKNOWN if name in listed else 'not listed',
         )
         for name in sorted(before)
     )

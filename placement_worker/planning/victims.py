@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from placement_worker.contract.model import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
+from placement_worker.planning.placement import NO_PLACE
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
 Location = tuple[str, ...]
@@ -136,7 +137,7 @@ def _too_few(
 
 
 def _name(location: Location) -> str:
-    return ' / '.join(location) if location else 'no known place'
+    return ' / '.join(location) if location else NO_PLACE
 
 
 def _group(node: Node) -> int:

@@ -8,10 +8,9 @@ from msgspec import Struct
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import Binding, Cluster, Node
-from placement_worker.planning.placement import Place
+from placement_worker.planning.placement import NO_PLACE, Place
 
 ZONES, REGIONS = 'senlin.policy.zone_placement', 'senlin.policy.region_placement'
-NOWHERE = '(no known place)'
 
 
 class Standing(Struct, frozen=True):
@@ -69,7 +68,7 @@ def _listed(policies: Sequence[Binding], kind: str, key: str) -> dict[str, Place
 
 def _place(node: Node, found: Snapshot, by_region: bool, by_zone: bool) -> str:
     names = (found.region_of(node) if by_region else None, found.zone_of(node) if by_zone else None)
-    return '/'.join(filter(None, names)) or NOWHERE
+    return '/'.join(filter(None, names)) or NO_PLACE
 
 
 def _shares(

@@ -113,13 +113,13 @@ class _ServerBuilder:
             LateAckServer, events=self.events, poison=poison, replies=self.replies
         )
 
-    def _move(self, message: Any, queue: str) -> None:
-        """Move a message to a queue, on a connection whose timeouts limit every step."""
+    def _move(self, message: Any, limit: parking.DeliveryLimit) -> None:
+        """Move a message to the queue of a limit, on a connection with timeouts for every step."""
         target = transport_url(self.conf)
         with open_connection(self.conf, target) as connection:
             # The queue may have been deleted since the worker started.
-            topology.declare_queue(self.conf, target, connection, queue)
-            parking.move(connection, message, queue)
+            topology.declare_queue(self.conf, target, connection, limit.queue)
+            parking.move(connection, message, limit)
 
 
 def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:

@@ -19,7 +19,7 @@ MOVE_RETRY_S = 300
 ACKNOWLEDGED_S = 5
 """The longest wait for the acknowledgement of a request that was moved."""
 
-Move = Callable[[Any, str], None]
+Move = Callable[[Any, DeliveryLimit], None]
 ReportParked = Callable[[dict[str, Any], dict[str, Any], RequestParked], None]
 
 
@@ -37,7 +37,7 @@ class PoisonMessages:
     ) -> None:
         """Set the limit.
 
-        :param move: publishes a message to a queue with a confirmation.
+        :param move: publishes a message to the queue of a limit, with a confirmation.
         :param move_lock: a lock that the servers of a process share, held until a moved request
             is acknowledged. Without it, the process could receive the request from the isolation
             queue and crash before the acknowledgement; the request would be moved twice.
@@ -97,7 +97,7 @@ class PoisonMessages:
 
         :returns: the error for its caller, or None if the request is not parked.
         """
-        self._move_message(request.delivery._raw_message, self._limit.queue)
+        self._move_message(request.delivery._raw_message, self._limit)
         self._events.handle(MessageMoved(self._topic, self._limit.parks))
         error = self._reply_parked(request) if self._limit.parks else None
         request.finish().wait(ACKNOWLEDGED_S)

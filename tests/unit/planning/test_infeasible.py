@@ -30,7 +30,7 @@ def test_infeasible_creation_names_the_room_of_each_place():
         'places': [
             {'name': 'a', 'current': 1, 'cap': 3, 'possible': 2, 'note': ''},
             {'name': 'b', 'current': 2, 'cap': -1, 'possible': 0, 'note': 'unavailable'},
-            {'name': 'c', 'current': 0, 'cap': -1, 'possible': 0, 'note': 'unknown'},
+            {'name': 'c', 'current': 0, 'cap': -1, 'possible': 0, 'note': 'unknown to the cloud'},
         ],
     }
 
@@ -44,4 +44,7 @@ def test_infeasible_deletion_names_the_nodes_of_each_place():
         'possible': 3,
         'missing': 1,
     }
-    assert {row['name']: row['possible'] for row in found['places']} == {'a': 1, '-': 2}
+    assert {row['name']: row['possible'] for row in found['places']} == {
+        'a': 1,
+        '(no known place)': 2,
+    }

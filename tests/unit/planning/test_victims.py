@@ -193,7 +193,7 @@ def test_choice_takes_as_many_from_each_location_as_planned(count, deletion, exp
     ('count', 'deletion', 'reason'),
     [
         (2, {'zones': {'b': 2}}, '2 nodes are to leave b, which holds 1.'),
-        (4, {'zones': {'b': 1}}, '3 nodes are to leave no known place, which holds 2.'),
+        (4, {'zones': {'b': 1}}, '3 nodes are to leave (no known place), which holds 2.'),
         (
             2,
             {'places': [{'region_name': 'R2', 'zone': 'a', 'count': 2}]},
