@@ -7,7 +7,7 @@ import os
 import sys
 import textwrap
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, NoReturn
 
 from cliff import command
@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import file_errors, hints, summaries, targets
+from placement_worker.cmd.progress import Progress
 from placement_worker.contract.caller import Caller
 from placement_worker.formats.documents import Document, DocumentError
 from placement_worker.formats.text import escaped
@@ -29,11 +30,14 @@ class LocalCommand(command.Command):
     :cvar examples: command lines for `--help`.
     :cvar epilog: the meaning of the exit status.
     :cvar error_status: the exit status if the command cannot run, e.g. for wrong arguments.
+    :cvar shows_progress: whether to show the elapsed time of a long run on a terminal.
     """
 
     examples: ClassVar[Sequence[str]] = ()
     epilog: ClassVar[str] = ''
     error_status: ClassVar[int] = INVALID
+    shows_progress: ClassVar[bool] = True
+    _progress: Progress | None = None
 
     @override
     def get_description(self) -> str:
@@ -57,7 +61,8 @@ class LocalCommand(command.Command):
     @override
     def run(self, parsed_args: argparse.Namespace) -> int:
         try:
-            return int(super().run(parsed_args))
+            with self._showing_progress(parsed_args):
+                return int(super().run(parsed_args))
         except BrokenPipeError:
             # The reader has closed the pipe; the flush at exit must not fail a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -73,12 +78,24 @@ class LocalCommand(command.Command):
 
     def write(self, text: str) -> None:
         """Print at once; a script may wait for this line before it writes the next request."""
-        print(text, file=self.app.stdout, flush=True)
+        with self._progress.hidden() if self._progress else contextlib.nullcontext():
+            print(text, file=self.app.stdout, flush=True)
 
     def write_error(self, message: str) -> int:
         """Print one line to the standard error, and return the exit status for errors."""
-        print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
+        with self._progress.hidden() if self._progress else contextlib.nullcontext():
+            print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
         return self.error_status
+
+    @contextlib.contextmanager
+    def _showing_progress(self, args: argparse.Namespace) -> Iterator[None]:
+        """Show the elapsed time on a terminal, unless the user types the input there."""
+        typed = '-' in getattr(args, 'files', ()) and sys.stdin.isatty()
+        if typed or not self.shows_progress or not self.app.stderr.isatty():
+            yield
+            return
+        with Progress(self.app.stderr, f'{self.app.NAME} {self.cmd_name}') as self._progress:
+            yield
 
     def write_refusal(
         self, exc: errors.Refused, document: Document, kind: type, text: str = ''

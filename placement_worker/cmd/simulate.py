@@ -31,6 +31,7 @@ class Simulate(LocalCommand):
     :cvar progress_delay_s: time until a terminal shows a progress bar, in seconds.
     """
 
+    shows_progress = False  # a bar shows the steps
     progress_delay_s: ClassVar[float] = 1
     _broken_pipe: BrokenPipeError | None = None
 
