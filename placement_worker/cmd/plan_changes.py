@@ -8,16 +8,13 @@ from msgspec import Struct, field, structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cmd import plan_size
-from placement_worker.contract import actions
+from placement_worker.cmd import plan_size, plan_victims
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
 from placement_worker.planning.placement import NO_PLACE
 from placement_worker.policies.base import AFTER
-
-LOAD_BALANCING = 'senlin.policy.loadbalance-'
 
 
 class PlaceChange(Struct, frozen=True):
@@ -205,10 +202,6 @@ def _emptied(cluster: Cluster, victims: Sequence[Victim]) -> dict[str, list[Plac
 
 
 def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
-    decided = reply.action.data.get(DELETION)
-    chosen = decided.get('candidates') if isinstance(decided, dict) else None
-    if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
-        chosen = request.action.candidate_inputs.candidates
     ranked = {
         row['id']: row
         for decision in reply.decisions
@@ -217,16 +210,19 @@ def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
     }
     nodes = {node.id: node for node in request.cluster.nodes}
     stated = Snapshot(Inventory(), request.cluster)
-    for node_id in chosen or ():
+    for node_id in plan_victims.ids(request, reply):
         node, row = nodes.get(node_id), ranked.get(node_id, {})
         place = _named(stated.region_of(node), stated.zone_of(node)) if node else ''
-        reason = row.get('reason', 'named by the action')
+        reason = row.get('reason') or plan_victims.reason(node_id, request, reply)
         yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
 
 
 def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
     for decision in decisions:
-        if decision.policy_type.startswith(LOAD_BALANCING) and decision.outcome == 'APPLIED':
+        if (
+            decision.policy_type.startswith(plan_victims.LOAD_BALANCING)
+            and decision.outcome == 'APPLIED'
+        ):
             yield PoolChange(decision.policy_name or decision.policy_id, decision.details)
 
 

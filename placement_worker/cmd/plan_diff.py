@@ -1,4 +1,4 @@
-"""Show changes as a difference: a plus marks additions, a minus marks removals."""
+"""Show changes as a diff: a plus marks additions, a minus marks removals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from placement_worker.cmd.colors import PLAIN, Paint, Style
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.formats.text import counted, escaped
 
-_OWN_LINES = ('pool', 'added', 'removed', 'updates', 'estimated_s')
+_SHOWN_SEPARATELY = ('pool', 'added', 'removed', 'updates', 'estimated_s')
 
 
 def shown(changes: Changes, paint: Paint = PLAIN) -> list[str]:
@@ -46,14 +46,15 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
 
 
 def _places(key: str, rows: Sequence[PlaceChange], paint: Paint) -> Iterator[str]:
-    width = max(len(row.name) for row in rows)
+    names = [escaped(row.name) for row in rows]
+    width = max(map(len, names))
     digits = max(len(str(number)) for row in rows for number in (row.before, row.after))
     yield f'{key.capitalize()}:'
-    for row in rows:
+    for name, row in zip(names, rows, strict=True):
         sign, style = _sign(row.after - row.before)
         change = f'{row.after - row.before:+d}' if sign != ' ' else ''
         counts = f'{row.before:>{digits}} -> {row.after:>{digits}}'
-        line = f'{sign} {row.name:<{width}}  {counts}  {change:<6} {row.note}'
+        line = f'{sign} {name:<{width}}  {counts}  {change:<6} {row.note}'
         yield f'  {paint(line.rstrip(), style)}'
 
 
@@ -73,21 +74,24 @@ def _victims(victims: Sequence[Victim], paint: Paint) -> Iterator[str]:
 
 
 def _cells(victim: Victim) -> tuple[str, ...]:
-    return victim.id, victim.place, victim.reason, victim.status
+    return tuple(map(escaped, (victim.id, victim.place, victim.reason, victim.status)))
 
 
 def _pool(pool: PoolChange, paint: Paint) -> Iterator[str]:
-    """Yield the members to remove and to add, the other details, and the cost."""
+    """Yield the members to remove and to add, the other details, and the cost of a change."""
     details = pool.details
     name = details.get('pool')
     yield escaped(f'Pool{f" {name}" if name else ""} ({pool.policy}):')
     yield from (f'  {paint(f"- {member}", "red")}' for member in _members(details.get('removed')))
     yield from (f'  {paint(f"+ {member}", "green")}' for member in _members(details.get('added')))
+    has_cost = pool.is_changed or bool(details.get('updates'))
     for key, value in details.items():
-        if key not in _OWN_LINES and value not in (None, [], {}, 0, ''):
+        if key == 'api_calls' and not has_cost:
+            continue
+        if key not in _SHOWN_SEPARATELY and value not in (None, [], {}, 0, ''):
             yield escaped(f'    {key.replace("_", " ")}: {_shown(value)}')
     updates = details.get('updates')
-    if updates is not None:
+    if has_cost and updates is not None:
         seconds = details.get('estimated_s')
         about = f', about {seconds:g} s' if isinstance(seconds, (int, float)) else ''
         yield escaped(f'    {_updates(updates)}{about}')
@@ -114,15 +118,16 @@ def _summary(changes: Changes, paint: Paint) -> str:
     counts += [
         _updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')
     ]
-    if not changes.is_decided and (changes.created or changes.deleted):
-        counts[0] += f'; {_undecided(changes)}: {_reasons(changes)}'
     counts = counts or [f'the data of {counted(len(changes.patched), "node")} to change']
-    return paint('Plan: ', 'bold') + escaped(', '.join(counts)) + '. Nothing was done.'
+    summary = ', '.join(counts)
+    if not changes.is_decided and (changes.created or changes.deleted):
+        summary += f'; {_undecided(changes)}: {_reasons(changes)}'
+    return paint('Plan: ', 'bold') + escaped(summary) + '. Nothing was done.'
 
 
 def _undecided(changes: Changes) -> str:
-    nodes = 'it' if changes.created + changes.deleted == 1 else 'them'
-    return f'no policy {"placed" if changes.created else "chose"} {nodes}'
+    nodes = 'node' if changes.created + changes.deleted == 1 else 'nodes'
+    return f'no policy {"placed" if changes.created else "chose"} the {nodes}'
 
 
 def _reasons(changes: Changes) -> str:

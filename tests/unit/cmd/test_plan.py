@@ -170,7 +170,7 @@ def test_plan_of_growth_that_no_policy_handles_names_the_reasons(plan, policies,
     assert out.splitlines() == [
         'CLUSTER_SCALE_OUT of cluster web, BEFORE: 2 nodes -> 8',
         '',
-        f'Plan: 6 nodes to create; no policy placed them: {reason}. Nothing was done.',
+        f'Plan: 6 nodes to create; no policy placed the nodes: {reason}. Nothing was done.',
         '',
     ]
 
@@ -180,14 +180,14 @@ def test_plan_of_growth_that_no_policy_handles_names_the_reasons(plan, policies,
     [
         (
             request('CLUSTER_SCALE_IN', [], nodes(a=2), inputs={'count': 1}),
-            '1 node to delete; no policy chose it: the request has no policies',
+            '1 node to delete; no policy chose the node: the request has no policies',
         ),
         (
             request(
                 'NODE_CREATE', [zone_policy('a')], [node(1)], node=node(9), cause='Derived Action'
             ),
-            '1 node to create; no policy placed it: NODE_CREATE is a derived action: the policies '
-            'decide on the action that it is part of',
+            '1 node to create; no policy placed the node: NODE_CREATE is a derived action: the '
+            'policies decide on the action that it is part of',
         ),
     ],
     ids=['shrinkage', 'derived'],
