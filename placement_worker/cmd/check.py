@@ -46,9 +46,7 @@ class Check(Command):
             action='store_true',
             help='read JSON lines, and write one compact JSON reply per line',
         )
-        parser.add_argument(
-            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
-        )
+        output.add_format_argument(parser)
         parser.add_argument(
             '--explain',
             choices=['none', 'summary', 'full'],

@@ -1,5 +1,6 @@
 """Format replies: tables for people, JSON and YAML for scripts."""
 
+import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,14 @@ INDENT = '    '
 _STYLES: Mapping[str, Style] = {
     'OK': 'green', 'ERROR': 'red', 'APPLIED': 'green', 'SKIPPED': 'dim', 'FAILED': 'red',
 }  # fmt: skip
+
+
+def add_format_argument(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
+    """Add the argument that chooses one of the formats; the first is the default."""
+    default = formats[0]
+    parser.add_argument(
+        '-f', '--format', choices=formats, default=default, help=f'default: {default}'
+    )
 
 
 def check_reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = PLAIN) -> str:

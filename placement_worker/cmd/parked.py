@@ -61,9 +61,7 @@ class ParkedList(ParkedCommand):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
-        )
+        output.add_format_argument(parser)
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:

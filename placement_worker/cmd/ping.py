@@ -27,9 +27,7 @@ class Ping(Command):
         parser.add_argument(
             '--server', metavar='HOST', help='the [worker] host of one worker; default: any worker'
         )
-        parser.add_argument(
-            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
-        )
+        output.add_format_argument(parser)
 
     @override
     def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -39,7 +37,7 @@ class Ping(Command):
     def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
         if args.transport is None and args.config_file is None:
             raise errors.ConfigurationError(
-                'The running workers are not named; use --transport or --config-file, and run '
+                'Name the running workers with --transport or --config-file; run '
                 '"placement-policy ping --help" for the usage'
             )
         return targets.open_caller(args)

@@ -40,9 +40,7 @@ class Plan(Command):
         parser.add_argument(
             'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
         )
-        parser.add_argument(
-            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
-        )
+        output.add_format_argument(parser)
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
+from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, LocalCommand
 from placement_worker.cmd.colors import Paint
 from placement_worker.decisions import replay
@@ -38,9 +39,7 @@ class Replay(LocalCommand):
         parser.add_argument(
             'logs', metavar='LOG', nargs='+', help='decision logs; compressed ones end in .gz'
         )
-        parser.add_argument(
-            '-f', '--format', choices=('table', 'jsonl'), default='table', help='default: table'
-        )
+        output.add_format_argument(parser, ('table', 'jsonl'))
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:

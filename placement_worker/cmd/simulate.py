@@ -52,9 +52,7 @@ class Simulate(LocalCommand):
         parser.add_argument(
             'scenario', metavar='SCENARIO', help='YAML or JSON, or the name of a shipped scenario'
         )
-        parser.add_argument(
-            '-f', '--format', choices=('table', 'jsonl'), default='table', help='default: table'
-        )
+        output.add_format_argument(parser, ('table', 'jsonl'))
         parser.add_argument(
             '--every',
             metavar='N',

@@ -4,6 +4,7 @@ import argparse
 import datetime
 import sys
 
+from placement_worker.cmd import argument_types
 from placement_worker.health import probe
 
 PROGRAM = 'placement-worker-status'
@@ -17,8 +18,8 @@ liveness: check in the file of [worker] liveness_file that the worker on this ma
     Exit status: 0 alive, 1 not alive, 2 wrong arguments.
 readiness: check in the same file that the worker is also connected to the broker.
     Exit status: as for liveness.
-upgrade check: check that a worker of this version can start: configuration, broker, queues,
-    libraries, timeouts.
+upgrade check: check that a worker of this version can start: values and names of options,
+    permissions, timeouts, libraries, broker, exchange and queues.
     --user: the user whose permissions count if root runs the check; default: placement-worker if
         that user exists, else root.
     Exit status: 0 the worker can start, 1 it can start, with warnings, 2 it cannot start,
@@ -47,7 +48,10 @@ def main() -> int:
 
 
 def _probe(name: str, *arguments: str) -> int:
-    """Return 0 if the file is recent and confirms it; else print one line with the reason."""
+    """Return 0 if the file is recent and says that the worker is alive (or ready).
+
+    Otherwise print one line with the reason, and return `FAILED`.
+    """
     about = f'Check whether the worker is {PROBES[name]}.'
     parser = argparse.ArgumentParser(prog=f'{PROGRAM} {name}', description=about)
     parser.add_argument(
@@ -56,7 +60,7 @@ def _probe(name: str, *arguments: str) -> int:
     parser.add_argument(
         '--max-age',
         metavar='SECONDS',
-        type=_seconds,
+        type=argument_types.seconds,
         default=60,
         help='maximum age of the file; default: 60',
     )
@@ -67,10 +71,3 @@ def _probe(name: str, *arguments: str) -> int:
         return 0
     print(f'{PROGRAM} {name}: {failure}', file=sys.stderr)  # noqa: T201
     return FAILED
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float('inf'):
-        raise argparse.ArgumentTypeError(f'expected more than 0 seconds, got {text}')
-    return seconds

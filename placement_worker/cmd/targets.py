@@ -2,12 +2,14 @@
 
 import argparse
 import contextlib
+import functools
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import argument_types
 from placement_worker.contract.caller import Caller
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
@@ -41,18 +43,9 @@ def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--timeout',
         metavar='SECONDS',
-        type=_seconds,
+        type=functools.partial(argument_types.seconds, below=MAX_TIMEOUT_S),
         help='time limit for a running worker; default: 60, or 600 with load balancers',
     )
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < MAX_TIMEOUT_S:
-        raise argparse.ArgumentTypeError(
-            f'expected more than 0 and less than {MAX_TIMEOUT_S} seconds, got {text}'
-        )
-    return seconds
 
 
 def uses_shipped_cloud(args: argparse.Namespace, path: str) -> bool:

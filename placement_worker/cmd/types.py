@@ -30,9 +30,7 @@ class Validate(Command):
             nargs='+',
             help='policy specs, YAML or JSON; - for standard input',
         )
-        parser.add_argument(
-            '-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml'
-        )
+        output.add_format_argument(parser, ('yaml', 'json'))
         parser.add_argument(
             '--check-resources',
             action='store_true',
@@ -66,9 +64,7 @@ class TypeList(Command):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            '-f', '--format', choices=output.FORMATS, default='table', help='default: table'
-        )
+        output.add_format_argument(parser)
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
@@ -96,9 +92,7 @@ class TypeShow(Command):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('type_name', metavar='NAME', help='e.g. senlin.policy.deletion-1.1')
-        parser.add_argument(
-            '-f', '--format', choices=('yaml', 'json'), default='yaml', help='default: yaml'
-        )
+        output.add_format_argument(parser, ('yaml', 'json'))
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:

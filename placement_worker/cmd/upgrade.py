@@ -11,12 +11,13 @@ from oslo_log import log
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.requirements import Requirement
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from placement_worker import config
 from placement_worker.client.connection import load_transport_url, open_connection
 from placement_worker.cmd import permissions
 from placement_worker.config import unknown_options, validation
+from placement_worker.formats.text import escaped
 from placement_worker.messaging import notification_sender, topology
 from placement_worker.worker import cloud_factory, queues, startup
 
@@ -25,7 +26,7 @@ OLDEST_BROKER = '3.10'
 Check = Callable[[Any], Result]
 
 
-def failing(check: Check) -> Check:
+def reports_startup_errors(check: Check) -> Check:
     """Return a check that reports an expected exception as its failure."""
 
     @functools.wraps(check)
@@ -39,38 +40,38 @@ def failing(check: Check) -> Check:
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """The checks that a worker of this version can start; they change nothing."""
+    """Checks of whether a worker of this version can start; they change nothing."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
-    @failing
-    def configuration(self) -> Result:
+    @reports_startup_errors
+    def check_configuration(self) -> Result:
         """Check that every option has a valid value and that the cloud is known."""
         validation.validate_options(self._conf)
         cloud_factory.create(self._conf)
         notification_sender.check(self._conf)
         return Result(Code.SUCCESS)
 
-    @failing
-    def unknown_options(self) -> Result:
+    @reports_startup_errors
+    def check_unknown_options(self) -> Result:
         """Check that the files contain no unknown option."""
         found = unknown_options.find(unknown_options.files(self._conf))
         return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
 
-    @failing
-    def permissions(self) -> Result:
+    @reports_startup_errors
+    def check_permissions(self) -> Result:
         """Check that the user of the service can write the files that the configuration names."""
         return permissions.check(self._conf)
 
-    @failing
-    def timeouts(self) -> Result:
+    @reports_startup_errors
+    def check_timeouts(self) -> Result:
         """Check that each timeout exceeds the timeouts nested inside it."""
         validation.validate_timeouts(self._conf)
         return Result(Code.SUCCESS)
 
-    @failing
-    def broker(self) -> Result:
+    @reports_startup_errors
+    def check_broker(self) -> Result:
         """Check that a broker accepts the connection and is recent enough."""
         target = load_transport_url(self._conf)
         if not target.transport.startswith('rabbit'):
@@ -83,8 +84,8 @@ class Checks(upgradecheck.UpgradeCommands):
             version = str(connection.connection.server_properties.get('version', ''))
         return broker_version(version)
 
-    @failing
-    def queues(self) -> Result:
+    @reports_startup_errors
+    def check_queues(self) -> Result:
         """Check that existing exchanges and queues have the properties that the worker needs."""
         found = topology.compare(
             self._conf, load_transport_url(self._conf), queues.names(self._conf)
@@ -97,20 +98,20 @@ class Checks(upgradecheck.UpgradeCommands):
             )
         return Result(Code.SUCCESS)
 
-    @failing
-    def libraries(self) -> Result:
+    @reports_startup_errors
+    def check_libraries(self) -> Result:
         """Check that the installed libraries meet the requirements of this package."""
         wrong = unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
     _upgrade_checks = (
-        ('Configuration', configuration),
-        ('Names of options', unknown_options),
-        ('Permissions', permissions),
-        ('Order of timeouts', timeouts),
-        ('Libraries', libraries),
-        ('Broker', broker),
-        ('Exchange and queues', queues),
+        ('Configuration', check_configuration),
+        ('Names of options', check_unknown_options),
+        ('Permissions', check_permissions),
+        ('Order of timeouts', check_timeouts),
+        ('Libraries', check_libraries),
+        ('Broker', check_broker),
+        ('Exchange and queues', check_queues),
     )
 
 
@@ -121,7 +122,15 @@ def broker_version(version: str) -> Result:
             Code.WARNING,
             f'The broker reports no version; RabbitMQ {OLDEST_BROKER} or newer is required',
         )
-    if Version(version.partition('-')[0].partition('+')[0]) < Version(OLDEST_BROKER):
+    try:
+        is_old = Version(version.partition('-')[0].partition('+')[0]) < Version(OLDEST_BROKER)
+    except InvalidVersion:
+        return Result(
+            Code.WARNING,
+            f'The broker reports the unknown version {escaped(version)}; RabbitMQ {OLDEST_BROKER} '
+            'or newer is required',
+        )
+    if is_old:
         return Result(
             Code.FAILURE, f'The broker is RabbitMQ {version}; {OLDEST_BROKER} or newer is required'
         )
@@ -141,7 +150,8 @@ def unmet(requirements: Sequence[str], installed: Callable[[str], str]) -> list[
         try:
             version = installed(requirement.name)
         except metadata.PackageNotFoundError:
-            found.append(f'{requirement.name} is missing; {requirement.specifier} is required')
+            needed = f'; {requirement.specifier} is required' if requirement.specifier else ''
+            found.append(f'{requirement.name} is missing{needed}')
             continue
         if not requirement.specifier.contains(version, prereleases=True):
             found.append(

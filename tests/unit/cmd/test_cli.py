@@ -68,7 +68,7 @@ REAL_OPEN = open
         (['type', 'show', 'foo'], 'Policy type `foo` is not installed'),
         (
             ['ping'],
-            'The running workers are not named; use --transport or --config-file, and run ',
+            'Name the running workers with --transport or --config-file; ',
         ),
         (['ping', '--config-file', 'locked'], 'locked: Permission denied; check the permissions'),
         (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),

@@ -29,6 +29,14 @@ def test_status_without_a_command_prints_the_usage(run, arguments):
     assert all(name in out for name in ('liveness:', 'readiness:', 'upgrade check:'))
 
 
+def test_probe_with_a_malformed_age_names_the_value(run, capsys):
+    """The option --max-age takes a positive number of seconds."""
+    with pytest.raises(SystemExit):
+        run('liveness', '--file', 'f', '--max-age', 'abc')
+
+    assert 'expected a number of seconds above 0, got abc' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('name', ['liveness', 'readiness'])
 def test_probe_without_a_file_fails_in_one_line(run, tmp_path, name):
     """A probe whose file is missing fails with one line."""

@@ -19,7 +19,9 @@ def test_timeout_that_is_not_a_positive_number_is_refused(run, timeout, capsys):
         run('validate', 'f', f'--timeout={timeout}')
 
     assert ended.value.code == 2
-    assert 'argument --timeout: ' in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert 'argument --timeout: expected a number of seconds above 0 and less than 86400' in error
+    assert f', got {timeout}; run ' in error
 
 
 NOTE = (

@@ -40,6 +40,15 @@ def test_unmet_with_other_versions_names_them(versions, found):
     assert upgrade.unmet(REQUIREMENTS, installed) == found
 
 
+def test_unmet_without_a_specifier_names_only_the_library():
+    """A missing library of any version is reported without a version."""
+
+    def installed(name):
+        raise metadata.PackageNotFoundError(name)
+
+    assert upgrade.unmet(['amqp'], installed) == ['amqp is missing']
+
+
 def test_unmet_of_this_package_is_empty_here():
     """The requirements of this package bound oslo.messaging and are met here."""
     requirements = metadata.requires('placement-worker')
@@ -55,6 +64,9 @@ def test_unmet_of_this_package_is_empty_here():
         ('4.1.0+rc.2', Code.SUCCESS, 'RabbitMQ 4.1.0'),
         ('3.9.29', Code.FAILURE, 'RabbitMQ 3.9.29; 3.10 or newer is required'),
         ('', Code.WARNING, 'reports no version'),
+        ('4.0.0~beta', Code.WARNING, 'reports the unknown version 4.0.0~beta'),
+        ('3.x', Code.WARNING, 'reports the unknown version 3.x'),
+        ('4.1.1.dirty\x1b', Code.WARNING, r'reports the unknown version 4.1.1.dirty\u001b;'),
     ],
 )
 def test_broker_version_too_old_is_a_failure(version, code, words):

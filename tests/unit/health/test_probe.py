@@ -126,7 +126,7 @@ def test_command_without_arguments_prints_the_usage():
 
 
 def test_command_imports_nothing_of_the_package_but_the_probe(tmp_path):
-    """A probe answers quickly: it loads two modules of this package and no slow library."""
+    """A probe answers quickly: it loads three modules of this package and no slow library."""
     file = write(tmp_path, current_state())
     program = (
         'import sys; from placement_worker.cmd.status import main; '
@@ -148,6 +148,7 @@ def test_command_imports_nothing_of_the_package_but_the_probe(tmp_path):
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout.split() == [
         'placement_worker.cmd',
+        'placement_worker.cmd.argument_types',
         'placement_worker.cmd.status',
         'placement_worker.health',
         'placement_worker.health.probe',
