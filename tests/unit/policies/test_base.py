@@ -49,7 +49,8 @@ def test_page_for_authors_describes_each_typed_input():
 
 def test_page_for_authors_names_lookups_that_exist():
     """Each lookup that the page lists for the cloud exists."""
-    text = PAGE.read_text().split('    The cloud. Zones')[1].split('The types are in')[0]
+    page = ' '.join(PAGE.read_text().split())
+    text = page.split('`` The cloud. Zones')[1].split('The types are in')[0]
     named = re.findall(r'``(\w+)[^`]*``', text)
     of_objects = {'octavia_settings', 'physical_id'}
 
