@@ -100,7 +100,7 @@ class NotAttached(Rejected):
 
 
 class CloudUnavailable(Rejected):
-    """A cloud service was unavailable or refused to answer."""
+    """A cloud service was unavailable or refused the request."""
 
 
 class ServiceFailed(CloudUnavailable):
@@ -108,11 +108,11 @@ class ServiceFailed(CloudUnavailable):
 
 
 class ServiceRefused(ServiceFailed):
-    """A service refused to answer and would refuse again."""
+    """A service refused the request and would refuse again."""
 
 
 class OutOfTime(ServiceFailed):
-    """The time budget for lookups ended before a service answered; a larger one may suffice."""
+    """The time budget for lookups ended before a service responded; a larger one may suffice."""
 
 
 class CredentialsRefused(Rejected):
@@ -139,7 +139,7 @@ class InvalidInventory(PlacementWorkerError):
 
 
 class NoWorkerAnswered(PlacementWorkerError):
-    """No running worker answered in time."""
+    """No running worker replied in time."""
 
 
 class BrokerUnreachable(NoWorkerAnswered):

@@ -104,7 +104,7 @@ def probe_broker(conf: cfg.ConfigOpts, target: Any) -> None:
     """Connect to the broker once; oslo.messaging would retry without a bound.
 
     :param target: a TransportURL of `load_transport_url`.
-    :raises BrokerUnreachable: no host answers.
+    :raises BrokerUnreachable: no host responds.
     :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
     :raises ConfigurationError: the URL names no host, or a TLS file cannot be used.
     """
@@ -113,14 +113,14 @@ def probe_broker(conf: cfg.ConfigOpts, target: Any) -> None:
 
 
 def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connection:
-    """Connect to the first host that answers, outside of oslo.messaging.
+    """Connect to the first host that responds, outside of oslo.messaging.
 
     The broker confirms each message that is published on the connection.
 
     :param target: a TransportURL of `load_transport_url`.
     :param more: options of py-amqp's connection, e.g. `read_timeout`. By default a broker that
         does not respond within `ANSWER_S` raises TimeoutError.
-    :raises BrokerUnreachable: no host answers.
+    :raises BrokerUnreachable: no host responds.
     :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
     :raises ConfigurationError: the URL names no host, or a TLS file cannot be used.
     """
@@ -136,7 +136,7 @@ def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connec
             failures.append(f'{_host_port(connection)}: {exc}')
         else:
             return connection
-    raise BrokerUnreachable(f'No broker answered: {"; ".join(failures)}')
+    raise BrokerUnreachable(f'No broker responded: {"; ".join(failures)}')
 
 
 def is_true(option: object) -> bool:

@@ -132,7 +132,7 @@ class PolicyClient(Caller):
         :raises InvalidRequest: workers refuse to reply to that exchange or topic.
         :raises QueueMismatch: the exchange or the queue exists with other options.
         :raises BrokerRefused: the broker refuses access, or a permission is missing.
-        :raises BrokerUnreachable: no host answers.
+        :raises BrokerUnreachable: no host responds.
         :raises ConfigurationError: the driver is not `rabbit`.
         """
         # Engines that do not cast need not load the receiver.
@@ -167,7 +167,7 @@ class PolicyClient(Caller):
         except oslo_messaging.MessagingTimeout as exc:
             route = self._route(request)
             raise errors.NoWorkerAnswered(
-                f'No worker answered on topic {route.queue} within {route.timeout_s:g} s: '
+                f'No worker replied on topic {route.queue} within {route.timeout_s:g} s: '
                 'is placement-worker running?'
             ) from exc
         except oslo_messaging.RemoteError as exc:

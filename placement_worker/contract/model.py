@@ -334,7 +334,7 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
 
 
 class Capabilities(Wire, frozen=True):
-    """The worker that answers: its version, its process and its policy types."""
+    """The worker that replies: its version, its process and its policy types."""
 
     version: str
     policy_types: list[str]

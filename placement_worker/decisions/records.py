@@ -1,7 +1,7 @@
 """The records of the decision log: a line of JSON per decision.
 
 A record holds everything that a decision depends on, so that it can be replayed: the request, the
-answers of the cloud, the readings of clocks, and the settings.
+responses of the cloud, the readings of clocks, and the settings.
 """
 
 import datetime
@@ -32,8 +32,8 @@ class Entry(Wire, frozen=True):
     """A line of the decision log.
 
     `version`: the version of the worker. `max_nodes`: the limit of a cluster's size.
-    `cloud`: the calls to the cloud with their answers, in order. `clock`: the readings of the clock
-    while a load balancer was pending. `left_s`: the readings of the seconds until the request
+    `cloud`: the calls to the cloud with their responses, in order. `clock`: the readings of the
+    clock while a load balancer was pending. `left_s`: the readings of the seconds until the request
     expires.
     """
 

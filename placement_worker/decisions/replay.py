@@ -113,7 +113,7 @@ def _readings(what: str, recorded: list[float]) -> Callable[[], float]:
 
 
 def differences(entry: Entry, registry: Registry) -> list[Difference]:
-    """Decide an entry again over its recorded answers and clocks, without any call to a cloud.
+    """Decide an entry again over its recorded responses and clocks, without any call to a cloud.
 
     Measured times (`elapsed_ms`) are ignored; any other byte counts.
 
@@ -126,8 +126,8 @@ def differences(entry: Entry, registry: Registry) -> list[Difference]:
         reply = getattr(endpoints, entry.method)(bytes(entry.request).decode(), entry.request_id)
     except errors.PlacementWorkerError as exc:
         return [Difference('$', entry.reply, errors.error_object(exc))]
-    except msgspec.ValidationError as exc:  # masking replaced a value of an answer
-        incomplete = NotRecorded(f'The recorded answer is incomplete: {exc}')
+    except msgspec.ValidationError as exc:  # masking replaced a value of a response
+        incomplete = NotRecorded(f'The recorded response is incomplete: {exc}')
         return [Difference('$', entry.reply, errors.error_object(incomplete))]
     # The worker that recorded the decision may have masked less.
     was, now = (

@@ -139,7 +139,7 @@ class Endpoints:
         """Check a policy spec and return it with its defaults filled in.
 
         :raises Refused: no such type is installed, or the properties do not fit.
-        :raises Rejected: the cloud does not answer.
+        :raises Rejected: the cloud does not respond.
         """
         request = self._decode(raw, ValidateRequest)
         policy = self._registry.policy(request.spec, '$.spec')

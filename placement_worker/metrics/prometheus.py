@@ -82,7 +82,7 @@ class Metrics(Listener):
             DECISION_S,
         )
         self._failures = self._counter(
-            'request_errors', 'Requests answered with an error.', ('method', 'error')
+            'request_errors', 'Requests that ended with an error.', ('method', 'error')
         )
 
     def _create_cloud_metrics(self) -> None:

@@ -48,7 +48,7 @@ class State:
     """The state of a check after the earlier policies.
 
     :ivar action_data: the action's data, with typed views.
-    :ivar cloud: the cloud, with one answer to each lookup per check.
+    :ivar cloud: the cloud, with one response to each lookup per check.
     :ivar max_nodes: the largest size that a creation may lead to.
     :ivar nodes: the patches of earlier policies, by node id.
     :ivar cluster: the patch of earlier policies.

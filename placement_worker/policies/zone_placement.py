@@ -164,7 +164,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         """Warn of the zones unknown to these regions, if no other region may know them."""
         try:
             others = set(state.cloud.regions) - set(regions)
-        except CloudUnavailable:  # only a warning needs the answer
+        except CloudUnavailable:  # only a warning needs the response
             return []
         return [] if others else self._warnings([state.cloud.zones(name) for name in regions])
 

@@ -145,7 +145,7 @@ Start = Callable[..., Worker]
 
 @pytest.fixture(scope='module')
 def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start workers and wait until they answer; they end with the module."""
+    """Start workers and wait until they reply; they end with the module."""
     workers: list[Worker] = []
 
     def start(

@@ -159,7 +159,7 @@ def test_publish_without_a_broker_finds_it_away(killable, own_broker):
     """A broker that is not there is away, and not a destination that refuses."""
     own_broker.kill()
     try:
-        with pytest.raises(BrokerUnavailable, match='No broker answered'):
+        with pytest.raises(BrokerUnavailable, match='No broker responded'):
             killable.publish('', 'x')
     finally:
         own_broker.start()

@@ -355,7 +355,7 @@ def test_worker_started_before_its_broker_waits_for_it(own_broker, tmp_path):
     """A worker that starts before its broker serves once the broker has started."""
     own_broker.kill()
     worker = Worker(tmp_path, own_broker.url, CLOUD)
-    _wait_for(lambda: worker.log.exists() and 'No broker answered' in worker.log.read_text())
+    _wait_for(lambda: worker.log.exists() and 'No broker responded' in worker.log.read_text())
     own_broker.start()
     with closing(worker.client(timeout_s=5)) as client:
         _wait_for(lambda: _replies(client), timeout_s=40)

@@ -159,7 +159,7 @@ def test_ping_with_a_host_reaches_that_worker_alone_or_fails(start):
 
     _wait_for(
         lambda: ping('host-2').returncode == 0
-    )  # on the topic alone, the first worker may have answered
+    )  # on the topic alone, the first worker may have replied
     for _ in range(3):
         assert json.loads(ping('host-2').stdout)['pid'] == second.children()[0]
     never = ping('host-3')
@@ -172,7 +172,7 @@ def test_ping_with_a_host_reaches_that_worker_alone_or_fails(start):
         in never.stderr
     )
     assert gone.returncode == 2
-    assert f'No worker answered on topic {first.topic}.host-2 within 1 s' in gone.stderr
+    assert f'No worker replied on topic {first.topic}.host-2 within 1 s' in gone.stderr
 
 
 def test_second_worker_with_the_same_host_logs_a_warning(start):
@@ -207,7 +207,7 @@ def test_worker_without_its_broker_does_not_report_ready(own_broker, systemd, tm
     worker = Worker(
         tmp_path, url, CLOUD, environment={**os.environ, 'NOTIFY_SOCKET': str(systemd.path)}
     )
-    _wait_for(lambda: worker.log.exists() and 'No broker answered' in worker.log.read_text())
+    _wait_for(lambda: worker.log.exists() and 'No broker responded' in worker.log.read_text())
 
     assert systemd.received(1) == []
     worker.process.kill()
@@ -448,7 +448,7 @@ def test_upgrade_check_without_a_broker_fails_without_the_password(own_broker, t
     code, details = results(done)['Broker']
     assert code == 2
     assert re.match(
-        'No broker answered: 127.0.0.1:1: |The broker at 127.0.0.1:.* refused access: ', details
+        'No broker responded: 127.0.0.1:1: |The broker at 127.0.0.1:.* refused access: ', details
     )
     assert PASSWORD not in done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""Bad bytes on the queue: the worker lives, keeps nothing, and answers the next request."""
+"""Bad bytes on the queue: the worker lives, keeps nothing, and replies to the next request."""
 
 import json
 import re
@@ -221,7 +221,7 @@ def test_table_of_malformed_messages_is_long():
 
 @pytest.mark.parametrize('message', MESSAGES, ids=lambda message: message[0])
 def test_malformed_message_is_dropped_and_the_next_request_answered(worker, client, message):
-    """A malformed message is dropped, and the worker answers the next request."""
+    """A malformed message is dropped, and the worker replies to the next request."""
     pids = worker.children()
     usual = sorted(answer_s(client) for _ in range(5))[2]
 

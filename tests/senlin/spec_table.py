@@ -189,7 +189,7 @@ def answer(spec: Json) -> Json:
         return {'properties': json.loads(json.dumps(dict(policy.properties)))}
     except (
         Exception
-    ) as exc:  # Senlin answers 400 to some, and 500 to those that it has not thought of
+    ) as exc:  # Senlin responds with 400 to some, and 500 to those that it has not thought of
         return {'error': f'{type(exc).__name__}: {exc}'}
 
 

@@ -69,12 +69,12 @@ def test_check_without_a_queue_ends_in_error(placed):
 
 
 def test_check_without_a_broker_ends_in_error(placed):
-    """A check ends in ERROR if no broker answers; its reason hides the password."""
+    """A check ends in ERROR if no broker responds; its reason hides the password."""
     with settings(transport_url='rabbit://guest:secret@127.0.0.1:1/'):
         data = scaled(placed)
 
     assert data['status'] == 'ERROR'
-    assert data['reason'].startswith("Failed policy 'zones': No broker answered: 127.0.0.1:1: ")
+    assert data['reason'].startswith("Failed policy 'zones': No broker responded: 127.0.0.1:1: ")
     assert 'secret' not in data['reason']
 
 
@@ -94,7 +94,7 @@ def test_check_without_a_reply_in_time_ends_in_error(placed, worker):
 
     assert data['status'] == 'ERROR'
     assert data['reason'] == (
-        f"Failed policy 'zones', 'victims': No worker answered on topic {worker.topic} within 2 s: "
+        f"Failed policy 'zones', 'victims': No worker replied on topic {worker.topic} within 2 s: "
         'is placement-worker running?'
     )
     assert scaled(placed)['status'] == 'OK'
@@ -114,7 +114,7 @@ def test_check_at_a_frozen_broker_ends_in_error(placed, worker):
     assert data['status'] == 'ERROR'
     assert (
         data['reason']
-        == "Failed policy 'zones': No worker answered within 2 s: the broker does not respond"
+        == "Failed policy 'zones': No worker replied within 2 s: the broker does not respond"
     )
 
 
@@ -133,7 +133,7 @@ def test_check_after_an_action_without_a_reply_ends_in_error():
 
 
 def test_attach_without_a_worker_binds_no_policy():
-    """A policy is not bound if no worker answers, and the user gets the reason."""
+    """A policy is not bound if no worker replies, and the user gets the reason."""
     cluster = engine.add_cluster('az1')
 
     with settings(slow_topic='unused'):
@@ -149,7 +149,7 @@ def test_attach_without_a_worker_binds_no_policy():
 
 
 def test_detach_without_a_worker_keeps_the_binding(placed):
-    """A policy stays bound if no worker answers, and the user gets the reason."""
+    """A policy stays bound if no worker replies, and the user gets the reason."""
     policy = placed.policies[0]
 
     with settings(slow_topic='unused'):

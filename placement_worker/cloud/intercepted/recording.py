@@ -1,4 +1,4 @@
-"""A hook that records the answers of a cloud."""
+"""A hook that records the responses of a cloud."""
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -16,7 +16,7 @@ T = TypeVar('T')
 
 
 class Failure(Wire, frozen=True):
-    """An error in place of an answer: its class, its text and its other attributes."""
+    """An error in place of a response: its class, its text and its other attributes."""
 
     type: str
     reason: str
@@ -24,7 +24,7 @@ class Failure(Wire, frozen=True):
 
 
 class Answer(Wire, frozen=True, omit_defaults=True):
-    """A call to a cloud and its answer.
+    """A call to a cloud and its response.
 
     `asked`: a method of `Clouds`, `Cloud` or, with the prefix `octavia.`, of `Octavia`. `of`: its
     arguments without credentials; Octavia's begin with the region.
@@ -37,9 +37,9 @@ class Answer(Wire, frozen=True, omit_defaults=True):
 
 
 class Recording(Hook):
-    """Hook that appends each call and its answer to a list.
+    """Hook that appends each call and its response to a list.
 
-    An answer is recorded as it is when the call returns, since the caller may change it.
+    A response is recorded as it is when the call returns, since the caller may change it.
     """
 
     def __init__(self, answers: list[Answer]) -> None:

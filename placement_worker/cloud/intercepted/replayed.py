@@ -1,4 +1,4 @@
-"""A cloud that returns recorded answers."""
+"""A cloud that returns recorded responses."""
 
 import json
 from collections import defaultdict, deque
@@ -17,28 +17,28 @@ from placement_worker.errors import PlacementWorkerError, Rejected
 
 
 class NotRecorded(PlacementWorkerError):
-    """The record has no answer to a call."""
+    """The record has no response to a call."""
 
 
 class Answers:
-    """Recorded answers by their calls; each answer is returned once, in the recorded order."""
+    """Recorded responses by their calls; each one is returned once, in the recorded order."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
-        """Sort the answers by their calls."""
+        """Sort the responses by their calls."""
         self._answers: dict[str, deque[Answer]] = defaultdict(deque)
         for answer in answers:
             self._answers[_key(answer.asked, answer.of)].append(answer)
 
     def next(self, method: str, arguments: Sequence[Any], kind: Any) -> Any:
-        """Return the next answer to a call.
+        """Return the next response to a call.
 
-        :param kind: the type of the answer.
-        :raises NotRecorded: the record has no answer, or no further one.
+        :param kind: the type of the response.
+        :raises NotRecorded: the record has no response, or no further one.
         """
         left = self._answers[_key(method, arguments)]
         if not left:
             shown = json.dumps(arguments)[1:-1]
-            raise NotRecorded(f'The record has no answer to the call {method}({shown})')
+            raise NotRecorded(f'The record has no response to the call {method}({shown})')
         answer = left.popleft()
         if answer.failure is not None:
             raise _error(answer.failure)
@@ -52,7 +52,7 @@ class ReplayedCloud(ports.Clouds, ports.Cloud):
     """
 
     def __init__(self, answers: Iterable[Answer]) -> None:
-        """Take the answers of a record."""
+        """Take the responses of a record."""
         self._answers = Answers(answers)
 
     @override
@@ -118,7 +118,7 @@ class ReplayedOctavia(ports.Octavia):
     """Octavia of a record in one region; its methods change nothing."""
 
     def __init__(self, answers: Answers, region: str | None) -> None:
-        """Take the answers of a record.
+        """Take the responses of a record.
 
         :param region: the first argument of each recorded call.
         """

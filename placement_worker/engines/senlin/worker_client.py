@@ -56,7 +56,7 @@ def call(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, 
         if exc is not limit:
             raise
         raise NoWorkerAnswered(
-            f'No worker answered within {timeout_s} s: the broker does not respond'
+            f'No worker replied within {timeout_s} s: the broker does not respond'
         ) from exc
     finally:
         limit.cancel()

@@ -17,11 +17,11 @@ lost.
 
 
 def served_after(worker: Worker, url: str, timeout_s: float) -> float:
-    """Call a worker on each of its topics until it answers.
+    """Call a worker on each of its topics until it replies.
 
     :param url: where the caller finds the broker.
     :returns: how many seconds that took.
-    :raises NoWorkerAnswered: the worker did not answer in time.
+    :raises NoWorkerAnswered: the worker did not reply in time.
     """
     began = time.monotonic()
     for topic in (worker.topic, f'{worker.topic}-slow'):

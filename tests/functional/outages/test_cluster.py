@@ -61,8 +61,8 @@ def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster
 def test_cluster_with_two_of_three_nodes_dead_loses_nothing_and_serves_when_the_second_returns(
     cluster, worker, engine
 ):
-    """Without a majority nothing is answered and nothing is lost; with one again, service resumes
-    within 15 s.
+    """Without a majority no request gets a reply and nothing is lost; with one again, service
+    resumes within 15 s.
     """
     busy = engine(worker)
     busy.cast(20)

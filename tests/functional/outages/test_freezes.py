@@ -75,7 +75,7 @@ def load(engine):
 def test_worker_frozen_under_load_loses_nothing_and_serves_again(
     query, seconds, start, load, own_broker
 ):
-    """Another worker answers the requests in flight of a frozen one, which serves again when it
+    """Another worker replies to the requests in flight of a frozen one, which serves again when it
     goes on.
     """
     sleeper = start(url=own_broker.url + query, **TWO_PROCESSES)
@@ -93,7 +93,7 @@ def test_worker_frozen_under_load_loses_nothing_and_serves_again(
 
 @lengths(90)
 def test_broker_frozen_under_load_loses_nothing_confirmed(query, seconds, start, load, own_broker):
-    """While the broker is frozen nothing is answered; when it goes on, all that it confirmed is."""
+    """A frozen broker delivers no reply; when it goes on, each confirmed request gets one."""
     worker = start(url=own_broker.url + query, **TWO_PROCESSES)
     busy = load(worker)
     own_broker.freeze()
@@ -107,8 +107,8 @@ def test_broker_frozen_under_load_loses_nothing_confirmed(query, seconds, start,
 
 @lengths(45)
 def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, load, own_broker):
-    """While the broker blocks publishers for want of memory no request is lost; after the alarm all
-    are answered.
+    """While the broker blocks publishers for want of memory no request is lost; after the alarm
+    each gets a reply.
     """
     worker = start(url=own_broker.url + query, **TWO_PROCESSES)
     busy = load(worker)
@@ -127,8 +127,8 @@ def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, 
 def test_worker_whose_clock_jumps_ahead_answers_all_and_logs_expired_requests(
     start, load, tmp_path
 ):
-    """A worker whose clock jumps 90 s ahead answers all requests, and logs those that it takes for
-    expired.
+    """A worker whose clock jumps 90 s ahead replies to all requests, and logs those that it takes
+    for expired.
     """
     library, jump = tmp_path / 'clock.so', tmp_path / 'jump'
     subprocess.run(['cc', '-shared', '-fPIC', '-o', library, CLOCK], check=True)

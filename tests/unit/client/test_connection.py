@@ -98,7 +98,7 @@ def test_open_connection_uses_the_login_method_of_the_driver(query, method, conf
 
 
 def test_open_connection_tries_the_next_host_when_one_does_not_answer(conf, connections):
-    """The connection is made to the first host that answers."""
+    """The connection is made to the first host that responds."""
     connections.failures = {'h1': ConnectionRefusedError('refused')}
 
     connection = open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
@@ -107,13 +107,13 @@ def test_open_connection_tries_the_next_host_when_one_does_not_answer(conf, conn
 
 
 def test_open_connection_without_an_answer_names_each_host(conf, connections):
-    """If no host answers, the error names each host with its cause."""
+    """If no host responds, the error names each host with its cause."""
     connections.failures = {'h1': ConnectionRefusedError('refused'), 'h2': TimeoutError('timeout')}
 
     with pytest.raises(BrokerUnreachable) as raised:
         open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
 
-    assert str(raised.value) == 'No broker answered: h1:1: refused; h2:2: timeout'
+    assert str(raised.value) == 'No broker responded: h1:1: refused; h2:2: timeout'
 
 
 @pytest.mark.parametrize(

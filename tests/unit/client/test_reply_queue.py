@@ -107,7 +107,7 @@ def test_receive_returns_each_message_once_and_sends_heartbeats():
 
 
 def test_close_waits_for_the_broker_for_a_bounded_time():
-    """A broker that does not answer does not delay the stop of an engine."""
+    """A broker that does not respond does not delay the stop of an engine."""
     connection = Connection()
 
     ReplyQueue(lambda: connection, 'engine', 'replies').close()

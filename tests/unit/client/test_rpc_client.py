@@ -107,7 +107,7 @@ class InvalidRequest_Remote(errors.InvalidRequest):  # noqa: N801  # the name th
         (
             oslo_messaging.MessagingTimeout(),
             errors.NoWorkerAnswered,
-            'No worker answered on topic placement-worker within 60 s: '
+            'No worker replied on topic placement-worker within 60 s: '
             'is placement-worker running?',
         ),
         (

@@ -59,7 +59,7 @@ REAL_OPEN = open
         ),
         (
             ['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'],
-            'No broker answered: 127.0.0.1:1: ',
+            'No broker responded: 127.0.0.1:1: ',
         ),
         (
             ['validate', 'f', '--config-file', 'none.conf'],
@@ -71,7 +71,7 @@ REAL_OPEN = open
             'Name the running workers with --transport or --config-file; ',
         ),
         (['ping', '--config-file', 'locked'], 'locked: Permission denied; check the permissions'),
-        (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker answered: 127.0.0.1:1: '),
+        (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker responded: 127.0.0.1:1: '),
         (
             ['ping', '--config-file', 'none.conf'],
             'none.conf: No such file or directory; check the path',

@@ -311,7 +311,7 @@ def test_plan_as_json_contains_the_changes(plan, form):
         ),
         (
             ['plan', 'f', '--transport', 'rabbit://127.0.0.1:1/'],
-            'No broker answered: 127.0.0.1:1: ',
+            'No broker responded: 127.0.0.1:1: ',
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_unknown_input_in_a_line_is_an_error_and_the_rest_goes_on(program):
 
 
 def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, monkeypatch):
-    """The command line accepts the keys that policy types of the answering worker declare."""
+    """The command line accepts the keys that policy types of the worker that replies declare."""
 
     class Draining(Deletion):
         interface = (2, 0)

@@ -28,7 +28,7 @@ BOUND = (
 
 
 class FakeCaller(caller.Caller):
-    """Keeps what is sent, and answers with fixed replies."""
+    """Keeps what is sent, and returns fixed replies."""
 
     def __init__(self):
         self.sent = []

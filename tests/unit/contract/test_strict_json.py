@@ -65,7 +65,7 @@ def test_check_with_a_number_out_of_range_under_an_unknown_key_is_decided(endpoi
 
 
 def test_check_lines_with_a_duplicate_key_answers_that_line_with_an_error(program):
-    """A line of any size with a duplicate key is refused, and the next line is answered."""
+    """A line of any size with a duplicate key is refused, and the next line gets a reply."""
     large = json.dumps({'padding': ['x' * 100] * 20_000, **GOOD})
     duplicate = large[:-1] + ', "target": "BEFORE"}'
 

@@ -45,7 +45,7 @@ def test_record_holds_request_answers_version_and_reply(decide):
 
 
 def test_record_holds_the_answers_about_zones_and_servers(decide):
-    """The answers of the cloud are recorded in the order of the calls."""
+    """The responses of the cloud are recorded in the order of the calls."""
     asked = request(
         'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')]
     )

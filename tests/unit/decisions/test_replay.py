@@ -264,7 +264,7 @@ def test_differences_include_order_and_type(decide, registry):
 
 
 def test_differences_of_a_decision_with_other_calls_or_policies(decide, registry):
-    """A decision that needs an answer or a policy that is not recorded is a difference."""
+    """A decision that needs a response or a policy that is not recorded is a difference."""
     line, _ = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a')]))
     other = request(
         'CLUSTER_SCALE_OUT', [{**zone_policy('a'), 'spec': {'type': 'gone', 'version': 1}}]
@@ -318,7 +318,7 @@ def test_record_masks_secrets_next_to_deeply_nested_data(decide, registry):
 
 
 def test_differences_of_an_answer_that_masking_changed(decide, registry):
-    """A recorded answer that masking made unusable is a difference."""
+    """A recorded response that masking made unusable is a difference."""
     servers = {
         's1': {
             'availability_zone': 'b',
@@ -333,7 +333,7 @@ def test_differences_of_an_answer_that_masking_changed(decide, registry):
     (found,) = replay.differences(entry(line), registry)
 
     assert found.now['error']['message'].startswith(
-        'The recorded answer is incomplete: Expected `int`, got `str`'
+        'The recorded response is incomplete: Expected `int`, got `str`'
     )
 
 

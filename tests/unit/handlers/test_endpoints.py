@@ -278,8 +278,8 @@ def test_policy_check_with_reply_to_delivers_the_reply(endpoints, outbox):
 def test_check_whose_reply_to_is_forbidden_is_refused_before_it_is_decided(
     registry, outbox, caplog, exchange
 ):
-    """A request with a forbidden `reply_to` is logged and counted like other refusals, and not
-    answered there.
+    """A request with a forbidden `reply_to` is logged and counted like other refusals, and gets
+    no reply there.
     """
     caplog.set_level('INFO')
     with pytest.raises(errors.InvalidRequest, match=r'at `\$\.reply_to`$'):

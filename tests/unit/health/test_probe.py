@@ -126,7 +126,7 @@ def test_command_without_arguments_prints_the_usage():
 
 
 def test_command_imports_nothing_of_the_package_but_the_probe(tmp_path):
-    """A probe answers quickly: it loads three modules of this package and no slow library."""
+    """A probe responds quickly: it loads three modules of this package and no slow library."""
     file = write(tmp_path, current_state())
     program = (
         'import sys; from placement_worker.cmd.status import main; '

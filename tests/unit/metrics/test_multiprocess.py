@@ -94,7 +94,7 @@ def test_versions_and_start_time_of_several_processes_are_those_of_the_parent(ex
 
 
 def test_close_of_the_exporter_frees_the_port_and_calls_back(tmp_path, monkeypatch, closed):
-    """A closed exporter no longer answers, and reports that it is closed."""
+    """A closed exporter no longer responds, and reports that it is closed."""
     monkeypatch.setattr(values, 'ValueClass', values.ValueClass)
     monkeypatch.setenv('PROMETHEUS_MULTIPROC_DIR', str(tmp_path))
     exporter = Exporter(0, '127.0.0.1', str(tmp_path), lambda: closed.append('closed'))

@@ -63,12 +63,12 @@ def test_names_are_a_shared_queue_and_an_own_queue_per_topic_and_the_parking_lot
 def test_declare_without_a_broker_logs_the_failure_and_the_wait(conf, broker, caplog):
     """A worker that starts before its broker waits and says so."""
     failures, _ = broker
-    failures.append(errors.BrokerUnreachable('No broker answered: 127.0.0.1:1: refused'))
+    failures.append(errors.BrokerUnreachable('No broker responded: 127.0.0.1:1: refused'))
 
     with caplog.at_level(logging.WARNING, queues.LOG.name):
         queues.declare(conf)
 
-    assert caplog.messages == ['No broker answered: 127.0.0.1:1: refused; trying again in 1 s']
+    assert caplog.messages == ['No broker responded: 127.0.0.1:1: refused; trying again in 1 s']
 
 
 def test_declare_with_another_error_raises_it_at_once(conf, broker):

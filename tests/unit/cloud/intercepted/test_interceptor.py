@@ -10,7 +10,7 @@ CLOUD = Inventory.parse({'zones': {'a': True}, 'regions': ['R1']}, 'test')
 
 
 class Calls:
-    """Hook that keeps each call with the answer that it sees."""
+    """Hook that keeps each call with the response that it sees."""
 
     def __init__(self):
         self.seen = []
@@ -61,7 +61,7 @@ def acting(calls):
     ],
 )
 def test_call_to_a_cloud_passes_through_the_hook(calls, call, seen):
-    """The hook sees service, operation, method, arguments and answer of a call."""
+    """The hook sees service, operation, method, arguments and response of a call."""
     cloud = acting(calls)
 
     assert call(cloud) == call(CLOUD)

@@ -1,4 +1,4 @@
-"""The record of the calls to a cloud and their answers."""
+"""The record of the calls to a cloud and their responses."""
 
 import msgspec
 import pytest
@@ -20,15 +20,15 @@ def encoded(answers):
     return msgspec.to_builtins(msgspec.json.decode(msgspec.json.encode(answers)))
 
 
-def test_answer_is_recorded_with_its_call(answers):
-    """A record has the method, the arguments and the answer."""
+def test_response_is_recorded_with_its_call(answers):
+    """A record has the method, the arguments and the response."""
     assert Recording(answers)(CALL, lambda: {'a': True}) == {'a': True}
 
     assert encoded(answers) == [{'asked': 'zones', 'of': ['R1'], 'answer': {'a': True}}]
 
 
-def test_answer_that_the_caller_changes_is_recorded_as_it_was(answers):
-    """A change of an answer after the call does not change the record."""
+def test_response_that_the_caller_changes_is_recorded_as_it_was(answers):
+    """A change of a response after the call does not change the record."""
     answer = Recording(answers)(CALL, lambda: {'a': True})
     answer['b'] = False
 
@@ -70,7 +70,7 @@ def test_error_of_the_cloud_is_recorded_and_raised(answers, error, failure):
 
 
 def test_internal_error_is_raised_and_not_recorded(answers):
-    """An error that is no answer of a cloud is not part of the record."""
+    """An error that is no response of a cloud is not part of the record."""
 
     def fail():
         raise KeyError('zone')

@@ -1,4 +1,4 @@
-"""The cloud that returns recorded answers."""
+"""The cloud that returns recorded responses."""
 
 import msgspec
 import pytest
@@ -22,7 +22,7 @@ MEMBER = {'address': '10.0.0.5', 'protocol_port': 80, 'subnet_id': None}
 
 
 def cloud_calls(cloud):
-    """Return the answers to each method of a cloud."""
+    """Return the responses to each method of a cloud."""
     return [
         cloud.zones(None),
         cloud.zones('R3'),
@@ -38,7 +38,7 @@ def cloud_calls(cloud):
 
 
 def octavia_calls(cloud):
-    """Return the answers to each method of Octavia."""
+    """Return the responses to each method of Octavia."""
     api = cloud.octavia('R1')
     lb = api.create('loadbalancer', {'name': 'lb'})
     pool = {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}
@@ -70,7 +70,7 @@ def test_each_recorded_call_is_replayed_with_the_same_answer(calls):
 
 
 def test_call_that_is_repeated_is_replayed_in_the_recorded_order():
-    """The answers to the same call are replayed in their order, each once."""
+    """The responses to the same call are replayed in their order, each once."""
     zones = [msgspec.Raw(b'{"a":true}'), msgspec.Raw(b'{"a":false}')]
     cloud = ReplayedCloud([Answer('zones', [None], answer) for answer in zones])
 
@@ -107,12 +107,12 @@ def test_recorded_error_of_octavia_keeps_status_and_delay():
 
 def test_call_without_a_recorded_answer_is_named():
     """A call that the record lacks is named with its arguments."""
-    with pytest.raises(NotRecorded, match=r'The record has no answer to the call zones\("R1"\)'):
+    with pytest.raises(NotRecorded, match=r'The record has no response to the call zones\("R1"\)'):
         ReplayedCloud([]).zones('R1')
 
 
 def test_cloud_of_the_service_is_the_replayed_cloud():
-    """A replay needs no answer to act as the service."""
+    """A replay needs no response to act as the service."""
     cloud = ReplayedCloud([])
 
     assert cloud.acting_as_service() is cloud

@@ -53,7 +53,7 @@ def timed(clouds, events):
     ],
 )
 def test_call_to_a_service_is_reported_and_returns_the_answer(events, call, service, operation):
-    """Each call reports service, operation, outcome and duration, and keeps its answer."""
+    """Each call reports service, operation, outcome and duration, and keeps its response."""
     cloud = timed(CLOUD, events).acting_for(Credentials(), 'p1')
 
     assert call(cloud) == call(CLOUD)
@@ -75,7 +75,7 @@ def test_call_that_fails_is_reported_with_its_error_which_is_raised(events):
 
     class Away:
         def regions(self):
-            raise CloudUnavailable('Keystone gives no answer')
+            raise CloudUnavailable('Keystone does not respond')
 
     class Unreachable:
         def acting_for(self, credentials, project):

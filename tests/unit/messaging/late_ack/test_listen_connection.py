@@ -37,7 +37,7 @@ class DriverConnection:
         self.sock, self.far_end = socket.socketpair()
 
     def basic_cancel(self, tag, nowait):
-        assert nowait, 'a broker that does not answer must not delay a stop'
+        assert nowait, 'a broker that does not respond must not delay a stop'
         self.consumed.append(('cancel', tag))
         if not self.connected:
             raise ConnectionError('gone')
@@ -73,7 +73,7 @@ class ListenedQueue:
         connection.consumed.append(('consume', self.topic, tag))
 
     def queue_bind(self, nowait):
-        assert nowait, 'a broker that does not answer must not stop the polling thread'
+        assert nowait, 'a broker that does not respond must not stop the polling thread'
         self.connection.consumed.append(('bind', self.topic))
 
 

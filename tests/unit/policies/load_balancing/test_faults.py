@@ -84,7 +84,7 @@ ANSWERS = [
 
 
 class Faulty:
-    """Answers so from the n-th call on."""
+    """Responds so from the n-th call on."""
 
     def __init__(self, lab, first, answer):
         self.lab, self.first, self.answer = lab, first, answer

@@ -16,7 +16,7 @@ NOT_ADDED, NOT_REMOVED = (
 
 
 def refuse(name):
-    """Have Octavia answer 503 to all calls of this name."""
+    """Have Octavia respond with 503 to all calls of this name."""
 
     def around(call):
         if call.name == name:
