@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServerFactory:
-    """The objects that the parent creates and all its processes use."""
+    """Creates the servers of a process from the objects that the parent shares."""
 
     conf: cfg.ConfigOpts
     clouds: Clouds
@@ -86,7 +86,7 @@ class ServerFactory:
 
 @dataclass(frozen=True)
 class _ServerBuilder:
-    """The objects that the servers of one process share."""
+    """Builds one server per queue from the objects that the servers of a process share."""
 
     conf: cfg.ConfigOpts
     endpoints: Endpoints
