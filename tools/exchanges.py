@@ -243,7 +243,7 @@ def main(folder: Path) -> None:
         old.unlink()
     for name, exchange in life().exchanged.items():
         for part, message in zip(('request', 'reply'), exchange, strict=True):
-            (folder / f'{name}.{part}.json').write_text(compact(message) + '\n')
+            (folder / f'{name}.{part}.json').write_text(compact(message) + '\n', encoding='utf-8')
 
 
 if __name__ == '__main__':

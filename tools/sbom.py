@@ -26,7 +26,7 @@ def write(environment: Path, sbom: Path) -> None:
 
 def check(environment: Path, sbom: Path) -> None:
     """Exit unless the bill has all packages of the environment, and names no path."""
-    text = sbom.read_text()
+    text = sbom.read_text(encoding='utf-8')
     components = {canonicalize_name(one['name']): one for one in json.loads(text)['components']}
     (site,) = environment.glob('lib/python*/site-packages')
     installed = {

@@ -82,7 +82,7 @@ def schemas() -> Iterator[tuple[str, Schema]]:
 def _described(defs: Mapping[str, Schema], kinds: Sequence[Any]) -> dict[str, Schema]:
     """Return the definitions with descriptions of the Structs and of their keys."""
     described = {name: dict(found) for name, found in defs.items()}
-    of_keys = dict(_descriptions(PAGE.read_text()))
+    of_keys = dict(_descriptions(PAGE.read_text(encoding='utf-8')))
     types = map(msgspec.inspect.type_info, kinds)
     for struct in {one.cls: one for kind in types for one in _structs(kind)}.values():
         definition = described[struct.cls.__name__]
@@ -207,7 +207,7 @@ def main(folder: Path) -> None:
     for old in folder.glob('*.json'):
         old.unlink()
     for name, schema in schemas():
-        (folder / f'{name}.json').write_text(json.dumps(schema, indent=2) + '\n')
+        (folder / f'{name}.json').write_text(json.dumps(schema, indent=2) + '\n', encoding='utf-8')
 
 
 if __name__ == '__main__':

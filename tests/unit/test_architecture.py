@@ -40,7 +40,7 @@ def imports():
         if 'examples' in path.parts:  # files to copy
             continue
         importer = package_of('.'.join(path.relative_to(ROOT).with_suffix('').parts))
-        for name in imported(ast.parse(path.read_text())):
+        for name in imported(ast.parse(path.read_text(encoding='utf-8'))):
             if name.startswith('placement_worker.'):
                 pairs.add((importer, package_of(name)))
     return {(one, other) for one, other in pairs if one != other and not one.startswith('__')}
@@ -48,7 +48,7 @@ def imports():
 
 def drawn():
     """Return the arrows of the diagram."""
-    return set(re.findall(r'^ *(\w+) -> (\w+);', DIAGRAM.read_text(), re.MULTILINE))
+    return set(re.findall(r'^ *(\w+) -> (\w+);', DIAGRAM.read_text(encoding='utf-8'), re.MULTILINE))
 
 
 def closure(pairs):
@@ -92,7 +92,9 @@ def test_shared_package_imports_nothing_above_it(package, allowed):
 def has_code(path):
     """Return whether a module has a function with more than a docstring in its body."""
     functions = [
-        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+        if isinstance(node, ast.FunctionDef)
     ]
     return any(len(one.body) > 1 or not isinstance(one.body[0], ast.Expr) for one in functions)
 

@@ -44,7 +44,7 @@ def found(name):
 
 def recipes():
     """Return the recipes of CONTRIBUTING.rst: heading -> text."""
-    text = CONTRIBUTING.read_text().split('\nRecipes\n=======\n')[1]
+    text = CONTRIBUTING.read_text(encoding='utf-8').split('\nRecipes\n=======\n')[1]
     parts = re.split(r'^(\w.*)\n-{3,}\n', text, flags=re.MULTILINE)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -52,13 +52,13 @@ def recipes():
 def content(path):
     """Return the text of a file, or of all Python files in a folder."""
     paths = path.rglob('*.py') if path.is_dir() else [path]
-    return '\n'.join(one.read_text() for one in paths)
+    return '\n'.join(one.read_text(encoding='utf-8') for one in paths)
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
 def test_page_names_existing_files(page):
     """A reader finds each file and folder that the page names."""
-    named = files(page.read_text())
+    named = files(page.read_text(encoding='utf-8'))
 
     assert len(named) > 10
     assert [name for name in named if not found(name)] == []
@@ -70,7 +70,7 @@ def test_page_names_existing_modules(page):
     packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
     named = [
         literal.split('.')
-        for literal in literals(page.read_text())
+        for literal in literals(page.read_text(encoding='utf-8'))
         if literal.partition('.')[0] in packages and re.fullmatch(r'[a-zA-Z_.]+', literal)
     ]
 
@@ -98,7 +98,9 @@ def test_recipe_names_what_its_files_define(recipe):
 def test_place_of_a_change_defines_the_named_function():
     """Each function or class in the table of changes is in a file of the same row."""
     table = (
-        ARCHITECTURE.read_text().split('\nWhere do I change what?\n')[1].split('\nFailures\n')[0]
+        ARCHITECTURE.read_text(encoding='utf-8')
+        .split('\nWhere do I change what?\n')[1]
+        .split('\nFailures\n')[0]
     )
     named = [
         (row, literal)
@@ -114,8 +116,12 @@ def test_place_of_a_change_defines_the_named_function():
 
 def test_import_linter_contract_of_a_recipe_exists():
     """A recipe names an import-linter contract by the name that it has."""
-    linter = tomllib.loads((ROOT / 'pyproject.toml').read_text())['tool']['importlinter']
-    named = re.findall(r'import-linter contract\s+"([^"]+)"', CONTRIBUTING.read_text())
+    linter = tomllib.loads((ROOT / 'pyproject.toml').read_text(encoding='utf-8'))['tool'][
+        'importlinter'
+    ]
+    named = re.findall(
+        r'import-linter contract\s+"([^"]+)"', CONTRIBUTING.read_text(encoding='utf-8')
+    )
 
     assert named
     assert {' '.join(name.split()) for name in named} <= {
@@ -127,7 +133,9 @@ def test_tox_environments_of_the_pages_exist():
     """A reader can run each tox environment that a page names."""
     tox = configparser.ConfigParser()
     tox.read(ROOT / 'tox.ini')
-    texts = ' '.join(literal for page in PAGES for literal in literals(page.read_text()))
+    texts = ' '.join(
+        literal for page in PAGES for literal in literals(page.read_text(encoding='utf-8'))
+    )
     named = {one for names in re.findall(r'tox -e ([\w,-]+)', texts) for one in names.split(',')}
 
     assert len(named) > 5
@@ -139,7 +147,9 @@ def test_commands_of_the_pages_exist():
     commands = metadata.distribution('placement-worker').entry_points.select(
         group='placement_worker.cli'
     )
-    texts = ' '.join(literal for page in PAGES for literal in literals(page.read_text()))
+    texts = ' '.join(
+        literal for page in PAGES for literal in literals(page.read_text(encoding='utf-8'))
+    )
     named = re.findall(r'placement-policy ([a-z]+)(?: ([a-z]+))?', texts)
 
     assert named

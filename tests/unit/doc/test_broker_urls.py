@@ -20,7 +20,7 @@ def found():
     return [
         (file.name, match[0], match[1].rstrip('.'))
         for file in FILES
-        for match in re.finditer(URL, file.read_text())
+        for match in re.finditer(URL, file.read_text(encoding='utf-8'))
         if match[0] not in OTHERS
     ]
 
@@ -40,6 +40,6 @@ def test_broker_urls_are_found_on_the_pages_that_connect():
 
 def test_page_about_installation_creates_the_virtual_host():
     """The commands of the installation create the virtual host of the URLs."""
-    page = (ROOT / 'doc' / 'source' / 'install.rst').read_text()
+    page = (ROOT / 'doc' / 'source' / 'install.rst').read_text(encoding='utf-8')
 
     assert 'rabbitmqctl add_vhost placement\n' in page

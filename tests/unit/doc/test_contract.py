@@ -12,7 +12,7 @@ from placement_worker.contract import known_inputs
 from tests.unit.doc import key_recorder
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / 'doc' / 'source' / 'contract.rst').read_text()
+PAGE = (ROOT / 'doc' / 'source' / 'contract.rst').read_text(encoding='utf-8')
 PARENTS = {'creation', 'deletion', 'placement'}
 """Keys that policies look up on the way to the keys inside."""
 WHOLE = {'hooks': 'hooks.type'}
@@ -165,7 +165,7 @@ def test_errors_that_the_client_raises_are_in_a_table_for_callers(path, errors_i
     refused, without_reply, *_ = errors_in_tables
     names = {
         getattr(node, 'attr', getattr(node, 'id', None))
-        for raised in ast.walk(ast.parse(path.read_text()))
+        for raised in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
         if isinstance(raised, ast.Raise | ast.Return)
         for node in ast.walk(raised)
         if isinstance(node, ast.Attribute | ast.Name)

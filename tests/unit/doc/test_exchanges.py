@@ -25,13 +25,13 @@ def test_shown_messages_are_what_the_code_decides(tmp_path):
     """`python tools/exchanges.py` brings the files up to date."""
     subprocess.run([sys.executable, 'tools/exchanges.py', tmp_path], cwd=ROOT, check=True)
 
-    generated = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert {path.name: path.read_text() for path in FOLDER.iterdir()} == generated
+    generated = {path.name: path.read_text(encoding='utf-8') for path in tmp_path.iterdir()}
+    assert {path.name: path.read_text(encoding='utf-8') for path in FOLDER.iterdir()} == generated
 
 
 def test_page_shows_each_request_with_its_reply():
     """The page includes each message once, a reply after its request."""
-    shown = re.findall(r'literalinclude:: exchanges/(.*)\.json', PAGE.read_text())
+    shown = re.findall(r'literalinclude:: exchanges/(.*)\.json', PAGE.read_text(encoding='utf-8'))
 
     names = ['attach', *PHASES, 'detach']
     assert shown == [f'{name}.{part}' for name in names for part in ('request', 'reply')]
@@ -45,13 +45,13 @@ def test_shown_message_fits_its_schema(path):
     method = f'policy_{name}' if name in ('attach', 'detach') else 'policy_check'
 
     Draft202012Validator(json.loads(schema.text(f'{method}.{part}'))).validate(
-        json.loads(path.read_text())
+        json.loads(path.read_text(encoding='utf-8'))
     )
 
 
 @pytest.mark.parametrize('name', PHASES)
 def test_shown_check_is_decided_without_an_error(name):
     """The story of the page has no failure and no warning."""
-    reply = json.loads((FOLDER / f'{name}.reply.json').read_text())
+    reply = json.loads((FOLDER / f'{name}.reply.json').read_text(encoding='utf-8'))
 
     assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])

@@ -37,7 +37,7 @@ def test_each_program_of_the_package_has_a_manual_page(pages):
 def test_manual_pages_have_the_sections_that_readers_expect(pages):
     """Each page has synopsis, description, exit status and references, in this order."""
     for source, _ in pages.values():
-        lines = (SOURCE / f'{source}.rst').read_text().splitlines()
+        lines = (SOURCE / f'{source}.rst').read_text(encoding='utf-8').splitlines()
         titles = [line for line, under in itertools.pairwise(lines) if set(under) == {'='}]
         assert [title for title in titles if title in SECTIONS] == list(SECTIONS)
 
@@ -47,5 +47,5 @@ def test_synopsis_of_the_status_program_is_its_usage(pages):
     usage = USAGE.partition('\n\n')[0].removeprefix('usage: ').splitlines()
 
     source, _ = pages['placement-worker-status']
-    page = (SOURCE / f'{source}.rst').read_text()
+    page = (SOURCE / f'{source}.rst').read_text(encoding='utf-8')
     assert [line for line in usage if f'    {line.strip()}\n' not in page] == []

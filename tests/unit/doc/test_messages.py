@@ -14,7 +14,7 @@ CONVERSION = re.compile(r'%(?:\.\d+)?[sdrafg]')
 
 
 def quoted():
-    return [' '.join(message.split()) for message in ROW.findall(PAGE.read_text())]
+    return [' '.join(message.split()) for message in ROW.findall(PAGE.read_text(encoding='utf-8'))]
 
 
 def text_of(node):
@@ -34,7 +34,7 @@ def texts():
     return [
         text_of(node)
         for file in sorted((ROOT / 'placement_worker').rglob('*.py'))
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(ast.parse(file.read_text(encoding='utf-8')))
     ]
 
 
@@ -48,5 +48,5 @@ def test_message_of_the_manual_exists_in_the_code(texts, message):
 
 def test_messages_of_the_manual_are_found():
     """The search finds the rows of each table of the page."""
-    assert len(quoted()) == PAGE.read_text().count('\n   * - ``')
-    assert len(quoted()) > PAGE.read_text().count('list-table')
+    assert len(quoted()) == PAGE.read_text(encoding='utf-8').count('\n   * - ``')
+    assert len(quoted()) > PAGE.read_text(encoding='utf-8').count('list-table')

@@ -14,7 +14,9 @@ from placement_worker.policies.base import BindingOutcome, Outcome, Policy, Stat
 PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'writing-a-policy.rst'
 LITERALS = [
     ' '.join(literal.split())
-    for literal in re.findall(r'``([^`]+)``', PAGE.read_text().partition('Upgrading a plugin\n')[0])
+    for literal in re.findall(
+        r'``([^`]+)``', PAGE.read_text(encoding='utf-8').partition('Upgrading a plugin\n')[0]
+    )
 ]
 NAMES = {word for literal in LITERALS for word in re.findall(r'\w+', literal)}
 
@@ -49,9 +51,9 @@ def test_page_for_authors_describes_each_typed_input():
 
 def test_page_for_authors_names_lookups_that_exist():
     """Each lookup that the page lists for the cloud exists."""
-    page = ' '.join(PAGE.read_text().split())
-    text = page.split('`` The cloud. Zones')[1].split('The types are in')[0]
-    named = re.findall(r'``(\w+)[^`]*``', text)
+    text = ' '.join(PAGE.read_text(encoding='utf-8').split())
+    cloud = text.split('``cloud`` The cloud.')[1].split('The types are in')[0]
+    named = re.findall(r'``(\w+)[^`]*``', cloud)
     of_objects = {'octavia_settings', 'physical_id'}
 
     assert len(named) > 10
