@@ -1,5 +1,7 @@
 """The output of replies."""
 
+import argparse
+
 from placement_worker.cmd import output
 from tests.factories import node, region_policy, request
 
@@ -35,3 +37,12 @@ def test_table_of_rows_with_different_keys_has_a_column_per_key():
 def test_document_as_yaml_starts_a_document():
     """YAML output separates several replies."""
     assert output.document({'b': 1, 'a': 2}, 'yaml') == '---\nb: 1\na: 2'
+
+
+def test_format_argument_without_a_value_is_the_first_format():
+    """The default format is the first one that a command offers."""
+    parser = argparse.ArgumentParser()
+    output.add_format_argument(parser, ('yaml', 'json'))
+
+    assert parser.parse_args([]).format == 'yaml'
+    assert parser.parse_args(['-f', 'json']).format == 'json'
