@@ -23,7 +23,9 @@ class Service:
         return f' (region {self.region})' if self.region else ''
 
 
-_NOT_AN_API = 'the endpoint in the catalog (`openstack catalog list`) leads to this service'
+_NOT_AN_API = (
+    'the endpoint in the catalog leads to this service; openstack catalog list shows the endpoints'
+)
 _TOKEN_REFUSED = (
     'the service validates tokens at the same Keystone, and that the trust still exists'  # noqa: S105
 )

@@ -68,7 +68,7 @@ def test_call_with_lasting_error_names_service_and_cause(cloud, services, fault,
         (403, 'check that the roles of the trust .* let it list availability zones'),
         (
             404,
-            r'check that the endpoint in the catalog \(`openstack catalog list`\) leads to this',
+            r'check that the endpoint in the catalog leads to this service; openstack catalog list',
         ),
         (501, ''),
         (301, ''),
