@@ -1,4 +1,7 @@
-"""A receiver of replies that a test kills: it notes each request and then blocks."""
+"""A receiver of replies that a test kills: it notes each request and then blocks.
+
+It prints a line as soon as it receives.
+"""
 
 import sys
 import time
@@ -16,4 +19,5 @@ def note(request_id, reply):
 
 
 with PolicyClient(url).serve_replies(name, name, note):
+    print('receiving', flush=True)
     time.sleep(600)

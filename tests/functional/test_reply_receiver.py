@@ -78,14 +78,17 @@ def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
     notes = tmp_path / 'notes'
     notes.touch()
     sent = {f'r{number}' for number in range(20)}
-    program = subprocess.Popen([sys.executable, str(PROGRAM), broker_url, name, str(notes)])
+    program = subprocess.Popen(
+        [sys.executable, str(PROGRAM), broker_url, name, str(notes)], stdout=subprocess.PIPE
+    )
     try:
-        wait_for(lambda: _exists(broker_url, name), timeout_s=RECEIVED_S)
+        # the queue exists before it is bound; replies published in between would be lost
+        assert program.stdout.readline() == b'receiving\n'
         publish(broker_url, name, *sent)
         wait_for(notes.read_text, timeout_s=RECEIVED_S)
     finally:
         program.kill()
-        program.wait()
+        program.communicate()
 
     received = queue.SimpleQueue()
     with client.serve_replies(name, name, lambda *reply: received.put(reply[0])):
@@ -94,15 +97,6 @@ def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
     assert set(again) == sent
     assert notes.read_text().strip() in again
     assert left_in(broker_url, name) == 0
-
-
-def _exists(url, name):
-    with amqp_connection(url) as connection:
-        try:
-            connection.channel().queue_declare(name, passive=True)
-        except connection.channel_errors:
-            return False
-    return True
 
 
 def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
