@@ -1,10 +1,13 @@
 """Factories of small requests for tests."""
 
 import copy
+import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
 Json = dict[str, Any]
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+"""The time of a decision, for tests that set it."""
 
 
 def node(number: int, zone: str | None = None, region: str | None = None, **more: Any) -> Json:

@@ -31,10 +31,10 @@ OMITTED = frozenset({'credentials', 'reply_to'})
 class Entry(Wire, frozen=True):
     """A line of the decision log.
 
-    `version`: the version of the worker. `max_nodes`: the limit of a cluster's size.
-    `cloud`: the calls to the cloud with their responses, in order. `clock`: the readings of the
-    clock while a load balancer was pending. `left_s`: the readings of the seconds until the request
-    expires.
+    `at`: the time of the decision. `version`: the version of the worker. `max_nodes`: the limit of
+    a cluster's size. `cloud`: the calls to the cloud with their responses, in order. `clock`: the
+    readings of the clock while a load balancer was pending. `left_s`: the readings of the seconds
+    until the request expires.
     """
 
     at: datetime.datetime
@@ -63,10 +63,8 @@ class DecisionLog(Recorder):
         self._version = metadata.version('placement-worker')
 
     @override
-    def begin(
-        self, request_id: str | None, at: datetime.datetime, conditions: Conditions
-    ) -> Record:
-        about = {'at': at, 'version': self._version, 'request_id': request_id}
+    def begin(self, request_id: str | None, conditions: Conditions) -> Record:
+        about = {'at': conditions.now, 'version': self._version, 'request_id': request_id}
         return _Line(self._append, about, conditions)
 
 

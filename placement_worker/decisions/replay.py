@@ -1,6 +1,5 @@
 """Decide recorded requests again, and compare the replies."""
 
-import datetime
 import gzip
 import math
 import zlib
@@ -15,6 +14,7 @@ from placement_worker import errors
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract import strict_json
+from placement_worker.contract.model import in_utc
 from placement_worker.contract.request_limits import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry
@@ -77,15 +77,14 @@ class _Replay(Recorder, Record):
         return self._conditions
 
     @override
-    def begin(
-        self, request_id: str | None, at: datetime.datetime, conditions: Conditions
-    ) -> Record:
+    def begin(self, request_id: str | None, conditions: Conditions) -> Record:
         recorded_left_s = _readings('remaining time', self._entry.left_s)
         is_endless = conditions.left_s() == math.inf
         self._conditions = replace(
             conditions,
             clouds=self._cloud,
             max_nodes=self._entry.max_nodes,
+            now=in_utc(self._entry.at),
             octavia_settings=OctaviaSettings(
                 **self._entry.octavia_settings,
                 sleep=lambda _: None,

@@ -22,13 +22,14 @@ LOG = logging.getLogger(__name__)
 class Conditions:
     """The conditions of a decision.
 
-    `max_nodes`: the largest cluster that a creation may lead to. `left_s`: returns the seconds
-    until the request expires, infinity if it never does.
+    `max_nodes`: the largest cluster that a creation may lead to. `now`: the time of the decision.
+    `left_s`: returns the seconds until the request expires, infinity if it never does.
     """
 
     clouds: Clouds
     octavia_settings: OctaviaSettings
     max_nodes: int
+    now: datetime.datetime
     left_s: Callable[[], float]
 
 
@@ -58,7 +59,7 @@ def state_for_check(request: CheckRequest, conditions: Conditions, *, needs_clou
         cloud = _unreachable(CloudUnavailable('No policy of this check uses the cloud'))
     snapshot = Snapshot(cloud, request.cluster, conditions.octavia_settings)
     data = ActionData(request.action.data)
-    return State(data, snapshot, conditions.max_nodes, left_s=conditions.left_s)
+    return _state(data, snapshot, conditions)
 
 
 def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
@@ -75,7 +76,11 @@ def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
     except CloudUnavailable as exc:
         cloud = _unreachable(exc)
     snapshot = Snapshot(cloud, request.cluster, conditions.octavia_settings)
-    return State(ActionData({}), snapshot, conditions.max_nodes, left_s=conditions.left_s)
+    return _state(ActionData({}), snapshot, conditions)
+
+
+def _state(data: ActionData, snapshot: Snapshot, conditions: Conditions) -> State:
+    return State(data, snapshot, conditions.max_nodes, conditions.now, left_s=conditions.left_s)
 
 
 def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], float]) -> None:

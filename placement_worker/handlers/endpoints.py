@@ -80,7 +80,7 @@ class Endpoints:
             the queues of the worker.
         :param limits: returns the limits in force, for each request.
         :param octavia_settings: returns the settings in force, for each request.
-        :param now: the time of day, for the expiry of requests.
+        :param now: the time of day, for decisions and for the expiry of requests.
         :param clock: seconds, for durations.
         """
         self._events = Listeners(RequestLog(), events) if events else RequestLog()

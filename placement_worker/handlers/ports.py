@@ -1,6 +1,5 @@
 """The outputs of a worker that are not events: replies to casts, and records of decisions."""
 
-import datetime
 from typing import Any, Protocol
 
 from placement_worker.contract.model import (
@@ -44,11 +43,8 @@ class Record(Protocol):
 class Recorder(Protocol):
     """A port that records decisions."""
 
-    def begin(
-        self, request_id: str | None, at: datetime.datetime, conditions: Conditions
-    ) -> Record:
+    def begin(self, request_id: str | None, conditions: Conditions) -> Record:
         """Begin the record of a decision.
 
-        :param at: the time of the decision.
         :param conditions: the conditions in force.
         """

@@ -43,7 +43,7 @@ class RequestHandler:
     :ivar recorder: records decisions; None to record none.
     :ivar limits: returns the limits in force, for each request.
     :ivar octavia_settings: returns the settings in force, for each request.
-    :ivar now: the time of day, for the expiry of requests.
+    :ivar now: the time of day, for decisions and for the expiry of requests.
     :ivar clock: seconds, for durations.
     """
 
@@ -143,9 +143,10 @@ class RequestHandler:
             self.clouds,
             self.octavia_settings(),
             self.limits().nodes_per_cluster,
+            self.now(),
             Expiry(request.expires_at, self.now).left_s,
         )
         if self.recorder is None:
             return conditions, None
-        record = self.recorder.begin(request_id, self.now(), conditions)
+        record = self.recorder.begin(request_id, conditions)
         return record.conditions, record

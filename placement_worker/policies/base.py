@@ -6,6 +6,7 @@ registry creates one object per spec, and the chain calls its `check`. A policy 
 `Rejected`.
 """
 
+import datetime
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,8 @@ class State:
     :ivar action_data: the action's data, with typed views.
     :ivar cloud: the cloud, with one response to each lookup per check.
     :ivar max_nodes: the largest size that a creation may lead to.
+    :ivar now: the time of the decision, with its time zone. A policy must not read a clock: replay
+        sets the recorded time.
     :ivar nodes: the patches of earlier policies, by node id.
     :ivar cluster: the patch of earlier policies.
     :ivar binding: the binding of the policy.
@@ -60,6 +63,7 @@ class State:
     action_data: ActionData
     cloud: Snapshot
     max_nodes: int
+    now: datetime.datetime
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
     cluster: ClusterPatch | None = None
     binding: Binding | None = None

@@ -19,7 +19,7 @@ CLOUD = {
 def decide(registry):
     """Return a function that decides a request and returns its record and the reply."""
 
-    def decided(asked, cloud=None, method='policy_check', **more):
+    def decided(asked, cloud=None, method='policy_check', registry=registry, **more):
         lines = []
         recorder = DecisionLog(lines.append)
         clouds = cloud or Inventory.parse(CLOUD, 'test')

@@ -69,8 +69,8 @@ def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
         deep = {'a': deep}
     asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
 
-    conditions = Conditions(Inventory(), OctaviaSettings(), 1, left_s=lambda: math.inf)
-    record = DecisionLog(lines.append).begin('req-1', NOW, conditions)
+    conditions = Conditions(Inventory(), OctaviaSettings(), 1, NOW, left_s=lambda: math.inf)
+    record = DecisionLog(lines.append).begin('req-1', conditions)
     record.end('policy_check', asked, deep)
 
     assert lines == []

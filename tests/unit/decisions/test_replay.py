@@ -3,6 +3,7 @@
 import copy
 import datetime
 import gzip
+import itertools
 import json
 
 import msgspec
@@ -16,6 +17,7 @@ from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.decisions.replay import Difference
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     bind,
@@ -92,6 +94,35 @@ def test_replay_uses_the_recorded_limit(decide, registry):
 
     assert reply['action']['data']['status'] == 'ERROR'
     assert replay.differences(entry(line), registry) == []
+
+
+class Clerk(Policy):
+    """Appends the time of the decision to the data of the action."""
+
+    interface = INTERFACE
+    name = 'test.policy.clerk'
+    versions = {'1.0': msgspec.defstruct('Properties', [])}
+    priority = 1
+    targets = on('BEFORE', 'CLUSTER_SCALE_OUT')
+
+    def check(self, request, state):
+        times = [*state.data.get('times', ()), state.now.isoformat()]
+        return Outcome('APPLIED', 'noted', data={**state.data, 'times': times})
+
+
+def test_replay_uses_the_recorded_time(decide):
+    """All policies of a decision get the same time, on replay that of the record."""
+    clerks = Registry([('test.policy.clerk-1.0', Clerk)])
+    clock = itertools.count()
+    spec = {'type': 'test.policy.clerk', 'version': '1.0'}
+    asked = request('CLUSTER_SCALE_OUT', [{'id': one, 'spec': spec} for one in ('p1', 'p2')])
+
+    line, reply = decide(
+        asked, registry=clerks, now=lambda: NOW + datetime.timedelta(microseconds=next(clock))
+    )
+
+    assert reply['action']['data']['times'] == [entry(line).at.isoformat()] * 2
+    assert replay.differences(entry(line), clerks) == []
 
 
 class Broken:

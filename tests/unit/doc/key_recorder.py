@@ -17,6 +17,7 @@ from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.base import State
 from placement_worker.policies.registry import Registry
 from tests.factories import (
+    NOW,
     Json,
     bind,
     connected,
@@ -152,6 +153,7 @@ class Consulted:
             ActionData(Recorded(data, keys.data)),
             Snapshot(self._cloud.acting_for(Credentials(), 'p1'), asked.cluster, OctaviaSettings()),
             max_nodes=100,
+            now=NOW,
             binding=bound,
         )
         try:

@@ -13,13 +13,13 @@ from placement_worker.handlers import bindings
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.policies.base import BindingOutcome
 from placement_worker.policies.deletion import Deletion
-from tests.factories import bind, deletion_policy
+from tests.factories import NOW, bind, deletion_policy
 
 REQUEST = msgspec.convert(
     bind({**deletion_policy(), 'data': {'kept': 1}}),
     BindRequest,
 )
-CONDITIONS = Conditions(Inventory(), OctaviaSettings(), 1000, left_s=lambda: math.inf)
+CONDITIONS = Conditions(Inventory(), OctaviaSettings(), 1000, NOW, left_s=lambda: math.inf)
 
 
 class Scripted(Deletion):

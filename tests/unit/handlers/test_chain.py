@@ -31,6 +31,7 @@ from placement_worker.policies.base import (
     skipped,
 )
 from tests.factories import (
+    NOW,
     deletion_policy,
     load_balancing_policy,
     node,
@@ -74,7 +75,7 @@ def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, ticks=None, explain='su
         bound.append(Link.of(binding, Scripted(does), asked))
     clock = (ticks or itertools.count(0, 0.001)).__next__
     return chain.run(
-        in_order(bound), asked, State(ActionData(asked.action.data), None, 1000), clock
+        in_order(bound), asked, State(ActionData(asked.action.data), None, 1000, NOW), clock
     )
 
 
@@ -251,7 +252,7 @@ def ran(*policies):
         binding = Binding(id=f'p{number}', spec=Spec(policy.name, '1.0'), priority=priority)
         bound.append(Link.of(binding, policy, asked))
     return chain.run(
-        in_order(bound), asked, State(ActionData(asked.action.data), None, 1000)
+        in_order(bound), asked, State(ActionData(asked.action.data), None, 1000, NOW)
     ).action.data['ran']
 
 

@@ -31,7 +31,7 @@ class UnavailableClouds:
 
 
 def conditions(clouds=None, left_s=math.inf):
-    return Conditions(clouds or Inventory(), OctaviaSettings(), 7, left_s=lambda: left_s)
+    return Conditions(clouds or Inventory(), OctaviaSettings(), 7, NOW, left_s=lambda: left_s)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,18 @@ def test_left_s_of_an_expiry_time(expires_at, left_s):
     assert Expiry(expires_at, lambda: NOW).left_s() == left_s
 
 
-def test_state_for_check_has_data_and_limit():
-    """The first policy gets the data of the action, and the limit in force."""
+def test_state_for_check_has_data_limit_and_time():
+    """The first policy gets the data of the action, the limit in force and the time."""
     state = state_for_check(CHECK, conditions(), needs_cloud=True)
 
-    assert (state.data, state.max_nodes) == ({'kept': 1}, 7)
+    assert (state.data, state.max_nodes, state.now) == ({'kept': 1}, 7, NOW)
+
+
+def test_state_for_binding_has_limit_and_time():
+    """A policy that is attached gets the limit in force and the time."""
+    state = state_for_binding(BIND, conditions())
+
+    assert (state.max_nodes, state.now) == (7, NOW)
 
 
 def test_state_for_check_of_an_unavailable_cloud_is_rejected():

@@ -31,9 +31,9 @@ class Record:
     def __init__(self):
         self.begun, self.ended = [], []
 
-    def begin(self, request_id, at, conditions):
+    def begin(self, request_id, conditions):
         self.conditions = conditions
-        self.begun.append((request_id, at))
+        self.begun.append((request_id, conditions.now))
         return self
 
     def end(self, method, request, reply):

@@ -10,6 +10,7 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Action, Node, NodePatch
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State
+from tests.factories import NOW
 
 PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'writing-a-policy.rst'
 LITERALS = [
@@ -96,6 +97,6 @@ def test_result_of_a_wrong_type_is_refused(kind, values, problem):
 def test_node_data_has_the_changes_of_earlier_policies():
     """The data of a node are those of the latest patch, or of the request without one."""
     patched, other = Node(id='n1', data={'a': 1}), Node(id='n2', data={'b': 2})
-    state = State({}, None, 10, nodes={'n1': NodePatch(data={'a': 3})})
+    state = State({}, None, 10, NOW, nodes={'n1': NodePatch(data={'a': 3})})
 
     assert (state.node_data(patched), state.node_data(other)) == ({'a': 3}, {'b': 2})

@@ -11,13 +11,13 @@ from placement_worker.planning.placement import Place, grow
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
-from tests.factories import node, nodes, request
+from tests.factories import NOW, node, nodes, request
 
 
 def made(action, members=(), **more):
     """Return a decoded request and the state that its policies start from."""
     asked = codec.decode(request(action, [], members, **more), CheckRequest)
-    return asked, State(ActionData({}), Snapshot(Inventory(), asked.cluster), 1000)
+    return asked, State(ActionData({}), Snapshot(Inventory(), asked.cluster), 1000, NOW)
 
 
 def test_repeated_names_are_refused_with_their_position():

@@ -10,14 +10,14 @@ from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NoFeasiblePlan
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import State
-from tests.factories import nodes, request
+from tests.factories import NOW, nodes, request
 
 
 def chosen(count, kept=(), **deletion):
     """Return the ids of the victims among three nodes in zone a and two in zone b."""
     data = {'deletion': deletion}
     asked = codec.decode(request('CLUSTER_SCALE_IN', [], nodes(a=3, b=2)), CheckRequest)
-    state = State(ActionData(data), Snapshot(Inventory(), asked.cluster), 1000)
+    state = State(ActionData(data), Snapshot(Inventory(), asked.cluster), 1000, NOW)
     kept_nodes = [one for one in asked.cluster.nodes if one.id in kept]
     choice, location_of = victim_selection.choose(asked, state, count, 'OLDEST_FIRST', kept_nodes)
     assert {location_of(one) for one in asked.cluster.nodes} <= {(), ('a',), ('b',)}

@@ -5,9 +5,10 @@ import pytest
 from placement_worker.contract.model import Node, NodePatch
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.node_patches import NodeChange, patches
+from tests.factories import NOW
 
 FAILURE = 'Failed in adding node into lb pool.'
-STATE = State({}, None, 10, nodes={'n2': NodePatch({'b': 2})})
+STATE = State({}, None, 10, NOW, nodes={'n2': NodePatch({'b': 2})})
 
 
 def patched(node, **change):

@@ -12,7 +12,7 @@ from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.member_addition import MemberAddition
 from placement_worker.policies.load_balancing.node_addresses import ResolvedMembers
-from tests.factories import connected
+from tests.factories import NOW, connected
 from tests.simulated_octavia import Lab
 from tests.unit.policies.load_balancing.building_blocks import after, created, decision, member_ids
 
@@ -128,7 +128,7 @@ def test_run_with_all_members_present_takes_linear_time():
     nodes = [
         Node(id=Id(f'n{number}'), data={'lb_member': one['id']}) for number, one in enumerate(shown)
     ]
-    state = State(ActionData({}), None, count)
+    state = State(ActionData({}), None, count, NOW)
     updater = Updater(lab.octavia(None), OctaviaSettings(), TimeBudget(60, lab.clock), '')
 
     pool = Pool(updater, 'lb', pool_id, None, Ownership(['x']))

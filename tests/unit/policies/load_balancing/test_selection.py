@@ -7,7 +7,7 @@ from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing import selection
-from tests.factories import node, request
+from tests.factories import NOW, node, request
 
 
 def check(action, **more):
@@ -15,7 +15,7 @@ def check(action, **more):
 
 
 def state(asked):
-    return State(ActionData(asked.action.data), None, 10)
+    return State(ActionData(asked.action.data), None, 10, NOW)
 
 
 @pytest.mark.parametrize(
