@@ -2,7 +2,7 @@
 
 Decoding builds the whole tree at once (see `codec`). Keys that are not listed are dropped. This
 protects secrets: of the properties of a profile, which may hold passwords and user data, only the
-two that placement needs survive.
+two that placement needs survive, and of the metadata of a node only one key.
 
 `gc=False`: the objects are trees of plain data, so the garbage collector need not walk them.
 """
@@ -81,6 +81,12 @@ class ServerDetails(Excerpt, frozen=True):
     addresses: dict[str, list[Address]] = field(default_factory=dict)
 
 
+class NodeMetadata(Excerpt, frozen=True):
+    """The only key of a node's metadata that survives decoding."""
+
+    protected: Any = None
+
+
 class Node(Wire, frozen=True):
     """A member of a cluster."""
 
@@ -97,6 +103,7 @@ class Node(Wire, frozen=True):
     profile: Profile | None = None
     data: Data = field(default_factory=dict)
     details: ServerDetails | None = None
+    metadata: NodeMetadata | None = None
 
 
 class Cluster(Wire, frozen=True):

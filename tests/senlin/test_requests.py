@@ -1,10 +1,13 @@
-"""The policies of requests, from Senlin's objects."""
+"""The policies and nodes of requests, from Senlin's objects."""
 
 from types import SimpleNamespace
 
 import pytest
+from senlin.objects import node as nodes
 
+from placement_worker.contract.model import NodeMetadata
 from placement_worker.engines.senlin import requests
+from tests.senlin import engine
 
 
 @pytest.fixture
@@ -47,3 +50,17 @@ def test_policy_binding_is_a_copy(policy):
     bound.data['key'] = bound.spec.properties['criteria'] = 'changed'
 
     assert (data, policy.spec['properties']) == ({'key': 1}, {'criteria': 'RANDOM'})
+
+
+@pytest.mark.usefixtures('worker')
+def test_cluster_has_the_protection_of_its_nodes_without_other_metadata():
+    """Of the metadata that users set on a node, a request has the key `protected` alone."""
+    cluster = engine.add_cluster('az1', 'az1', 'az1')
+    for node, metadata in zip(
+        cluster.nodes, ({'protected': 'true', 'pw': 'x'}, {'pw': 'x'}), strict=False
+    ):
+        nodes.Node.update(engine.context(), node.id, {'metadata': metadata})
+
+    found = requests.cluster_of(engine.context(), cluster.id).nodes
+
+    assert [node.metadata for node in found] == [NodeMetadata('true'), None, None]

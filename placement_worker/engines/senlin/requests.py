@@ -18,6 +18,7 @@ from placement_worker.contract.model import (
     Cluster,
     Credentials,
     Node,
+    NodeMetadata,
     Phase,
     Profile,
     ProfileContext,
@@ -134,7 +135,13 @@ def _node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> N
         profile_created_at=datetime.datetime.fromisoformat(created_at) if created_at else None,
         profile=None if node.profile_id == cluster_profile_id else known.get(node.profile_id),
         data=node.data or {},
+        metadata=_metadata(node.metadata or {}),
     )
+
+
+def _metadata(metadata: Mapping[str, Any]) -> NodeMetadata | None:
+    """Return what a user marked as protected; other metadata stay in the engine."""
+    return NodeMetadata(metadata['protected']) if 'protected' in metadata else None
 
 
 def _profiles(context: Any, profile_ids: Iterable[str]) -> dict[str, Profile]:

@@ -32,6 +32,15 @@ def test_profile_properties_that_placement_does_not_need_are_dropped():
     assert msgspec.to_builtins(profile.properties) == {'availability_zone': 'a', 'context': None}
 
 
+def test_node_metadata_other_than_protected_are_dropped():
+    """Metadata that users set for other purposes, maybe secrets, do not survive decoding."""
+    raw = b'{"id": "n1", "metadata": {"protected": "true", "admin_pass": "x"}}'
+
+    node = decoder(model.Node).decode(raw)
+
+    assert msgspec.to_builtins(node.metadata) == {'protected': 'true'}
+
+
 @pytest.mark.parametrize(
     ('properties', 'zone', 'region'),
     [

@@ -20,7 +20,9 @@ def test_decode_of_a_valid_request_keeps_every_value():
     def change(asked):
         asked['cluster']['profile']['properties'] = {'flavor': 'm1', 'context': {'x': [1]}}
         asked['cluster']['nodes'][0].update(
-            created_at='2026-01-31T12:00:00+01:00', details={'addresses': {}, 'other': None}
+            created_at='2026-01-31T12:00:00+01:00',
+            details={'addresses': {}, 'other': None},
+            metadata={'protected': {'until': None}, 'other': 1},
         )
         asked['action']['data'] = {'free': {'form': 1.5}}
 
