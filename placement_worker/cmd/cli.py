@@ -1,11 +1,13 @@
 """The program `placement-policy`: the contract on the command line."""
 
+import argparse
 import codecs
 import io
 import json
 import logging
 import sys
 from importlib import metadata
+from typing import Any
 
 from cliff import app, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
@@ -37,6 +39,18 @@ class PlacementPolicy(app.App):
         self.command_manager.add_command('help', command_manager.Help)
         # cliff's command knows bash alone, and no values; `completion` replaces it.
         del self.command_manager.commands['complete']
+
+    @override
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,
+        argparse_kwargs: dict[str, Any] | None = None,
+    ) -> argparse.ArgumentParser:
+        # The program's --log-file would otherwise take the option --log of a command.
+        exact = {**(argparse_kwargs or {}), 'allow_abbrev': False}
+        parser: argparse.ArgumentParser = super().build_option_parser(description, version, exact)
+        return parser
 
     @override
     def configure_logging(self) -> None:

@@ -3,7 +3,7 @@
 import gzip
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,10 +36,13 @@ class Difference(msgspec.Struct, frozen=True):
     now: Any
 
 
-def entries(path: str) -> Iterator[tuple[int, Entry | errors.InvalidRequest]]:
+def entries(
+    path: str, texts: Sequence[bytes] = (b'',)
+) -> Iterator[tuple[int, Entry | errors.InvalidRequest]]:
     """Yield the entries of a log with their line numbers, or the error of a malformed line.
 
     :param path: a file, which logrotate may have compressed (`.gz`).
+    :param texts: only lines that contain one of these texts are decoded.
     :raises OSError: the file cannot be read.
     :raises Malformed: the file cannot be decompressed.
     """
@@ -47,7 +50,9 @@ def entries(path: str) -> Iterator[tuple[int, Entry | errors.InvalidRequest]]:
     with open_log(path, 'rb') as lines:
         try:
             yield from (
-                (number, _entry(line)) for number, line in enumerate(lines, start=1) if line.strip()
+                (number, _entry(line))
+                for number, line in enumerate(lines, start=1)
+                if line.strip() and any(text in line for text in texts)
             )
         except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
             raise documents.Malformed(f'{path} cannot be decompressed: {exc}') from exc
@@ -118,11 +123,8 @@ def differences(entry: Entry, registry: Registry) -> list[Difference]:
 
     :returns: an empty list if the replies are the same.
     """
-    cloud = ReplayedCloud(entry.cloud)
-    limits = Limits(request_bytes=ANY_SIZE)
-    endpoints = Endpoints(cloud, registry, recorder=_Replay(entry, cloud), limits=lambda: limits)
     try:
-        reply = getattr(endpoints, entry.method)(bytes(entry.request).decode(), entry.request_id)
+        reply = _decided_again(entry, bytes(entry.request), registry)
     except errors.PlacementWorkerError as exc:
         return [Difference('$', entry.reply, errors.error_object(exc))]
     except msgspec.ValidationError as exc:  # masking replaced a value of a response
@@ -131,13 +133,41 @@ def differences(entry: Entry, registry: Registry) -> list[Difference]:
     # The worker that recorded the decision may have masked less.
     was, now = (
         _without_times(msgspec.json.decode(masked(encoded)))
-        for encoded in (msgspec.json.encode(entry.reply), reply.encode())
+        for encoded in (msgspec.json.encode(entry.reply), reply)
     )
     if 'warnings' not in was:  # the version that recorded the decision gave none
         now.pop('warnings', None)
     if msgspec.json.encode(was) == msgspec.json.encode(now):
         return []
     return list(_compared(was, now, '$')) or [Difference('$ (the same in another order)', was, now)]
+
+
+def explained(entry: Entry, registry: Registry) -> dict[str, Any]:
+    """Decide a check again with `explain: full`, and return the reply.
+
+    If that is not possible, e.g. because a policy is not installed any more, return the recorded
+    reply.
+    """
+    request = msgspec.json.decode(entry.request)
+    try:
+        reply = _decided_again(entry, msgspec.json.encode({**request, 'explain': 'full'}), registry)
+    except (errors.PlacementWorkerError, msgspec.ValidationError):
+        return entry.reply
+    decided: dict[str, Any] = msgspec.json.decode(reply)
+    return decided
+
+
+def _decided_again(entry: Entry, request: bytes, registry: Registry) -> bytes:
+    """Decide a request over the responses and clocks of an entry, and return the reply as JSON.
+
+    :raises PlacementWorkerError: the request is refused now.
+    :raises ValidationError: a recorded response is incomplete.
+    """
+    cloud = ReplayedCloud(entry.cloud)
+    limits = Limits(request_bytes=ANY_SIZE)
+    endpoints = Endpoints(cloud, registry, recorder=_Replay(entry, cloud), limits=lambda: limits)
+    decide = getattr(endpoints, entry.method)
+    return bytes(decide(request.decode(), entry.request_id).encode())
 
 
 def _without_times(reply: dict[str, Any]) -> dict[str, Any]:

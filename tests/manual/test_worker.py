@@ -41,7 +41,7 @@ def broker():
 
 @pytest.fixture(scope='module')
 def worker(broker, tmp_path_factory):
-    """Start a worker as in the manual that has decided one check."""
+    """Start a worker as in the manual that has decided two checks."""
     folder = tmp_path_factory.mktemp('worker')
     log = f'[decision_log]\nfile = {folder / "decisions.jsonl"}\n'
     names = {
@@ -53,8 +53,9 @@ def worker(broker, tmp_path_factory):
     worker = Worker(folder, broker.url, CLOUD, log, **names)
     try:
         worker.wait_until_ready()
-        request = f'placement-policy check --config-file {worker.config} examples/scale-out.yaml'
-        workspace.type_in(request, ROOT, workspace.environment())
+        for name in ('scale-out', 'scale-in'):
+            check = f'placement-policy check --config-file {worker.config} examples/{name}.yaml'
+            workspace.type_in(check, ROOT, workspace.environment())
         yield worker
     finally:
         worker.stop()

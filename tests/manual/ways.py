@@ -71,7 +71,7 @@ WAYS = [
     ),
     Way('writing-a-policy', r'(pip install|python3 -m pytest) ', HERE),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
-    Way('', r'placement-policy (parked|ping|replay) ', WORKER),
+    Way('', r'placement-policy (parked|ping|replay|why) ', WORKER),
     Way('', r'placement-policy .*--(transport|config-file) ', WORKER),
     Way('', r'placement-worker-status ', WORKER),
     Way('', r'kill -USR2 PID$', WORKER),

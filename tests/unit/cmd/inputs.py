@@ -19,6 +19,7 @@ COMMANDS = [
     'type list',
     'type show',
     'validate',
+    'why',
 ]
 
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('az1'), deletion_policy()], nodes(az1=2))

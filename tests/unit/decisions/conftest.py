@@ -1,10 +1,14 @@
 """Fixtures for records of decisions."""
 
+import datetime
+
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.registry import Registry
 
 CLOUD = {
     'zones': {'a': True, 'b': True},
@@ -30,3 +34,18 @@ def decide(registry):
         return line, reply
 
     return decided
+
+
+def recorded(lab):
+    """The endpoints of a lab, and the lines that they log."""
+    lines = []
+    endpoints = Endpoints(
+        lab,
+        Registry.installed(),
+        recorder=DecisionLog(lines.append),
+        octavia_settings=lambda: OctaviaSettings(
+            lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock
+        ),
+        now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
+    )
+    return endpoints, lines

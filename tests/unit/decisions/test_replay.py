@@ -11,12 +11,11 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import ApiError, OctaviaSettings
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.request_limits import Limits
 from placement_worker.decisions import replay
-from placement_worker.decisions.records import DecisionLog, Entry
+from placement_worker.decisions.records import Entry
 from placement_worker.decisions.replay import Difference
-from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
 from placement_worker.policies.registry import Registry
 from tests.factories import (
@@ -31,7 +30,7 @@ from tests.factories import (
     zone_policy,
 )
 from tests.simulated_octavia import Lab, patched
-from tests.unit.decisions.conftest import CLOUD
+from tests.unit.decisions.conftest import CLOUD, recorded
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 SECRETS = ('trust-9', 'pw-1', 'pw-2', 'pw-3', 'pw_4', 'user-data-5', 'token-6')
@@ -176,21 +175,6 @@ def test_decision_by_zone_alone_asks_for_no_home_region(decide):
     line, _ = decide(request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1)))
 
     assert {answer['asked'] for answer in json.loads(line)['cloud']} == {'acting_for', 'zones'}
-
-
-def recorded(lab):
-    """The endpoints of a lab, and the lines that they log."""
-    lines = []
-    endpoints = Endpoints(
-        lab,
-        Registry.installed(),
-        recorder=DecisionLog(lines.append),
-        octavia_settings=lambda: OctaviaSettings(
-            lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock
-        ),
-        now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
-    )
-    return endpoints, lines
 
 
 def life(lab):

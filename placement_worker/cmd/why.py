@@ -1,0 +1,72 @@
+"""The command `placement-policy why`."""
+
+import argparse
+
+import msgspec
+from typing_extensions import override
+
+from placement_worker.cmd import output
+from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
+from placement_worker.cmd.colors import Paint
+from placement_worker.decisions import node_history
+from placement_worker.decisions.node_history import Event, InvalidLine
+from placement_worker.formats.text import escaped
+from placement_worker.policies.registry import Registry
+
+
+class Why(LocalCommand):
+    """The command `why`."""
+
+    examples = (
+        'placement-policy why n4 --log /var/log/placement-worker/decisions.jsonl',
+        'placement-policy why n4 --log decisions.jsonl.2.gz decisions.jsonl.1 decisions.jsonl',
+        'placement-policy why n4 --log decisions.jsonl -f jsonl    # one line of JSON per event',
+    )
+    epilog = (
+        'The option [decision_log] file of the worker names the log. Exit status: 0 the log has '
+        'events of the node, 1 it has none, 2 a log cannot be read or has invalid lines.'
+    )
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument('node', metavar='NODE', help='id or name of a node')
+        parser.add_argument(
+            '--log',
+            dest='logs',
+            metavar='FILE',
+            nargs='+',
+            required=True,
+            help='decision logs in any order; compressed ones end in .gz',
+        )
+        output.add_format_argument(parser, ('table', 'jsonl'))
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        status, shown = OK, 0
+        for found in node_history.read(parsed_args.logs, parsed_args.node, Registry.installed()):
+            if isinstance(found, InvalidLine):
+                status = self.write_error(
+                    f'{found.path}, line {found.number}: {found.error}; skipped the line'
+                )
+                continue
+            shown += 1
+            if parsed_args.format == 'jsonl':
+                self.write(escaped(msgspec.json.encode(found).decode()))
+            else:
+                self.write(self._described(found))
+        if status == INVALID or shown:
+            return status
+        self.write_error(f'No decision about node {parsed_args.node} in the logs')
+        return SOME_ERROR
+
+    def _described(self, event: Event) -> str:
+        paint = Paint.of(self.app.stdout)
+        about = ' '.join(filter(None, (event.action, event.action_id)))
+        lines = [
+            escaped(f'{event.at.isoformat(timespec="seconds")}  {about}  node {event.node} ')
+            + paint(event.event, 'bold')
+            + escaped(f': {event.text}')
+        ]
+        if event.places:
+            lines += [output.INDENT + line for line in output.table(event.places).splitlines()]
+        return '\n'.join(lines)

@@ -1,0 +1,233 @@
+"""The history of one node in decision logs: where it was placed, and why it was chosen or spared.
+
+Most requests do not ask for an explanation of each victim. Their decisions are therefore made again
+from the records, with all explanations.
+"""
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from placement_worker.contract import actions, codec
+from placement_worker.contract.action_data import ActionData
+from placement_worker.contract.model import BindRequest, CheckRequest, Node
+from placement_worker.decisions import replay
+from placement_worker.decisions.records import Entry
+from placement_worker.formats.text import counted
+from placement_worker.policies.base import AFTER, BEFORE
+from placement_worker.policies.load_balancing.node_patches import MEMBER
+from placement_worker.policies.registry import Registry
+
+PLANS = ('regions', 'zones')
+"""The details of a decision that hold the rows of a plan."""
+
+Kind = Literal['placed', 'chosen', 'spared', 'joined', 'left', 'failed']
+
+
+class Event(Struct, frozen=True, omit_defaults=True):
+    """The effect of one decision on a node.
+
+    `places`: the rows of the plans by region and zone.
+    """
+
+    at: datetime.datetime
+    event: Kind
+    node: str
+    action: str
+    text: str
+    action_id: str | None = None
+    request_id: str | None = None
+    places: list[dict[str, Any]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidLine:
+    """A line of a log that is no record."""
+
+    path: str
+    number: int
+    error: str
+
+
+def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event | InvalidLine]:
+    """Yield the events of a node in the order of time; lines that are no records come first.
+
+    The plan of a new node precedes its id. If a log has the creation of the node, all logs are
+    therefore read again, for that plan.
+
+    :param node: an id or a name.
+    :raises OSError: a log cannot be read.
+    :raises Malformed: a log cannot be decompressed.
+    """
+    events: list[Event] = []
+    created: dict[str, Node] = {}
+    for entry in _entries(paths, [node]):
+        if isinstance(entry, InvalidLine):
+            yield entry
+        elif entry.method == 'policy_check':
+            check = codec.decode_encoded(bytes(entry.request), CheckRequest)
+            events += _of_check(entry, check, node, registry)
+            created.update((check.action.id, one) for one in _new_nodes(check, node))
+        else:
+            bind = codec.decode_encoded(bytes(entry.request), BindRequest)
+            events += _of_pool(_Reader(entry, entry.method), _named(bind.cluster.nodes, node))
+    for entry in _entries(paths, created):
+        if isinstance(entry, Entry) and entry.method == 'policy_check':
+            check = codec.decode_encoded(bytes(entry.request), CheckRequest)
+            if check.target == BEFORE and check.action.id in created:
+                events.append(_placed(_Reader.of(entry, check), created[check.action.id]))
+    yield from sorted(events, key=lambda event: event.at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A record and its action."""
+
+    entry: Entry
+    action: str
+    action_id: str | None = None
+
+    @classmethod
+    def of(cls, entry: Entry, check: CheckRequest) -> '_Reader':
+        """Return the reader of a check."""
+        return cls(entry, check.action.action, check.action.id)
+
+    @property
+    def reply(self) -> Mapping[str, Any]:
+        """The recorded reply."""
+        return self.entry.reply
+
+    def event(self, kind: Kind, node: Node, text: str, *, plans: bool = False) -> Event:
+        """Return an event of this record."""
+        return Event(
+            self.entry.at,
+            kind,
+            node.id,
+            self.action,
+            text,
+            self.action_id,
+            self.entry.request_id,
+            list(self._rows()) if plans else [],
+        )
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for decision in self.reply['decisions']:
+            for plan in PLANS:
+                rows = decision['details'].get(plan)
+                yield from rows if isinstance(rows, list) else ()
+
+
+def _entries(paths: Sequence[str], texts: Iterable[str]) -> Iterator[Entry | InvalidLine]:
+    """Yield the lines that contain one of the texts."""
+    sought = [msgspec.json.encode(text)[1:-1] for text in texts]
+    for path in paths if sought else ():
+        for number, entry in replay.entries(path, sought):
+            yield entry if isinstance(entry, Entry) else InvalidLine(path, number, str(entry))
+
+
+def _of_check(entry: Entry, check: CheckRequest, node: str, registry: Registry) -> Iterator[Event]:
+    reader, nodes = _Reader.of(entry, check), _nodes_of(check, node)
+    if check.dry_run or not nodes:
+        return
+    yield from _of_pool(reader, nodes)
+    if check.target != BEFORE:
+        return
+    if entry.reply['action']['data']['status'] == 'ERROR':
+        yield from _of_failure(reader, check, nodes)
+    elif check.action.action == actions.NODE_CREATE:
+        yield from (_placed(reader, one) for one in nodes)
+    else:
+        yield from _of_deletion(reader, nodes, registry)
+
+
+def _nodes_of(check: CheckRequest, name: str) -> list[Node]:
+    """Return the nodes of a check with this id or name; the action's node comes first."""
+    own = [check.action.node] if check.action.node else []
+    return _named([*own, *check.cluster.nodes], name)
+
+
+def _named(nodes: Iterable[Node], name: str) -> list[Node]:
+    found: dict[str, Node] = {}
+    for node in nodes:
+        if name in (node.id, node.name):
+            found.setdefault(node.id, node)
+    return list(found.values())
+
+
+def _new_nodes(check: CheckRequest, name: str) -> list[Node]:
+    """Return the nodes with this id or name that the action of an AFTER check has created."""
+    if check.target != AFTER:
+        return []
+    new = set(ActionData(check.action.data).creation.nodes)
+    return [node for node in _nodes_of(check, name) if node.id in new]
+
+
+def _placed(reader: _Reader, node: Node) -> Event:
+    """Return the event of a new node, whose data name the place, with the plan."""
+    patch = reader.reply['nodes'].get(node.id, {})
+    placement = patch.get('data', node.data).get('placement') or {}
+    place = ', '.join(
+        f'{what} {placement[key]}'
+        for what, key in (('region', 'region_name'), ('zone', 'zone'))
+        if placement.get(key)
+    )
+    text = f'in {place}' if place else f'nowhere: {_reason(reader)}'
+    return reader.event('placed', node, text, plans=True)
+
+
+def _reason(reader: _Reader) -> str:
+    """Return the reason of a check."""
+    return str(reader.reply['action']['data']['reason'])
+
+
+def _of_pool(reader: _Reader, nodes: Iterable[Node]) -> Iterator[Event]:
+    """Yield the changes of the nodes' pool members."""
+    for node in nodes:
+        patch = reader.reply['nodes'].get(node.id)
+        if patch is None:
+            continue
+        before, after = node.data.get(MEMBER), patch['data'].get(MEMBER)
+        if before and before != after:
+            yield reader.event('left', node, f'member {before} was removed')
+        if after and before != after:
+            yield reader.event('joined', node, f'member {after} was added')
+        if patch.get('status_reason'):
+            yield reader.event('failed', node, patch['status_reason'])
+
+
+def _of_failure(reader: _Reader, check: CheckRequest, nodes: Iterable[Node]) -> Iterator[Event]:
+    """Yield the failure of a check for nodes that its action or its reason names."""
+    reason = _reason(reader)
+    for node in nodes:
+        if node is check.action.node or node.id in reason:
+            yield reader.event('failed', node, reason)
+
+
+def _of_deletion(reader: _Reader, nodes: Iterable[Node], registry: Registry) -> Iterator[Event]:
+    """Yield whether the nodes are victims of the action, with their ranks."""
+    candidates = ActionData(reader.reply['action']['data']).deletion.candidates
+    if candidates is None:
+        return
+    ranked = _ranked(reader.entry, registry)
+    for node in nodes:
+        row = ranked.get(node.id, {})
+        rank = f'rank {row["rank"]} ({row["reason"]})' if row else 'rank unknown'
+        is_victim = node.id in candidates
+        others = 'among' if is_victim else 'after'
+        text = f'{rank} {others} {counted(len(candidates), "victim")}'
+        yield reader.event('chosen' if is_victim else 'spared', node, text, plans=True)
+
+
+def _ranked(entry: Entry, registry: Registry) -> Mapping[str, Mapping[str, Any]]:
+    """Return node id -> rank and reason of the victims and of the first spared nodes."""
+    reply = replay.explained(entry, registry)
+    return {
+        row['id']: row
+        for decision in reply['decisions']
+        for key in ('victims', 'spared')
+        for row in decision['details'].get(key, ())
+    }

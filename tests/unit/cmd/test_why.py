@@ -1,0 +1,80 @@
+"""placement-policy why."""
+
+import json
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.decisions.records import DecisionLog
+from placement_worker.handlers.endpoints import Endpoints
+from tests import hostile_requests
+from tests.factories import deletion_policy, nodes, request, zone_policy
+
+
+@pytest.fixture
+def line(registry):
+    """Return one line of a decision log."""
+    lines = []
+    cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
+    policies = [zone_policy('a', 'b'), deletion_policy('OLDEST_FIRST')]
+    asked = request('CLUSTER_SCALE_IN', policies, nodes(a=2, b=1), inputs={'count': 1})
+    Endpoints(cloud, registry, recorder=DecisionLog(lines.append)).policy_check(asked, 'req-1')
+    return lines[0].decode()
+
+
+def test_why_shows_event_and_plan(run, line):
+    """The table has a line per event, and the plan with the alternatives."""
+    status, out, err = run('why', 'n1', '--log', 'log', log=line)
+
+    assert (status, err) == (0, '')
+    first, *table = out.splitlines()
+    assert first.endswith('CLUSTER_SCALE_IN act-1  node n1 chosen: rank 1 (oldest) among 1 victim')
+    assert [row.split()[1:3] for row in table if ' a ' in row or ' b ' in row] == [
+        ['a', '|'],
+        ['b', '|'],
+    ]
+
+
+def test_why_as_jsonl_prints_one_line_per_event(run, line):
+    """The JSON output has one line per event."""
+    _, out, _ = run('why', 'n2', '--log', 'log', '-f', 'jsonl', log=line)
+
+    (event,) = map(json.loads, out.splitlines())
+    assert (event['event'], event['node'], event['request_id']) == ('spared', 'n2', 'req-1')
+
+
+def test_why_of_an_unknown_node_exits_with_1(run, line):
+    """A node without any decision is reported."""
+    status, out, err = run('why', 'n9', '--log', 'log', log=line)
+
+    assert (status, out) == (1, '')
+    assert err == 'placement-policy why: No decision about node n9 in the logs\n'
+
+
+def test_why_of_an_invalid_line_exits_with_2(run, line):
+    """An invalid line is reported, and the other lines are shown."""
+    status, out, err = run('why', 'n1', '--log', 'log', log=f'{line[:200]}n1\n{line}')
+
+    assert status == 2
+    assert 'chosen: rank 1' in out
+    assert err.startswith('placement-policy why: log, line 1: Expected JSON - at `$`: ')
+    assert err.endswith('; skipped the line\n')
+
+
+@pytest.mark.parametrize('form', ['table', 'jsonl'])
+def test_why_with_hostile_text_in_a_log_shows_it_escaped(run, line, form):
+    """A decision log with requests of an attacker cannot control the terminal."""
+    evil = json.dumps(hostile_requests.TEXT)[1:-1]
+
+    status, out, err = run(
+        'why',
+        'n1',
+        '--log',
+        'log',
+        '-f',
+        form,
+        log=line.replace('req-1', evil).replace('act-1', evil),
+    )
+
+    assert (status, err, hostile_requests.raw(out)) == (0, '', [])
+    assert 'evil' in out

@@ -1,0 +1,146 @@
+"""The history of a node in decision logs."""
+
+import gzip
+
+import pytest
+
+from placement_worker.decisions import node_history
+from placement_worker.decisions.node_history import InvalidLine
+from tests.factories import (
+    bind,
+    connected,
+    deletion_policy,
+    load_balancing_policy,
+    node,
+    nodes,
+    request,
+    zone_policy,
+)
+from tests.simulated_octavia import Lab, patched
+from tests.unit.decisions.conftest import recorded
+
+
+@pytest.fixture
+def history(tmp_path, registry):
+    """Return a function that writes logs of these lines and reads the events of a node."""
+
+    def read(name, *logs):
+        paths = []
+        for number, lines in enumerate(logs):
+            paths.append(str(tmp_path / f'log.{number}'))
+            (tmp_path / f'log.{number}').write_bytes(b''.join(lines))
+        return list(node_history.read(paths, name, registry))
+
+    return read
+
+
+def shrinking(count, *members, **more):
+    policies = [zone_policy('a', 'b'), deletion_policy('OLDEST_FIRST')]
+    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)
+
+
+def test_created_node_has_the_plan_of_its_action(decide, history):
+    """The plan of a scale-out is found by its action, although it does not name the node."""
+    policies = [zone_policy('a', 'b')]
+    planned, _ = decide(request('CLUSTER_SCALE_OUT', policies, nodes(a=2), inputs={'count': 1}))
+    data = {'creation': {'count': 1, 'nodes': ['n3']}}
+    members = [*nodes(a=2), node(3, 'b')]
+    created, _ = decide(request('CLUSTER_SCALE_OUT', policies, members, target='AFTER', data=data))
+
+    (event,) = history('n3', [created], [planned])
+
+    assert (event.event, event.text, event.action_id) == ('placed', 'in zone b', 'act-1')
+    assert [(row['name'], row['current'], row['final']) for row in event.places] == [
+        ('a', 2, 2),
+        ('b', 0, 1),
+    ]
+
+
+def test_single_created_node_has_its_own_plan(decide, history):
+    """The check of a NODE_CREATE names the place of its node."""
+    new = node(1, created_at=None)
+    line, _ = decide(request('NODE_CREATE', [zone_policy('a', 'b')], node=new))
+
+    (event,) = history('n1', [line])
+
+    assert (event.event, event.text) == ('placed', 'in zone a')
+
+
+def test_victim_and_spared_node_have_rank_and_reason(decide, history):
+    """A log without explanations is explained by deciding again."""
+    members = [node(1, 'a'), node(2, 'a'), node(3, 'b', status='ERROR')]
+    line, _ = decide(shrinking(2, *members))
+
+    (first,), (second,), (third,) = (history(name, [line]) for name in ('n3', 'n1', 'n2'))
+
+    assert (first.event, first.text) == ('chosen', 'rank 2 (unhealthy) among 2 victims')
+    assert (second.event, second.text) == ('chosen', 'rank 1 (oldest) among 2 victims')
+    assert (third.event, third.text) == ('spared', 'rank 3 (oldest) after 2 victims')
+    assert {row['name'] for row in third.places} == {'a', 'b'}
+
+
+def test_victim_of_a_missing_policy_has_no_rank(decide, history):
+    """A decision that cannot be made again still names its victims."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    (event,) = history('n1', [line.replace(b'policy.deletion', b'policy.removed')])
+
+    assert event.text == 'rank unknown among 1 victim'
+
+
+def test_pool_member_joins_and_leaves(history):
+    """A node joins a pool when the policy is attached, and leaves it when it is detached."""
+    endpoints, lines = recorded(Lab())
+    member, policy = connected(1), load_balancing_policy()
+    attached = endpoints.policy_attach(bind(policy, [member]))
+    bound = {**policy, 'data': attached['policy']['data']}
+    endpoints.policy_detach(bind(bound, patched([member], attached)))
+
+    joined, left = history('n1', lines)
+
+    assert [joined.event, left.event] == ['joined', 'left']
+    assert joined.text == f'member {attached["nodes"]["n1"]["data"]["lb_member"]} was added'
+    assert (joined.action, left.action) == ('policy_attach', 'policy_detach')
+
+
+def test_failed_check_counts_if_it_names_the_node(decide, history):
+    """A failure is an event of the nodes that its reason names, and of no other."""
+    line, _ = decide(shrinking(1, *nodes(a=2), data={'deletion': {'candidates': ['n9']}}))
+
+    assert history('n1', [line]) == []
+
+    failed = request('NODE_CREATE', [zone_policy('gone')], node=node(9))
+    (event,) = history('n9', [decide(failed)[0]])
+    assert (event.event, event.text) == ('failed', 'No availability zone found available.')
+
+
+def test_dry_run_is_no_event(decide, history):
+    """A dry run changes nothing, so it has no part in the history."""
+    line, _ = decide(shrinking(1, *nodes(a=2), dry_run=True))
+
+    assert history('n1', [line]) == []
+
+
+def test_node_is_found_by_its_name(decide, history):
+    """A name works like an id."""
+    line, _ = decide(shrinking(1, node(1, 'a', name='web-1'), node(2, 'a', name='web-2')))
+
+    assert [event.node for event in history('web-2', [line])] == ['n2']
+
+
+def test_compressed_and_invalid_logs_are_read(decide, tmp_path, registry):
+    """Invalid lines that mention the node are reported before the events of all other lines."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+    (tmp_path / 'log.gz').write_bytes(gzip.compress(b'"n1"\nno "n2"\n' + line))
+
+    invalid, event = node_history.read([str(tmp_path / 'log.gz')], 'n1', registry)
+
+    assert isinstance(invalid, InvalidLine)
+    assert (invalid.number, event.event) == (1, 'chosen')
+
+
+def test_lines_without_the_node_are_not_decoded(decide, history):
+    """A large log costs little, because only lines with the node's name are decoded."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    assert history('n7', [b'{\n', line]) == []
