@@ -48,7 +48,8 @@ def imports():
 
 def drawn():
     """Return the arrows of the diagram."""
-    return set(re.findall(r'^ *(\w+) -> (\w+);', DIAGRAM.read_text(encoding='utf-8'), re.MULTILINE))
+    arrow = re.compile(r'^ *(\w+) -> (\w+)(?: \[.*\])?;$', re.MULTILINE)
+    return set(arrow.findall(DIAGRAM.read_text(encoding='utf-8')))
 
 
 def closure(pairs):
