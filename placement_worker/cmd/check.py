@@ -44,7 +44,8 @@ class Check(Command):
         parser.add_argument(
             '--lines',
             action='store_true',
-            help='read JSON lines, and write one compact JSON reply per line',
+            help='read JSON lines, and write one compact JSON reply per line; duplicate keys are '
+            'found in lines of up to 64 KiB',
         )
         output.add_format_argument(parser)
         parser.add_argument(

@@ -6,27 +6,15 @@ import msgspec
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import request_files
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR
-from placement_worker.cmd.request_files import check_request_of
-from placement_worker.contract import codec, known_inputs, strict_json, strict_types
+from placement_worker.contract import strict_json
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import Action, CheckRequest
+from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.strict_types import strict
 from placement_worker.formats.text import listed, shortened
 from placement_worker.handlers.in_process import InProcessCaller
-
-
-class _Data(msgspec.Struct):
-    status: str
-
-
-class _Action(msgspec.Struct):
-    data: _Data
-
-
-class _Reply(msgspec.Struct):
-    """The part of a reply that the exit status needs."""
-
-    action: _Action
 
 
 class Answer(NamedTuple):
@@ -42,44 +30,28 @@ def check(caller: Caller, line: bytes, explain: str | None) -> Answer:
     :param explain: the level of detail; None for that of the request.
     """
     try:
-        return _reply(_decide(caller, line, explain))
+        caller, request = _read(caller, line)
+        reply = _decide(caller, request, explain)
     except errors.PlacementWorkerError as exc:
         return Answer(INVALID, msgspec.json.encode(errors.error_object(exc)).decode())
+    status = OK if reply.action.data['status'] == 'OK' else SOME_ERROR
+    return Answer(status, msgspec.json.encode(reply).decode())
 
 
-def _reply(text: str) -> Answer:
-    status = codec.decoder(_Reply).decode(text).action.data.status
-    return Answer(OK if status == 'OK' else SOME_ERROR, text)
+def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
+    """Return the caller and the request of a line.
 
-
-def _decide(caller: Caller, line: bytes, explain: str | None) -> str:
-    if isinstance(caller, InProcessCaller):
-        request = _valid_request(line, explain)
-        if request is not None:
-            return caller.policy_check_json(request)
-    document = strict_json.decode_plain(line)
-    if isinstance(document, dict) and 'request' in document:
-        caller, document = _with_cloud(caller, document)
-    reply = caller.policy_check(check_request_of(caller, document, explain))
-    return msgspec.json.encode(reply).decode()
-
-
-def _valid_request(line: bytes, explain: str | None) -> str | None:
-    """Return the line as a request in JSON, or None if the line may have an error.
-
-    This takes a third of the time of a check. The words of an error take several times as long,
-    because Python visits every key for them.
+    The request is an object, or plain data if it may have an error. The words of an error take
+    several times as long as a check, because Python visits every key for them.
     """
-    request: Any = strict_types.decode(line, CheckRequest)
-    if request is None:
-        return None
-    action = request.action
-    if known_inputs.unknown(Action(action.id, action.action, inputs=action.inputs or {})):
-        return None
-    if explain:
-        request.explain = explain
-        line = msgspec.json.encode(request)
-    return line.decode()
+    try:
+        kind, limit = strict(CheckRequest), Limits().request_bytes
+        return caller, strict_json.decode(line, kind, max_bytes=limit)
+    except errors.InvalidRequest:
+        document = strict_json.decode_plain(line)
+    if isinstance(document, dict) and 'request' in document:
+        return _with_cloud(caller, document)
+    return caller, document
 
 
 def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
@@ -97,3 +69,13 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
         )
     cloud = Inventory.parse(document.get('cloud', {}), 'cloud')
     return caller.over(cloud), document['request']
+
+
+def _decide(caller: Caller, request: Any, explain: str | None) -> CheckReply:
+    if not isinstance(request, CheckRequest):
+        request = request_files.check_request_of(caller, request, explain)
+        return caller.policy_check(request)
+    request = request_files.completed(caller, request, explain)
+    if isinstance(caller, InProcessCaller):
+        return caller.policy_check_decoded(request)
+    return caller.policy_check(request)

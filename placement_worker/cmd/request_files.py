@@ -2,6 +2,8 @@
 
 from typing import TypeVar
 
+from msgspec import structs
+
 from placement_worker import errors
 from placement_worker.contract import codec, document_kinds, known_inputs
 from placement_worker.contract.caller import Caller
@@ -26,13 +28,18 @@ def check_request_of(caller: Caller, document: object, explain: str | None) -> C
     :param explain: the level of detail; None for that of the request.
     :raises InvalidRequest: the document does not fit the contract, or has unknown inputs.
     """
-    if isinstance(document, dict) and explain:
-        document = {**document, 'explain': explain}
-    request = request_of(document, CheckRequest)
+    return completed(caller, request_of(document, CheckRequest), explain)
+
+
+def completed(caller: Caller, request: CheckRequest, explain: str | None) -> CheckRequest:
+    """Return a check request with a level of detail; parameters are those of `check_request_of`.
+
+    :raises InvalidRequest: the request has unknown inputs.
+    """
     if known_inputs.unknown(request.action):
         declared = {key for one in caller.policy_type_list() for key in one.inputs}
         unknown = known_inputs.unknown(request.action, declared)
         if unknown:
             described = known_inputs.describe(request.action, unknown)
             raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
-    return request
+    return structs.replace(request, explain=explain) if explain else request

@@ -97,9 +97,11 @@ def decode_encoded(
 
 
 def encode(reply: object, like: object) -> Any:
-    """Encode a reply in the form of its request: as a JSON string or as plain data."""
+    """Encode a reply in the form of its request: as a JSON string, an object or plain data."""
     if isinstance(like, str):
         return msgspec.json.encode(reply).decode()
+    if isinstance(like, msgspec.Struct):
+        return reply
     return msgspec.to_builtins(reply)
 
 

@@ -11,9 +11,9 @@ from placement_worker.formats import duplicate_keys
 T = TypeVar('T')
 
 UNIQUE_KEYS_BYTES = 64 * 2**10
-"""The size of the largest request that is searched for duplicate keys.
+"""The size of the largest text that is searched for duplicate keys.
 
-The search takes as long as decoding the request.
+The search takes as long as decoding the text. In a larger text the last of two values counts.
 """
 
 
@@ -21,23 +21,23 @@ def decode(encoded: bytes | str, kind: type[T], *, max_bytes: int | None = None)
     """Build an object of the contract from JSON.
 
     :param max_bytes: the largest size that is accepted.
-    :raises InvalidRequest: as `codec.decode`, or an object of a request of up to
-        `UNIQUE_KEYS_BYTES` has a duplicate key.
+    :raises InvalidRequest: as `codec.decode`, or an object of a text of up to `UNIQUE_KEYS_BYTES`
+        has a duplicate key.
     """
     try:  # ASCII, which is as long in bytes as in characters, need not be copied
         data = encoded.encode() if isinstance(encoded, str) and not encoded.isascii() else encoded
     except UnicodeEncodeError as exc:
         raise InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
     decoded = codec.decode_encoded(data, kind, max_bytes)
-    if len(data) <= UNIQUE_KEYS_BYTES:
-        _check_unique_keys(data)
+    _check_unique_keys(data)
     return decoded
 
 
-def decode_plain(encoded: bytes | str) -> Any:
+def decode_plain(encoded: bytes) -> Any:
     """Decode JSON of any size to dictionaries, lists and scalars.
 
-    :raises InvalidRequest: the text is not JSON, or an object has a duplicate key.
+    :raises InvalidRequest: the text is not JSON, or an object of a text of up to
+        `UNIQUE_KEYS_BYTES` has a duplicate key.
     """
     try:
         decoded = msgspec.json.decode(encoded)
@@ -48,6 +48,8 @@ def decode_plain(encoded: bytes | str) -> Any:
 
 
 def _check_unique_keys(encoded: bytes | str, *decoded: Any) -> None:
+    if len(encoded) > UNIQUE_KEYS_BYTES:
+        return
     try:
         duplicate = duplicate_keys.found(encoded, *decoded)
     except RecursionError as exc:

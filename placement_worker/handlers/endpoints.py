@@ -54,7 +54,8 @@ class Endpoints:
     """The methods of `contract.methods`, independent of the transport.
 
     Each takes a request as plain data or as a JSON string, and returns the reply in the same form.
-    `request_id` is the id in the context of the caller.
+    A caller in this process may pass a check as an object that was decoded from JSON; the reply is
+    an object, too. `request_id` is the id in the context of the caller.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Endpoints:
         :raises Refused: the request is not well-formed; nothing was done.
         """
         try:
-            request = self._decode(raw, CheckRequest)
+            request = raw if isinstance(raw, CheckRequest) else self._decode(raw, CheckRequest)
             if request.reply_to:
                 return self._check_and_deliver(request, request.reply_to, request_id, raw)
             return codec.encode(self._handler.check(request, request_id), like=raw)

@@ -9,6 +9,7 @@ from typing_extensions import override
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract import methods
 from placement_worker.contract.caller import Caller, Context
+from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
@@ -27,18 +28,20 @@ class InProcessCaller(Caller):
         """Return a caller with the same policy types over another cloud."""
         return type(self)(clouds, self._registry)
 
-    def policy_check_json(self, request: str) -> str:
-        """Decide one check; the request and the reply are JSON."""
-        return self._call_endpoint(methods.POLICY_CHECK.name, request)
+    def policy_check_decoded(self, request: CheckRequest) -> CheckReply:
+        """Decide one check; its request was decoded from JSON, so its types are not checked."""
+        reply: CheckReply = self._call_endpoint(methods.POLICY_CHECK.name, request)
+        return reply
 
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
-        return self._call_endpoint(method, msgspec.json.encode(request).decode())
+        reply: str = self._call_endpoint(method, msgspec.json.encode(request).decode())
+        return reply
 
-    def _call_endpoint(self, method: str, request: str) -> str:
+    def _call_endpoint(self, method: str, request: str | CheckRequest) -> Any:
         call: Any = getattr(self._endpoints, method)
         try:
-            reply: str = call(request)
+            return call(request)
         except PlacementWorkerError:
             raise
         except Exception as exc:
@@ -46,4 +49,3 @@ class InProcessCaller(Caller):
             raise WorkerFailed(
                 f'{method} failed: {with_notes(exc)} (use -vv for the traceback)'
             ) from exc
-        return reply

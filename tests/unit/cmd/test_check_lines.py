@@ -2,12 +2,15 @@
 
 import json
 
+import msgspec
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import check_lines
-from placement_worker.contract import unknown_keys
-from placement_worker.contract.model import CheckReply
+from placement_worker.contract import codec, strict_json, unknown_keys
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.contract.request_limits import Limits
 from placement_worker.errors import WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
@@ -84,14 +87,43 @@ def test_check_with_a_wrong_key_is_refused_with_the_key(caller, asked, message):
     assert (answer[0], _message(answer)) == (2, message)
 
 
+def test_check_of_a_long_line_uses_the_last_of_two_values(caller):
+    """As in the worker, the size of a line limits the search for duplicate keys."""
+    padding = {'padding': 'x' * strict_json.UNIQUE_KEYS_BYTES}
+    long = {**GOOD, 'action': {**GOOD['action'], 'data': padding}}
+
+    _, reply = _check(caller, '{"policies": [], ' + json.dumps(long)[1:])
+
+    assert len(reply['decisions']) == len(GOOD['policies'])
+
+
+def test_check_of_a_line_above_the_size_limit_is_refused(caller):
+    """The limit of the worker applies to lines."""
+    limit = Limits().request_bytes
+    asked = {**GOOD, 'action': {**GOOD['action'], 'data': {'padding': 'x' * limit}}}
+
+    assert f'Expected at most {limit} bytes, got ' in _message(_check(caller, asked))
+
+
+class Remote(Caller):
+    """A running worker that sends every request back."""
+
+    def _send(self, method, asked, context):
+        raise WorkerFailed(f'{method}: {msgspec.json.encode(asked).decode()}')
+
+
+@pytest.mark.parametrize('explain', [None, 'full'])
+def test_check_by_a_running_worker_sends_the_request(explain):
+    """A valid line is sent with the level of detail."""
+    sent = _message(_check(Remote(), GOOD, explain)).removeprefix('policy_check: ')
+
+    asked = {**GOOD, 'explain': explain} if explain else GOOD
+    assert json.loads(sent) == msgspec.to_builtins(codec.decode(asked, CheckRequest))
+
+
 def test_check_by_a_running_worker_refuses_an_unknown_key():
     """A line with an unknown key is not sent to a running worker."""
-
-    class Remote(InProcessCaller):
-        def _send(self, method, asked, context):
-            raise WorkerFailed(f'{method} was sent')
-
-    answer = _check(Remote(CLOUD, Registry.installed()), {**GOOD, 'dryrun': True})
+    answer = _check(Remote(), {**GOOD, 'dryrun': True})
 
     assert 'Expected only keys of the contract' in _message(answer)
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract import actions
+from placement_worker.contract import actions, codec
+from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.contract.request_limits import Limits
 from placement_worker.contract.topics import EXCHANGE
 from placement_worker.errors import (
@@ -93,14 +94,17 @@ def test_table_of_malformed_requests_starts_from_a_valid_one(endpoints):
 
 
 def test_policy_check_replies_in_the_form_of_the_request(endpoints):
-    """A JSON string gets a JSON string, plain data get plain data."""
+    """A JSON string gets a JSON string, plain data get plain data, an object gets an object."""
     plain = endpoints.policy_check(GOOD)
+    reply = endpoints.policy_check(codec.decode(GOOD, CheckRequest))
 
     assert isinstance(plain, dict)
     assert (
         endpoints.policy_check(msgspec.json.encode(GOOD).decode())
         == msgspec.json.encode(plain).decode()
     )
+    assert isinstance(reply, CheckReply)
+    assert msgspec.to_builtins(reply) == plain
 
 
 def test_policy_check_ignores_unknown_keys(endpoints):

@@ -3,6 +3,8 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.errors import InvalidRequest, WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.deletion import Deletion
@@ -23,6 +25,16 @@ def test_call_without_a_broker_returns_the_reply(caller):
     """A check is decided in this process, over the given cloud."""
     reply = caller.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')]))
 
+    assert _zones(reply) == {'a': 1}
+
+
+def test_check_of_a_decoded_request_returns_the_reply_as_an_object(caller):
+    """A request that is already an object gets the reply that its JSON gets."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
+
+    reply = caller.policy_check_decoded(codec.decode(asked, CheckRequest))
+
+    assert isinstance(reply, CheckReply)
     assert _zones(reply) == {'a': 1}
 
 
