@@ -15,10 +15,12 @@ import pytest
 from tests.functional.engine import repeat, slow
 from tests.functional.outages.harness import frozen, served_after
 from tests.functional.test_delivery import PYTHONPATH
+from tests.functional.test_replies import wait_for
 
 HEARTBEAT_S = 4
 CLOCK = Path(__file__).with_name('clock.c')
 LOST = 'Lost the connection to the broker at '
+BLOCKED = 'The broker blocks the connection for replies'
 TWO_PROCESSES = {'workers': 2, 'threads': 3}
 
 
@@ -42,6 +44,10 @@ class Load:
         busy.cast(40)
         self.stop = repeat(lambda: busy.waiting() < 50 and busy.cast(10), every_s=0.1)
         busy.call(60)
+
+    def waiting(self):
+        """Return the number of confirmed casts without a reply."""
+        return self._busy.waiting()
 
     def ended(self):
         """Wait for all replies, check that no confirmed request lacks one, and return a summary."""
@@ -112,15 +118,17 @@ def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, 
     """
     worker = start(url=own_broker.url + query, **TWO_PROCESSES)
     busy = load(worker)
-    own_broker.control('set_vm_memory_high_watermark', 'absolute', '1MB')
+    with frozen(worker):  # so that requests are left when the broker blocks their publishers
+        wait_for(lambda: busy.waiting() >= 30)
+        own_broker.control('set_vm_memory_high_watermark', 'absolute', '1MB')
     try:
+        wait_for(lambda: BLOCKED in worker.log.read_text(), timeout_s=60)
         time.sleep(seconds)
     finally:
         own_broker.control('set_vm_memory_high_watermark', '0.4')
     took = served_after(worker, worker.url, timeout_s=60)
 
     print(f'memory alarm of {seconds} s: served again after {took:.1f} s, {busy.ended()}')
-    assert 'The broker blocks the connection' in worker.log.read_text()
 
 
 @pytest.mark.long
