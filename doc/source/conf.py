@@ -21,6 +21,7 @@ extensions = [
     'error_table',
     'key_tables',
     'method_table',
+    'scroll_boxes',
 ]
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
 if not (Path(__file__).parents[2] / '.git').exists():  # an sdist; reno reads the history of git
@@ -36,6 +37,7 @@ smartquotes_action = 'qe'  # two hyphens are an option's, and no dash
 html_theme = 'openstackdocs'
 html_static_path = ['_static']
 html_css_files = ['manual.css']
+html_js_files = [('scroll-boxes.js', {'defer': 'defer'})]
 templates_path = ['_templates']
 html_theme_options = {'analytics_tracking_code': '', 'display_badge': False}
 openstackdocs_repo_name = ''

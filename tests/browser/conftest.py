@@ -1,4 +1,4 @@
-"""Reports in headless Chromium; tools/test-browser installs it with Playwright."""
+"""Reports and the manual in headless Chromium; tools/test-browser installs what they need."""
 
 import shutil
 from pathlib import Path
@@ -67,6 +67,7 @@ def visit(chromium, report_file):
         context = chromium.new_context(
             viewport={'width': width, 'height': 900}, offline=True, **more
         )
+        context.add_init_script(path=HERE / 'measures.js')
         contexts.append(context)
         page = context.new_page()
         page.asked, page.wrong = [], []

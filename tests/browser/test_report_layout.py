@@ -3,42 +3,6 @@
 import pytest
 
 WIDTHS = [320, 360, 600, 1280]
-CONTRAST = """() => {
-    const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-    const parse = (text) => {  // by painting it: computed colors may be of any notation
-        canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
-        const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
-    };
-    const blend = (c, u, alpha) => c * alpha + u * (1 - alpha);
-    const over = (top, under) => (
-        top.slice(0, 3).map((c, i) => blend(c, under[i], top[3])).concat(1)
-    );
-    const luminance = (c) => {
-        const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-        const [r, g, b] = c.slice(0, 3).map((v) => linear(v / 255));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    };
-    const behind = (e) => {
-        const chain = [];
-        for (let at = e; at; at = at.parentElement) {
-            chain.unshift(parse(getComputedStyle(at).backgroundColor));
-        }
-        return chain.reduce((under, top) => over(top, under), [255, 255, 255, 1]);
-    };
-    document.querySelectorAll('details').forEach((d) => { d.open = true; });
-    const poor = [];
-    for (const e of document.querySelectorAll('body *')) {
-        const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-        if (!own || !e.getClientRects().length || e.closest('script, style, desc, title')) continue;
-        const style = getComputedStyle(e);
-        const color = e.closest('svg') ? style.fill : style.color;
-        const [a, b] = [luminance(parse(color)), luminance(behind(e))];
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        const name = e.className?.baseVal ?? e.className;
-        if (ratio < 4.5) poor.push([e.tagName, name, ratio.toFixed(2)].join(' '));
-    }
-    return [...new Set(poor)];
-}"""
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
@@ -51,7 +15,7 @@ def test_text_has_enough_contrast(visit, scheme):
     )
 
     assert (max(background) < 60) is (scheme == 'dark')
-    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate('poorContrasts()') == []
 
 
 @pytest.mark.parametrize('width', WIDTHS)
@@ -66,16 +30,7 @@ def test_page_at_any_width_has_no_overflow(visit, width):
 @pytest.mark.parametrize('width', WIDTHS)
 def test_text_at_any_width_is_legible(visit, width):
     """All text has at least 12 pixels on the screen, the text of charts included."""
-    small = visit(width).evaluate(
-        """() => [...document.querySelectorAll('body *')].filter((e) => {
-            const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-            if (!own || !e.getClientRects().length || e.closest('script, style')) return false;
-            const scale = e.getScreenCTM ? e.getScreenCTM().d : 1;
-            return parseFloat(getComputedStyle(e).fontSize) * scale < 12;
-        }).map((e) => e.textContent)"""
-    )
-
-    assert small == []
+    assert visit(width).evaluate('smallTexts(12)') == []
 
 
 @pytest.mark.parametrize('width', WIDTHS)
@@ -210,7 +165,7 @@ def test_print_in_the_dark_scheme_is_light(visit):
 
     background = 'getComputedStyle(document.body).backgroundColor'
     assert page.evaluate(background) == 'rgb(255, 255, 255)'
-    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate('poorContrasts()') == []
 
 
 def test_table_on_the_screen_hides_no_row_once_it_is_open(visit):
