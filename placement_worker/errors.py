@@ -95,6 +95,10 @@ class LoadBalancerGone(LoadBalancerFailed):
     """A load balancer no longer exists."""
 
 
+class TooFewOnline(Rejected):
+    """Named nodes cannot leave a pool, because too few of its members would stay online."""
+
+
 class NotAttached(Rejected):
     """The data of the binding does not name a load balancer."""
 

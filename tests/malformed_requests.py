@@ -6,7 +6,15 @@ A row is a name, the request, the exception, and its text.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.factories import changed, deletion_policy, nodes, region_policy, request, zone_policy
+from tests.factories import (
+    changed,
+    deletion_policy,
+    load_balancing_policy,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
 
 
 class Malformed(NamedTuple):
@@ -69,6 +77,12 @@ def _missing(path: str, message: str) -> Malformed:
 
 def _spec(policy: int, name: str, properties: Any, message: str) -> Malformed:
     return _row(name, _set(f'policies.{policy}.spec.properties', properties), SPEC, message)
+
+
+def _floor(name: str, version: str, min_online: Any, message: str) -> Malformed:
+    """Return a row with one load-balancing policy and its `min_online`."""
+    policy = load_balancing_policy(version=version, min_online=min_online)
+    return _row(name, _set('policies', [policy]), SPEC, message)
 
 
 ZONE, DELETION, REGION = (f'$.policies[{i}].spec.properties' for i in range(3))
@@ -331,5 +345,31 @@ TABLE = [
         'a region twice',
         {'regions': [{'name': 'R1'}, {'name': 'R1'}]},
         f'Expected each name once, got `R1` again in `regions[1]` - at `{REGION}`',
+    ),
+    _floor(
+        'a negative health floor',
+        '1.4',
+        -1,
+        f'Expected `int` >= 0, got `-1` - at `{ZONE}.min_online`',
+    ),
+    _floor(
+        'a health floor beyond all members',
+        '1.4',
+        '101%',
+        f'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `101%` - at `{ZONE}`',
+    ),
+    _floor(
+        'a health floor of a fraction',
+        '1.4',
+        0.5,
+        f'Expected `int | str | null`, got `float` - at `{ZONE}.min_online`',
+    ),
+    _floor(
+        'a health floor in an earlier version',
+        '1.3',
+        2,
+        'Object contains unknown field `min_online`, expected one of `pool`, `vip`, '
+        '`health_monitor`, `lb_status_timeout`, `loadbalancer`, `availability_zone`, `flavor_id` '
+        f'- at `{ZONE}`',
     ),
 ]

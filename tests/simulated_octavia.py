@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.embedded.octavia_simulator import OctaviaSimulator, Settings
+from placement_worker.cloud.embedded.octavia_simulator import (
+    OctaviaSimulator,
+    OperatingStatus,
+    Settings,
+)
 from placement_worker.cloud.embedded.state_machine import StateMachine
 from placement_worker.cloud.embedded.stores import MemoryStore
 from placement_worker.cloud.ports import OctaviaSettings
@@ -92,6 +96,7 @@ class Lab:
     :ivar pending_s: the time for which a change stays pending.
     :ivar around: makes each call of Octavia's API.
     :ivar calls: all calls so far.
+    :ivar member_status: the operating status of members by address; ONLINE if it is missing.
     """
 
     pending_s: float = 1
@@ -101,6 +106,7 @@ class Lab:
     store: MemoryStore = field(default_factory=MemoryStore)
     around: Around = lambda call: call.act()
     calls: list[Call] = field(default_factory=list)
+    member_status: dict[str, OperatingStatus] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.inventory = Inventory.parse({**DESCRIPTION, **self.description}, 'test')
@@ -116,7 +122,10 @@ class Lab:
 
     def octavia(self, region: str | None) -> Any:
         settings = Settings(
-            pending_s=self.pending_s, flavors=['small'], availability_zones=['lb-az']
+            pending_s=self.pending_s,
+            flavors=['small'],
+            availability_zones=['lb-az'],
+            member_status=self.member_status,
         )
         subnets = {entry.id: entry.cidr for entry in self.inventory.subnets.values()}
         simulator = OctaviaSimulator(

@@ -7,7 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placement_worker.cloud.ports import Cloud, Network, Octavia, OctaviaSettings, Subnet
+from placement_worker.cloud.ports import (
+    Cloud,
+    Network,
+    Octavia,
+    OctaviaSettings,
+    Resource,
+    Subnet,
+)
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]
@@ -20,11 +27,15 @@ class Snapshot:
 
     Policies use `region_of` and `zone_of`, or the methods that count nodes by the same rules.
     Therefore placement, deletion and load balancing agree on the location of each node.
+
+    :ivar pool_members: pool id -> its members before the check, for pools with a health floor. All
+        load-balancing policies of the check decide from one listing per pool.
     """
 
     _cloud: Cloud
     _cluster: Cluster
     octavia_settings: OctaviaSettings = field(default_factory=OctaviaSettings)
+    pool_members: dict[str, Sequence[Resource]] = field(init=False, default_factory=dict)
     # Not functools.cached_property: before Python 3.12 its lock is shared by all instances, so
     # one slow lookup would block all checks.
     _zones: dict[str | None, Mapping[str, bool]] = field(init=False, default_factory=dict)

@@ -143,6 +143,18 @@ def with_defaults(body: Resource) -> Resource:
     }
 
 
+def operating_status(member: Resource, found: Mapping[str, str] | None) -> str:
+    """Return the operating status of a member.
+
+    :param found: address -> status that the health monitor finds; None without a monitor.
+    """
+    if not member['admin_state_up']:
+        return 'OFFLINE'
+    if not member['weight']:
+        return 'DRAINING'
+    return 'NO_MONITOR' if found is None else found.get(member['address'], 'ONLINE')
+
+
 def vip_address(cidr: str | None, number: int) -> str:
     """Return an address of a subnet for a virtual IP; consecutive numbers give different ones."""
     if cidr is None:

@@ -8,6 +8,7 @@ description of the cloud can inject faults::
       state: load-balancers.json            # default: in memory
       flavors: [small]
       availability_zones: [lb-az1]
+      member_status: {10.0.0.5: ERROR}      # what health monitors find; default: ONLINE
       fail:
         - {call: create, kind: loadbalancer, status: 501, times: -1}    # each time
         - {call: update_members, status: 0, done: true}                 # once, the response is lost
@@ -26,6 +27,8 @@ from placement_worker.cloud.embedded.stores import MemoryStore, Store
 from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource
 
 T = TypeVar('T')
+OperatingStatus = Literal['ONLINE', 'OFFLINE', 'DEGRADED', 'ERROR', 'DRAINING', 'NO_MONITOR']
+"""The operating statuses of octavia_lib/common/constants.py in octavia-lib 3.12."""
 Call = Literal[
     'find',
     'show',
@@ -70,13 +73,18 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The `load_balancer` section in the description of an embedded cloud."""
+    """The `load_balancer` section in the description of an embedded cloud.
+
+    :ivar member_status: the operating status of members by address, for pools with a health
+        monitor.
+    """
 
     pending_s: Annotated[float, Meta(ge=0)] = 0
     fail: list[Fault] = []
     state: str | None = None
     flavors: list[str] = []
     availability_zones: list[str] = []
+    member_status: dict[str, OperatingStatus] = {}
 
 
 class OctaviaSimulator(Octavia):
@@ -128,7 +136,8 @@ class OctaviaSimulator(Octavia):
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
-        return self._call('members', None, lambda state: state.members(pool_id))
+        found = self._settings.member_status
+        return self._call('members', None, lambda state: state.members(pool_id, found))
 
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:

@@ -11,10 +11,13 @@ from placement_worker.cloud.embedded.octavia_objects import (
     KINDS,
     OctaviaObjects,
     member_key,
+    operating_status,
     vip_address,
     with_defaults,
 )
 from placement_worker.cloud.ports import ApiError, Kind, Resource
+
+NOTHING_FOUND: Mapping[str, str] = {}
 
 
 class StateMachine:
@@ -77,10 +80,17 @@ class StateMachine:
         stored['provisioning_status'] = 'PENDING_DELETE'
         self._pend(object_id, 'DELETED')
 
-    def members(self, pool_id: str) -> list[Resource]:
-        """Return the members of a pool."""
-        _, members = self._pool(pool_id)
-        return [dict(member) for member in members.values()]
+    def members(self, pool_id: str, found: Mapping[str, str] = NOTHING_FOUND) -> list[Resource]:
+        """Return the members of a pool with their operating status.
+
+        :param found: address -> status that a health monitor finds; ONLINE if it is missing.
+        """
+        pool, members = self._pool(pool_id)
+        monitored = pool.get('healthmonitor_id') is not None
+        return [
+            {**member, 'operating_status': operating_status(member, found if monitored else None)}
+            for member in members.values()
+        ]
 
     def create_member(self, pool_id: str, body: Resource) -> Resource:
         """Add a member."""

@@ -22,7 +22,8 @@ class MemberRemoval(MemberChange):
 
     @override
     def plan(self, pool: Pool, wanted: WantedMembers, result: Result) -> Plan:
-        shown = _members(pool)
+        known = self.state.cloud.pool_members
+        shown = known[pool.pool_id] if pool.pool_id in known else _members(pool)
         present, own = {member['id'] for member in shown}, pool.ownership.by_node(shown)
         remove: dict[str, str] = {}
         without_member = []
@@ -33,8 +34,8 @@ class MemberRemoval(MemberChange):
             if not ids and not stored:
                 without_member.append(node)
         left_behind = _left_behind(pool, shown, without_member, wanted, result)
-        known = {*left_behind.values(), *result.failed}
-        result.passed_over = [node.id for node in without_member if node.id not in known]
+        treated = {*left_behind.values(), *result.failed}
+        result.passed_over = [node.id for node in without_member if node.id not in treated]
         return Plan(shown, remove | left_behind)
 
     @override

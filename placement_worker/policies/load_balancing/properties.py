@@ -4,6 +4,7 @@
     https://docs.openstack.org/api-ref/load-balancer/v2/
 """
 
+import re
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -17,6 +18,10 @@ LARGEST = 2**31 - 1
 """The largest integer in Octavia's database."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Text = Annotated[str, Meta(min_length=1)]
+Natural = Annotated[int, Meta(ge=0, le=LARGEST)]
+NUMBER_OR_PERCENTAGE = r'^([0-9]{1,9}|(100|[0-9]{1,2}(\.[0-9]{1,9})?) ?%)$'
+Percentage = Annotated[str, Meta(extra_json_schema={'pattern': NUMBER_OR_PERCENTAGE})]
+"""A percentage, or a number as a string, which Senlin accepts for any number."""
 PoolProtocol = Literal['HTTP', 'HTTPS', 'TCP', 'PROXY', 'PROXYV2', 'UDP', 'SCTP']
 ListenerProtocol = Literal['HTTP', 'HTTPS', 'TCP', 'TERMINATED_HTTPS', 'UDP', 'SCTP', 'PROMETHEUS']
 Algorithm = Literal['ROUND_ROBIN', 'LEAST_CONNECTIONS', 'SOURCE_IP', 'SOURCE_IP_PORT']
@@ -126,7 +131,7 @@ class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.loadbalance; every version accepts all of them, as in Senlin."""
+    """Properties of senlin.policy.loadbalance 1.0 to 1.3, each with all of them, as in Senlin."""
 
     pool: Annotated[Pool, Meta(description='Pool whose members are the nodes.')]
     vip: Annotated[Vip, Meta(description='Virtual IP address of the load balancer.')] = Vip()
@@ -169,3 +174,24 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
             f'{monitor.timeout} s; Octavia expects seconds, so check that the values are not in '
             'milliseconds.'
         ]
+
+
+class LoadBalancingProperties14(LoadBalancingProperties, frozen=True, forbid_unknown_fields=True):
+    """Properties of senlin.policy.loadbalance 1.4."""
+
+    min_online: Annotated[
+        Natural | Percentage | None,
+        Meta(
+            description='Number or percentage of pool members that stay online while nodes leave '
+            'the pool, e.g. 2 or 75%. New in 1.4.'
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.min_online
+        if isinstance(given, str) and not re.fullmatch(NUMBER_OR_PERCENTAGE, given):
+            raise ValueError(
+                'Expected a `min_online` such as `2` or `75%`, up to `100%`, '
+                f'got `{shortened(given)}`'
+            )

@@ -19,6 +19,7 @@ def test_installed_types_are_those_of_the_contract(registry):
         'senlin.policy.loadbalance-1.1',
         'senlin.policy.loadbalance-1.2',
         'senlin.policy.loadbalance-1.3',
+        'senlin.policy.loadbalance-1.4',
         'senlin.policy.region_placement-1.0',
         'senlin.policy.zone_placement-1.0',
     ]
@@ -167,12 +168,16 @@ NEW_IN_16_10 = {'1.0': [(EXPERIMENTAL, '2016.04'), (SUPPORTED, '2016.10')]}
                 '1.1': [(SUPPORTED, '2018.01')],
                 '1.2': [(SUPPORTED, '2020.02')],
                 '1.3': [(SUPPORTED, '2020.03')],
+                '1.4': [(SUPPORTED, '2026.11')],
             },
         ),
     ],
 )
 def test_support_status_of_every_version_is_that_of_senlin(registry, type_name, versions):
-    """Each version has the status and the release that Senlin's documents and Senlin 16 give."""
+    """Versions of Senlin have the status and release of its documents and of Senlin 16.
+
+    A newer version has the month of its introduction here.
+    """
     described = registry.describe(f'senlin.policy.{type_name}')
 
     found = {

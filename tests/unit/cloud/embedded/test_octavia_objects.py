@@ -6,6 +6,7 @@ from placement_worker.cloud.embedded.octavia_objects import (
     VIP_WITHOUT_SUBNET,
     OctaviaObjects,
     member_key,
+    operating_status,
     vip_address,
     with_defaults,
 )
@@ -72,3 +73,22 @@ def test_with_defaults_keeps_given_values():
 def test_vip_address_lies_within_subnet(cidr, number, address):
     """Virtual IPs are counted down from the end of the subnet."""
     assert vip_address(cidr, number) == address
+
+
+@pytest.mark.parametrize(
+    ('body', 'found', 'expected'),
+    [
+        ({}, {}, 'ONLINE'),
+        ({}, None, 'NO_MONITOR'),
+        ({}, {'10.0.0.1': 'ERROR'}, 'ERROR'),
+        ({}, {'10.0.0.2': 'ERROR'}, 'ONLINE'),
+        ({'weight': 0}, {}, 'DRAINING'),
+        ({'weight': 0}, None, 'DRAINING'),
+        ({'admin_state_up': False}, {'10.0.0.1': 'ERROR'}, 'OFFLINE'),
+    ],
+)
+def test_operating_status_depends_on_monitor_weight_and_state(body, found, expected):
+    """A health monitor finds the status, unless the member is disabled or has weight 0."""
+    member = with_defaults({'address': '10.0.0.1', 'protocol_port': 80, **body})
+
+    assert operating_status(member, found) == expected

@@ -48,6 +48,19 @@ def test_omitted_properties_get_their_defaults(version):
     }
 
 
+def test_version_with_a_floor_has_no_floor_by_default():
+    """Version 1.4 without `min_online` has all properties of the earlier versions."""
+    assert validate(LEAST, '1.4') == {**validate(LEAST, '1.3'), 'min_online': None}
+
+
+@pytest.mark.parametrize(
+    'min_online', [0, 3, 2**31 - 1, '3', '0%', '50%', '50 %', '33.3%', '100%']
+)
+def test_min_online_is_a_number_or_a_percentage(min_online):
+    """A number may be a string, as for other numbers of a spec; a percentage has a sign."""
+    assert validate({**LEAST, 'min_online': min_online}, '1.4')['min_online'] == min_online
+
+
 def test_health_monitor_is_absent_unless_specified():
     """A spec without a health monitor creates none."""
     assert validate(LEAST)['health_monitor'] is None
@@ -110,6 +123,49 @@ def test_values_that_octavia_accepts_are_valid(version, properties):
 @pytest.mark.parametrize(
     ('version', 'properties', 'message'),
     [
+        (
+            '1.4',
+            {**LEAST, 'min_online': -1},
+            'Expected `int` >= 0, got `-1` - at `$.spec.properties.min_online`',
+        ),
+        (
+            '1.4',
+            {**LEAST, 'min_online': '101%'},
+            'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `101%` - '
+            'at `$.spec.properties`',
+        ),
+        *(
+            (
+                '1.4',
+                {**LEAST, 'min_online': value},
+                f'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `{value}` - '
+                'at `$.spec.properties`',
+            )
+            for value in ('', '%', '-5%', 'half', '1.5', '٣%', 'x' * 80)
+        ),
+        (
+            '1.4',
+            {**LEAST, 'min_online': '5%\n'},
+            'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `5%\\n` - '
+            'at `$.spec.properties`',
+        ),
+        (
+            '1.4',
+            {**LEAST, 'min_online': True},
+            'Expected `int | str | null`, got `bool` - at `$.spec.properties.min_online`',
+        ),
+        (
+            '1.4',
+            {**LEAST, 'min_online': 0.5},
+            'Expected `int | str | null`, got `float` - at `$.spec.properties.min_online`',
+        ),
+        (
+            '1.3',
+            {**LEAST, 'min_online': 2},
+            'Object contains unknown field `min_online`, expected one of `pool`, `vip`, '
+            '`health_monitor`, `lb_status_timeout`, `loadbalancer`, `availability_zone`, '
+            '`flavor_id` - at `$.spec.properties`',
+        ),
         ('1.1', {}, 'Object missing required field `pool` - at `$.spec.properties`'),
         (
             '1.1',

@@ -1,0 +1,96 @@
+"""The health floor: how many members of a pool stay online while nodes leave it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from placement_worker.formats.text import counted, shortened
+
+ONLINE = frozenset({'ONLINE', 'NO_MONITOR'})
+"""The operating statuses of members that count as online.
+
+A member without a health monitor reports NO_MONITOR. DRAINING does not count: such a member has
+weight 0 and gets no new connections. DEGRADED is a status of pools and load balancers; it does not
+count either, nor do OFFLINE and ERROR.
+
+:source: octavia_lib/common/constants.py of octavia-lib 3.12 (SUPPORTED_OPERATING_STATUSES), and
+    https://docs.openstack.org/api-ref/load-balancer/v2/ (operating status codes)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The health floor of one pool.
+
+    :ivar min_online: a number of members or a percentage of them, e.g. "75%".
+    :ivar members: the number of members before the removal.
+    :ivar online: the number of those that are online.
+    :ivar leaving: node id -> the number of online members that leave with the node.
+    """
+
+    pool_id: str
+    min_online: int | str
+    members: int
+    online: int
+    leaving: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def required(self) -> int:
+        """The number of members that have to stay online."""
+        if isinstance(self.min_online, int) or '%' not in self.min_online:
+            return int(self.min_online)
+        percentage = Fraction(self.min_online.rstrip('% '))
+        return math.ceil(percentage * self.members / 100)
+
+    @property
+    def removable(self) -> int:
+        """The number of online members that may leave."""
+        return max(self.online - self.required, 0)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The numbers for the details of a decision."""
+        return {'members': self.members, 'online': self.online, 'required_online': self.required}
+
+    def explained(self, asked: int, kept: int) -> str:
+        """Return a sentence about a removal of which only a part can leave the pool.
+
+        :param asked: the number of nodes that are to leave.
+        :param kept: the number of nodes that can leave.
+        """
+        who = f'Only {kept} of {asked} nodes' if kept else f'None of {counted(asked, "node")}'
+        share = f' (min_online {self.min_online})' if '%' in str(self.min_online) else ''
+        return (
+            f'{who} can leave pool {shortened(self.pool_id)}: {self.required} of its '
+            f'{counted(self.members, "member")} must stay online{share}, and {self.online} '
+            f'{"is" if self.online == 1 else "are"}'
+        )
+
+
+def kept(victims: Sequence[str], floors: Sequence[Floor]) -> list[str]:
+    """Return the victims that can leave, in their order, without passing below a floor.
+
+    A victim without an online member always can, because its removal leaves as many online.
+    """
+    room = [floor.removable for floor in floors]
+    found = []
+    for victim in victims:
+        online = [floor.leaving.get(victim, 0) for floor in floors]
+        if all(count <= left or not count for count, left in zip(online, room, strict=True)):
+            room = [left - count for count, left in zip(online, room, strict=True)]
+            found.append(victim)
+    return found
+
+
+def reached(victims: Sequence[str], floors: Sequence[Floor]) -> Floor | None:
+    """Return the first floor that does not let all victims leave, or None."""
+    return next(
+        (
+            floor
+            for floor in floors
+            if sum(floor.leaving.get(victim, 0) for victim in victims) > floor.removable
+        ),
+        None,
+    )

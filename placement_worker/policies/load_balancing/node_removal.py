@@ -1,0 +1,127 @@
+"""Take nodes out of the pool before the engine deletes them, down to the health floors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from placement_worker.contract import actions
+from placement_worker.contract.action_data import DELETION
+from placement_worker.contract.model import CheckRequest
+from placement_worker.errors import TooFewOnline
+from placement_worker.formats.text import listed, shortened
+from placement_worker.planning import health_floor
+from placement_worker.planning.health_floor import Floor
+from placement_worker.planning.size_warnings import excess_removal
+from placement_worker.policies import victim_selection
+from placement_worker.policies.base import Outcome, State, skipped
+from placement_worker.policies.load_balancing import pool_floors, selection
+from placement_worker.policies.load_balancing.member_removal import MemberRemoval
+from placement_worker.policies.load_balancing.node_addresses import LateLookup
+from placement_worker.policies.load_balancing.pool_access import PoolAccess
+from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
+
+REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
+"""The actions that the engine does not refuse below min_size."""
+HOOKS = 'The engine takes the nodes out of the pool after its lifecycle hooks.'
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRemoval:
+    """The removal of nodes that an action asks for, from the pool of the state's binding."""
+
+    properties: LoadBalancingProperties
+    request: CheckRequest
+    state: State
+
+    def run(self) -> Outcome:
+        """Remove the members of the victims, and choose victims if no policy chose any.
+
+        :raises Rejected: a member cannot be removed, or a health floor does not let named nodes
+            leave.
+        """
+        request, state = self.request, self.state
+        if self._has_hooks and not any(pool_floors.bound(request)):
+            return skipped(HOOKS)
+        named = selection.to_remove(request, state)
+        victim_selection.check_members(named or (), request.cluster)
+        count = len(named) if named is not None else selection.deleted_count(request, state)
+        if not count:
+            return skipped('No node is to be deleted.')
+        min_size = request.cluster.min_size
+        if (
+            len(request.cluster.nodes) - count < min_size
+            and request.action.action not in REGARDLESS_OF_MIN_SIZE
+        ):
+            return skipped(
+                f'The engine will refuse to leave fewer than min_size ({min_size}) nodes.'
+            )
+        if named is not None:
+            return self._leave(named, None)
+        choice, _ = victim_selection.choose(request, state, count, 'RANDOM')
+        victims = [node.id for node in choice.victims]
+        outcome = self._leave(victims, self._with_candidates(victims))
+        warnings = (*outcome.warnings, *excess_removal(state.size(request), request.cluster))
+        return replace(outcome, warnings=warnings)
+
+    @property
+    def _has_hooks(self) -> bool:
+        return bool(self.state.data.get('hooks'))
+
+    def _leave(self, victims: Sequence[str], data: Mapping[str, Any] | None) -> Outcome:
+        """Remove the members of the victims that the floors let leave.
+
+        :param data: the action's data if all leave; None if they stay the same.
+        """
+        access = PoolAccess.of(self.properties, self.request, self.state)
+        nodes = selection.find(self.request, victims)[0]
+        alone = (
+            not access.stored.preexisting and self.request.action.action not in actions.OF_A_NODE
+        )
+        removal = MemberRemoval(self.state, nodes, self.request.dry_run, alone)
+        with removal.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
+            pool = access.pool()
+            floors = pool_floors.measured(self.request, self.state, nodes, pool)
+        kept = health_floor.kept(victims, floors)
+        reached = health_floor.reached(victims, floors)
+        if reached:
+            self._refuse_named(reached, victims, kept)
+            removal = replace(removal, nodes=selection.find(self.request, kept)[0])
+        lookup = LateLookup(self.state, self.request.cluster, self.properties)
+        outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, lookup)
+        of_pool = next((one.details for one in floors if one.pool_id == pool.pool_id), {})
+        outcome = replace(outcome, data=data, details={**outcome.details, **of_pool})
+        return self._trimmed(outcome, reached, victims, kept) if reached else outcome
+
+    def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
+        """Check that the user has not named the victims.
+
+        :raises TooFewOnline: the user has named them, so no other number of nodes may leave.
+        """
+        action = self.request.action
+        is_named = action.action in (actions.CLUSTER_REPLACE_NODES, actions.NODE_DELETE)
+        if is_named or action.candidate_inputs.candidates:
+            raise TooFewOnline(
+                f'{floor.explained(len(victims), len(kept))}; name fewer nodes, or wait until more '
+                'members are online',
+                {'pool': floor.pool_id, **floor.details},
+            )
+
+    def _trimmed(
+        self, outcome: Outcome, floor: Floor, victims: Sequence[str], kept: Sequence[str]
+    ) -> Outcome:
+        """Return the outcome with fewer victims; a plan by place for all of them is dropped."""
+        spared = [node_id for node_id in victims if node_id not in set(kept)]
+        deletion = self.state.action_data.deletion.replanned(len(kept), candidates=list(kept))
+        warning = f'{floor.explained(len(victims), len(kept))}; spared: {listed(spared, shortened)}'
+        return replace(
+            outcome,
+            data={**self.state.data, DELETION: deletion},
+            details={**outcome.details, 'spared': spared},
+            warnings=(*outcome.warnings, warning),
+        )
+
+    def _with_candidates(self, node_ids: Sequence[str]) -> dict[str, Any]:
+        """Return the action's data with the chosen victims."""
+        deletion = self.state.action_data.deletion
+        chosen = deletion.updated(count=len(node_ids), candidates=list(node_ids))
+        return {**self.state.data, DELETION: chosen}
