@@ -111,7 +111,7 @@ def test_floor_of_a_later_pool_is_applied_before_members_leave_an_earlier_one(fi
 
 
 def test_operating_statuses_are_read_once_per_pool_and_check():
-    """Each pool is listed once for all policies, and once more by the update that removes."""
+    """A plan lists each pool once, however many policies and floors there are."""
     lab = Lab()
     one, members = lab.attached(
         [connected(n) for n in range(1, 5)], version='1.4', min_online=1, **MONITOR
