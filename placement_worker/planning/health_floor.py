@@ -78,7 +78,7 @@ def kept(victims: Sequence[str], floors: Sequence[Floor]) -> list[str]:
     found = []
     for victim in victims:
         online = [floor.leaving.get(victim, 0) for floor in floors]
-        if all(count <= left or not count for count, left in zip(online, room, strict=True)):
+        if all(count <= left for count, left in zip(online, room, strict=True)):
             room = [left - count for count, left in zip(online, room, strict=True)]
             found.append(victim)
     return found

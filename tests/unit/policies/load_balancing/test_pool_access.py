@@ -1,5 +1,7 @@
 """Tests for the access to the pool of an attached policy."""
 
+import datetime
+
 import msgspec
 import pytest
 
@@ -18,6 +20,7 @@ from placement_worker.policies.load_balancing.properties import (
 from tests.factories import connected, load_balancing_policy, request
 from tests.unit.policies.load_balancing.building_blocks import stored
 
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 PROPERTIES = LoadBalancingProperties(Pool('s'), Vip('s'), lb_status_timeout=7)
 
 
@@ -27,7 +30,7 @@ def asked(policy):
 
 def state(lab, check):
     snapshot = Snapshot(lab, check.cluster)
-    return State(ActionData({}), snapshot, 10, binding=check.policies[0])
+    return State(ActionData({}), snapshot, 10, NOW, binding=check.policies[0])
 
 
 def test_access_to_an_attached_policy_has_its_pool_tags_and_time_limit(lab):

@@ -53,9 +53,7 @@ def test_version_with_a_floor_has_no_floor_by_default():
     assert validate(LEAST, '1.4') == {**validate(LEAST, '1.3'), 'min_online': None}
 
 
-@pytest.mark.parametrize(
-    'min_online', [0, 3, 2**31 - 1, '3', '0%', '50%', '50 %', '33.3%', '100%']
-)
+@pytest.mark.parametrize('min_online', [0, 3, 2**31 - 1, '3', '0%', '50%', '50 %', '33.3%', '100%'])
 def test_min_online_is_a_number_or_a_percentage(min_online):
     """A number may be a string, as for other numbers of a spec; a percentage has a sign."""
     assert validate({**LEAST, 'min_online': min_online}, '1.4')['min_online'] == min_online
