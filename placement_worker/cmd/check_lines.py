@@ -6,13 +6,14 @@ import msgspec
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import request_files
+from placement_worker.cmd import file_errors, request_files
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR
 from placement_worker.contract import strict_json
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.contract.request_limits import Limits
 from placement_worker.contract.strict_types import strict
+from placement_worker.formats.documents import MAX_PROBLEMS
 from placement_worker.formats.text import listed, shortened
 from placement_worker.handlers.in_process import InProcessCaller
 
@@ -31,11 +32,25 @@ def check(caller: Caller, line: bytes, explain: str | None) -> Answer:
     """
     try:
         caller, request = _read(caller, line)
-        reply = _decide(caller, request, explain)
     except errors.PlacementWorkerError as exc:
-        return Answer(INVALID, msgspec.json.encode(errors.error_object(exc)).decode())
+        return _failed(exc, [])
+    try:
+        reply = _decide(caller, request, explain)
+    except errors.Refused as exc:
+        data = msgspec.to_builtins(request)
+        return _failed(exc, [one.text for one in file_errors.in_data(exc, data, CheckRequest)])
+    except errors.PlacementWorkerError as exc:
+        return _failed(exc, [])
     status = OK if reply.action.data['status'] == 'OK' else SOME_ERROR
     return Answer(status, msgspec.json.encode(reply).decode())
+
+
+def _failed(exc: errors.PlacementWorkerError, found: list[str]) -> Answer:
+    """Return the error of a line; several errors are listed as well."""
+    error: dict[str, Any] = {**errors.error_object(exc)['error']}
+    if len(found) > 1:
+        error.update(errors=found[:MAX_PROBLEMS], more=len(found[MAX_PROBLEMS:]))
+    return Answer(INVALID, msgspec.json.encode({'error': error}).decode())
 
 
 def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:

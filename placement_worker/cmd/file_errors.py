@@ -26,15 +26,23 @@ def of(exc: errors.Refused, document: Document, kind: type, text: str) -> Invali
     :param kind: the type that the document should describe.
     :param text: the text of the error, with paths in the document.
     """
-    if document_kinds.other_kind(document.data, kind.__name__):
-        return Invalid(document.source, [Problem(text, None)], 0)
-    found = list(itertools.islice(_all(exc, document.data, kind), MAX_FOUND))
+    found = in_data(exc, document.data, kind)
     if found:
         return document.invalid(found)
     path = paths.named_in(text)
     if path is None:
         return Invalid(document.source, [Problem(text, None)], 0)
     return document.invalid([SchemaError(path, text)])
+
+
+def in_data(exc: errors.Refused, data: object, kind: type) -> list[SchemaError]:
+    """Return the first `MAX_FOUND` errors of a document that a schema can find.
+
+    :param kind: the type that the document should describe.
+    """
+    if document_kinds.other_kind(data, kind.__name__):
+        return []
+    return list(itertools.islice(_all(exc, data, kind), MAX_FOUND))
 
 
 def headline(error: Invalid, document: Document) -> str:

@@ -14,10 +14,11 @@ from placement_worker.contract.request_limits import Limits
 from placement_worker.errors import WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
-from tests.factories import deletion_policy, nodes, request, zone_policy
+from tests.factories import changed, deletion_policy, nodes, request, zone_policy
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'the cloud')
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
+ZONES = '$.policies[0].spec.properties.zones'
 REPEATED = '{"dry_run": false, "dry_run": true, ' + json.dumps(GOOD)[1:]
 
 
@@ -85,6 +86,62 @@ def test_check_with_a_wrong_key_is_refused_with_the_key(caller, asked, message):
     answer = _check(caller, asked)
 
     assert (answer[0], _message(answer)) == (2, message)
+
+
+def _wrong_values(asked):
+    asked['action'].update(id=7)
+    asked['cluster'].update(nodes={})
+
+
+def _wrong_zones(asked):
+    asked['policies'][0]['spec']['properties']['zones'] = [{'weight': 1}, {'nam': 'b'}]
+
+
+@pytest.mark.parametrize('cloud', [{}, {'cloud': {'zones': {'a': True}}}])
+@pytest.mark.parametrize(
+    ('change', 'found'),
+    [
+        (
+            _wrong_values,
+            [
+                'Expected `str`, got `int` - at `$.action.id`',
+                'Expected `array`, got `object` - at `$.cluster.nodes`',
+            ],
+        ),
+        (
+            _wrong_zones,
+            [
+                f'Object missing required field `name` - at `{ZONES}[0]`',
+                f'Unknown key `nam` (did you mean `name`?) - at `{ZONES}[1]`',
+                f'Object missing required field `name` - at `{ZONES}[1]`',
+            ],
+        ),
+    ],
+    ids=['contract', 'properties'],
+)
+def test_check_of_a_line_with_several_errors_lists_all(caller, change, found, cloud):
+    """The error of a line has the first error, as before, and the list of all errors."""
+    asked = changed(GOOD, change)
+    status, reply = _check(caller, {'request': asked, **cloud} if cloud else asked)
+
+    assert status == 2
+    assert reply['error']['message'].partition(' - at ')[0] in found[0]
+    assert (reply['error']['errors'], reply['error']['more']) == (found, 0)
+
+
+def test_check_of_a_line_with_many_errors_lists_the_first_and_counts_the_others(caller):
+    """The list has the length of the list for files."""
+    _, reply = _check(caller, {**GOOD, **{f'key{n}': 1 for n in range(12)}})
+
+    assert len(reply['error']['errors']) == 10
+    assert reply['error']['more'] == 2
+
+
+def test_check_of_a_line_with_one_error_has_no_list(caller):
+    """A single error is in the message alone."""
+    _, reply = _check(caller, {**GOOD, 'target': 'NEVER'})
+
+    assert set(reply['error']) == {'type', 'message'}
 
 
 def test_check_of_a_long_line_uses_the_last_of_two_values(caller):
