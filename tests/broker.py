@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
 
 SCRIPTS = Path('/usr/lib/rabbitmq/bin')
 EPMD = ('epmd', '-address', '127.0.0.1')
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 180
 
 
 def program(name: str) -> str:
@@ -25,15 +26,6 @@ def program(name: str) -> str:
     if path is None:
         raise RuntimeError(f'{name} is not installed; see the README on running the tests')
     return path
-
-
-def free_ports(count: int) -> list[int]:
-    """Return free ports of loopback."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(('127.0.0.1', 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 class Broker:

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from tests.broker import EPMD, Broker, free_ports
+from tests.broker import EPMD, Broker
+from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
 
 SIZE = 3

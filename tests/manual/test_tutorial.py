@@ -13,9 +13,10 @@ import time
 
 import pytest
 
-from tests.broker import Broker, free_ports
+from tests.broker import Broker
 from tests.manual import ways, workspace
 from tests.manual.pages import ROOT, blocks
+from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
 
 pytestmark = pytest.mark.long
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.long
 TUTORIAL, README = ROOT / 'doc' / 'source' / 'tutorial.rst', ROOT / 'README.rst'
 TUTORIAL_BROKER = 'rabbit://guest:guest@127.0.0.1:5672/'
 TUTORIAL_SECOND_PORT = '5673'
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 180
 
 
 class Newcomer:

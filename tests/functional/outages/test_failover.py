@@ -9,10 +9,10 @@ from contextlib import closing
 import pytest
 
 from placement_worker.errors import RequestParked
-from tests.broker import free_ports
 from tests.functional.conftest import amqp
 from tests.functional.engine import TO, slow
 from tests.functional.outages.harness import comes_about, served_after
+from tests.ports import free_ports
 from tests.tcp_relay import Relay
 
 pytestmark = pytest.mark.long
