@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from tests import failure_logs
 from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
 
@@ -54,6 +55,7 @@ class Broker:
             f'disk_free_limit.absolute = 1MB\nloopback_users = none\n{self._listeners(tls)}'
         )
         self._reaper: Reaper | None = None
+        failure_logs.watch(self.folder / 'output', self.folder / 'log' / f'{self.name}.log')
 
     def _listeners(self, tls: Mapping[str, Path] | None) -> str:
         """Where the node listens, as its configuration says it."""

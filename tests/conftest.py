@@ -12,6 +12,9 @@ from placement_worker.cmd import threading_backend
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
+from tests.failure_logs import pytest_runtest_makereport
+
+__all__ = ['pytest_runtest_makereport']
 
 threading_backend.choose()
 

@@ -16,10 +16,11 @@ from senlin import objects
 from senlin.common import config, messaging
 from senlin.engine import environment
 
+from tests.failure_logs import pytest_runtest_makereport
 from tests.functional.conftest import Worker, broker_url
 from tests.senlin import cloud, engine
 
-__all__ = ['broker_url']
+__all__ = ['broker_url', 'pytest_runtest_makereport']
 ROOT = Path(__file__).parents[2]
 OWN, BESIDE_SENLIN = (
     ROOT / '.venv/bin/placement-worker',
