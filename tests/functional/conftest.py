@@ -1,5 +1,6 @@
 """A broker for the test run and workers on it."""
 
+import contextlib
 import gc
 import os
 import subprocess
@@ -14,12 +15,14 @@ import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.errors import NoWorkerAnswered
+from tests import failure_logs
 from tests.broker import Broker
-from tests.functional.engine import Engine
+from tests.functional.engine import Engine, Gate
 
 HERE = Path(__file__).parent
 OWN_BROKER = 'PLACEMENT_WORKER_TEST_TRANSPORT_URL'
-START_TIMEOUT_S = 90
+START_TIMEOUT_S = 180
+CALL_S = 60
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -80,6 +83,7 @@ class Worker:
         self.log = folder / 'worker.log'
         self.stderr = folder / 'stderr'
         self.config = folder / 'worker.conf'
+        failure_logs.watch(self.log, self.stderr)
         (folder / 'cloud.yaml').write_text(yaml.safe_dump(cloud))
         embedded = f'[cloud]\nbackend = inventory\ninventory_file = {folder / "cloud.yaml"}'
         described = cloud if isinstance(cloud, str) else embedded
@@ -106,16 +110,22 @@ class Worker:
             )
 
     def children(self) -> list[int]:
-        """The processes that serve."""
-        threads = Path(f'/proc/{self.process.pid}/task').glob('*/children')
-        return sorted(int(child) for thread in threads for child in thread.read_text().split())
+        """The processes that serve, without those that have ended."""
+        pids = [int(name) for name in os.listdir('/proc') if name.isdecimal()]
+        return sorted(pid for pid in pids if self._is_child(pid))
+
+    def _is_child(self, pid: int) -> bool:
+        with contextlib.suppress(OSError):  # the process has ended
+            state, parent = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[:2]
+            return int(parent) == self.process.pid and state != 'Z'
+        return False
 
     def client(self, **more: object) -> PolicyClient:
         given = {
             'url': self.url,
             'topic': self.topic,
             'slow_topic': f'{self.topic}-slow',
-            'timeout_s': 20,
+            'timeout_s': CALL_S,
             **more,
         }
         return PolicyClient(**given)  # type: ignore[arg-type]
@@ -169,6 +179,12 @@ def own_broker() -> Iterator[Broker]:
         yield broker.start()
     finally:
         broker.close()
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    """Hold requests; the worker must know the slow policy."""
+    return Gate(tmp_path)
 
 
 @pytest.fixture

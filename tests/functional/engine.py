@@ -3,9 +3,11 @@
 import collections
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import oslo_messaging
@@ -33,6 +35,26 @@ def slow(seconds, runs='/dev/null', name='act-1', **more):
     return request('CLUSTER_SCALE_OUT', [policy], id=name)
 
 
+class Gate:
+    """Requests that a worker begins and does not finish until the test opens the gate."""
+
+    def __init__(self, folder: Path) -> None:
+        self._runs, self._open = folder / 'gate-runs', folder / 'gate-open'
+        self._runs.touch()
+
+    def request(self, name='act-1'):
+        """Return a request whose only policy waits for the gate."""
+        return slow(0, self._runs, name, until=str(self._open))
+
+    def begun(self) -> list[str]:
+        """Return the names of the requests that were begun, one for each time."""
+        return self._runs.read_text().split()
+
+    def open(self) -> None:
+        """Let the requests finish."""
+        self._open.touch()
+
+
 def seconds_of(number):
     """Return 50 to 200 ms, distributed evenly."""
     return 0.05 + number % 16 / 100
@@ -44,6 +66,7 @@ class Engine:
     def __init__(self, worker: 'Worker', runs) -> None:
         self.worker = worker
         self.runs = runs
+        self._name = uuid.uuid4().hex[:8]  # replies to an earlier engine may be in the queue
         self.replies: collections.Counter = collections.Counter()
         self.received: dict[str, object] = {}
         self.confirmed: list[str] = []
@@ -56,14 +79,14 @@ class Engine:
 
     @oslo_messaging.expose
     def policy_checked(self, context, request_id, reply):
-        self.replies[request_id] += 1
         self.received[request_id] = reply
+        self.replies[request_id] += 1
 
     def cast(self, count: int) -> None:
         """Cast checks, and count those that the broker confirms."""
         with closing(self.worker.client(timeout_s=REPLY_S)) as client:
             for number in range(count):
-                name = f'cast-{len(self.confirmed)}-{number}'
+                name = f'{self._name}-cast-{len(self.confirmed)}-{number}'
                 asked = slow(seconds_of(number), self.runs, name)
                 try:
                     client.cast_check(asked, TO, {'request_id': name})
@@ -77,7 +100,7 @@ class Engine:
         client = self.worker.client(timeout_s=REPLY_S)
 
         def one(number):
-            name = f'call-{number}'
+            name = f'{self._name}-call-{number}'
             try:
                 return client.policy_check(slow(seconds_of(number), self.runs, name)).action.data[
                     'status'
@@ -101,7 +124,7 @@ class Engine:
 
     def waiting(self) -> int:
         """Return the number of confirmed casts without a reply."""
-        return len(self.confirmed) - len(self.replies)
+        return len(set(self.confirmed) - set(self.replies))
 
     def ran_twice(self) -> int:
         """Return the number of requests that were begun more than once."""

@@ -1,6 +1,6 @@
 """A receiver of replies that a test kills: it notes each request and then blocks.
 
-It prints a line as soon as it receives.
+It prints a line when its queue is bound and consumed.
 """
 
 import sys

@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import threading
-import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
@@ -24,7 +23,9 @@ from tests.broker import Broker
 from tests.factories import request, zone_policy
 from tests.functional import conftest
 from tests.functional.conftest import Worker
+from tests.functional.copies import copies
 from tests.malformed_requests import GOOD
+from tests.waiting import DEADLINE_S, wait_for
 
 pytestmark = pytest.mark.long
 
@@ -73,13 +74,13 @@ def client(worker):
         yield client
 
 
-def url_of(broker, user):
-    return f'rabbit://{user}:{PASSWORD}@127.0.0.1:{broker.port}/{VHOST}'
+def url_of(broker, user, password=PASSWORD):
+    return f'rabbit://{user}:{password}@127.0.0.1:{broker.port}/{VHOST}'
 
 
 @contextmanager
 def channel_of(broker, user, password=PASSWORD):
-    with conftest.amqp(f'rabbit://{user}:{password}@127.0.0.1:{broker.port}/{VHOST}') as connection:
+    with conftest.amqp(url_of(broker, user, password)) as connection:
         yield connection.channel()
 
 
@@ -92,19 +93,13 @@ def refusal(folder, url, settings=''):
     """Return the only line that a worker prints when it ends with status 2 at its start."""
     worker = Worker(folder, url, CLOUD, settings, **TOPICS)
     try:
-        assert worker.process.wait(30) == 2
+        assert worker.process.wait(DEADLINE_S) == 2
     finally:
         worker.process.kill()  # a worker that waits for its broker stops slowly
+        worker.process.wait(DEADLINE_S)
     (line,) = worker.stderr.read_text().splitlines()
     assert PASSWORD not in line
     return line.removeprefix('placement-worker: ')
-
-
-def wait_for(condition, timeout_s=20):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, 'the condition did not become true in time'
-        time.sleep(0.05)
 
 
 def test_call_with_the_permissions_of_the_manual_gets_a_reply(client):
@@ -139,7 +134,7 @@ def test_cast_with_the_permissions_of_the_manual_gets_its_reply(worker, client):
     client.cast_check(
         GOOD, ReplyTo('engine', 'replies', 'policy_checked'), {'request_id': 'request-1'}
     )
-    assert arrived.wait(timeout=20)
+    assert arrived.wait(DEADLINE_S)
     engine.stop()
     engine.wait()
     connection.cleanup()
@@ -149,23 +144,17 @@ def test_cast_with_the_permissions_of_the_manual_gets_its_reply(worker, client):
 
 def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, client):
     """The permissions of the manual suffice for notifications."""
-    client.policy_check(GOOD, {'request_id': 'request-2'})
-    with pytest.raises(errors.InvalidSpec):
-        client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
+    url = url_of(secured, 'guest', 'guest')
+    with (
+        copies(url, 'notifications.info') as take_info,
+        copies(url, 'notifications.error') as take_error,
+    ):
+        client.policy_check(GOOD, {'request_id': 'request-2'})
+        with pytest.raises(errors.InvalidSpec):
+            client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
 
-    with channel_of(secured, 'guest', 'guest') as channel:
-        wait_for(
-            lambda: (
-                'request-2'
-                in str(getattr(channel.basic_get('notifications.info', True), 'body', ''))
-            )
-        )
-        wait_for(
-            lambda: (
-                'InvalidSpec'
-                in str(getattr(channel.basic_get('notifications.error', True), 'body', ''))
-            )
-        )
+        assert take_info(1, text='request-2')
+        assert take_error(1, text='InvalidSpec')
 
 
 def test_reply_without_write_permission_is_logged_and_the_worker_continues(worker, client):
@@ -348,7 +337,11 @@ class Certificates:
 
     def _openssl(self, *arguments: str) -> None:
         subprocess.run(
-            ['openssl', *arguments], cwd=self.folder, check=True, capture_output=True, timeout=30
+            ['openssl', *arguments],
+            cwd=self.folder,
+            check=True,
+            capture_output=True,
+            timeout=DEADLINE_S,
         )
 
 
@@ -458,7 +451,7 @@ def test_client_refuses_an_untrusted_certificate(kind, tls_broker, certificates)
     query = {'ssl': 'true', **({'ssl_ca_file': certificates.other} if kind == 'other' else {})}
 
     with (
-        closing(PolicyClient(f'{tls_broker.url}?{urlencode(query)}', timeout_s=20)) as client,
+        closing(PolicyClient(f'{tls_broker.url}?{urlencode(query)}', timeout_s=60)) as client,
         pytest.raises(
             errors.BrokerRefused, match=r'No TLS with the broker at .* certificate verify failed'
         ),

@@ -19,6 +19,7 @@ from placement_worker.health.heartbeats import PUBLISH_S
 from placement_worker.messaging.late_ack.poll_listener import POLL_S
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import slow
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -103,13 +104,6 @@ def probe(file, name='liveness'):
     return done.returncode, done.stderr
 
 
-def _wait_for(condition, timeout_s=20):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, 'the condition did not become true in time'
-        time.sleep(0.05)
-
-
 def test_ping_prints_the_process_that_replied_and_the_duration(start):
     """An operator sees which worker replied."""
     worker = start()
@@ -157,7 +151,7 @@ def test_ping_with_a_host_reaches_that_worker_alone_or_fails(start):
             *more,
         )
 
-    _wait_for(
+    wait_for(
         lambda: ping('host-2').returncode == 0
     )  # on the topic alone, the first worker may have replied
     for _ in range(3):
@@ -181,7 +175,7 @@ def test_second_worker_with_the_same_host_logs_a_warning(start):
     second = start(host='host-1', topic=first.topic)
 
     warning = f'Queue {first.topic}.host-1 already has a consumer; set a unique [worker] host'
-    _wait_for(lambda: second.log.exists() and warning in second.log.read_text())
+    wait_for(lambda: second.log.exists() and warning in second.log.read_text())
     assert warning not in first.log.read_text()
 
 
@@ -207,7 +201,7 @@ def test_worker_without_its_broker_does_not_report_ready(own_broker, systemd, tm
     worker = Worker(
         tmp_path, url, CLOUD, environment={**os.environ, 'NOTIFY_SOCKET': str(systemd.path)}
     )
-    _wait_for(lambda: worker.log.exists() and 'No broker responded' in worker.log.read_text())
+    wait_for(lambda: worker.log.exists() and 'No broker responded' in worker.log.read_text())
 
     assert systemd.received(1) == []
     worker.process.kill()
@@ -233,7 +227,7 @@ def test_worker_with_all_threads_busy_is_alive(start, systemd, file):
     assert POLL_AGE_S < max(ages) < 2 * (POLL_AGE_S + 2), (
         'those that wait for a thread do not count'
     )
-    _wait_for(lambda: json.loads(file.read_text())['processes'][0]['request_age_s'] is None)
+    wait_for(lambda: json.loads(file.read_text())['processes'][0]['request_age_s'] is None)
 
 
 def test_request_beyond_its_age_limit_makes_the_worker_not_alive(start, file):
@@ -241,23 +235,23 @@ def test_request_beyond_its_age_limit_makes_the_worker_not_alive(start, file):
     worker = start(engine_timeout_s=1, liveness_request_age_s=2)
     with closing(worker.client(timeout_s=60)) as client, ThreadPoolExecutor(1) as callers:
         call = callers.submit(client.policy_check, slow(6))
-        _wait_for(lambda: probe(file)[0] == 1, timeout_s=5)
+        wait_for(lambda: probe(file)[0] == 1, timeout_s=5)
         message = probe(file)[1]
         call.result()
 
     assert f'process {worker.children()[0]} has had a request in flight for ' in message
-    _wait_for(lambda: probe(file) == (0, ''))
+    wait_for(lambda: probe(file) == (0, ''))
 
 
 def test_stopped_process_makes_the_worker_not_alive_within_the_limit(start, systemd, file):
     """A process that hangs is noticed in time, and named."""
     worker = start(workers=2)
-    _wait_for(lambda: 'READY=1' in systemd.received(0.5))
+    wait_for(lambda: 'READY=1' in systemd.received(0.5))
     stopped, other = worker.children()
     os.kill(stopped, signal.SIGSTOP)
     try:
         began = time.monotonic()
-        _wait_for(lambda: probe(file)[0] == 1, timeout_s=60)
+        wait_for(lambda: probe(file)[0] == 1, timeout_s=60)
         took = time.monotonic() - began
         message = probe(file)[1]
         systemd.received(0.1)
@@ -269,7 +263,7 @@ def test_stopped_process_makes_the_worker_not_alive_within_the_limit(start, syst
     assert f'process {stopped} last polled ' in message
     assert f'process {other}' not in message
     assert notifications == []
-    _wait_for(lambda: probe(file) == (0, ''))
+    wait_for(lambda: probe(file) == (0, ''))
     assert 'WATCHDOG=1' in systemd.received(POLL_AGE_S)
 
 
@@ -280,7 +274,7 @@ def test_worker_without_a_broker_connection_is_alive_and_not_ready(
     ready.
     """
     worker = start(readiness_disconnected_s=2)
-    _wait_for(lambda: probe(file, 'readiness') == (0, ''))
+    wait_for(lambda: probe(file, 'readiness') == (0, ''))
     own_broker.kill()
     try:
         deadline = time.monotonic() + 2 * POLL_AGE_S
@@ -293,7 +287,7 @@ def test_worker_without_a_broker_connection_is_alive_and_not_ready(
 
     assert status == 1
     assert f'process {worker.children()[0]} has had no broker connection for ' in message
-    _wait_for(lambda: probe(file, 'readiness') == (0, ''), timeout_s=60)
+    wait_for(lambda: probe(file, 'readiness') == (0, ''), timeout_s=60)
     with closing(worker.client()) as client:
         assert client.get_capabilities().pid == worker.children()[0]
 
@@ -490,8 +484,8 @@ def test_sigusr2_prints_a_report_of_parent_and_process_without_the_password(star
 
     for number, pid in enumerate(pids, start=1):
         os.kill(pid, signal.SIGUSR2)
-        _wait_for(lambda number=number: worker.stderr.read_text().count('Configuration') == number)
-        _wait_for(lambda pid=pid: f'Process {pid} (under' in worker.stderr.read_text())
+        wait_for(lambda number=number: worker.stderr.read_text().count('Configuration') == number)
+        wait_for(lambda pid=pid: f'Process {pid} (under' in worker.stderr.read_text())
     with closing(worker.client()) as client:
         assert client.get_capabilities().pid == pids[1]
 

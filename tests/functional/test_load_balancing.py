@@ -1,7 +1,6 @@
 """Tests for load balancing over a broker, with several worker processes."""
 
 import collections
-import json
 import os
 import re
 import signal
@@ -10,14 +9,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
-import kombu
 import msgspec
 import pytest
 
-from placement_worker.contract.topics import EXCHANGE
 from tests.factories import bind, connected, load_balancing_policy, request, zone_policy
-from tests.functional.conftest import amqp
+from tests.functional.copies import copies
 from tests.simulated_octavia import DESCRIPTION, data_of, patched
+from tests.waiting import wait_for
 
 NOTIFICATIONS = (
     '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = test-load-balancing\n'
@@ -41,15 +39,8 @@ def worker(start_worker):
 
 @pytest.fixture
 def client(worker):
-    with closing(worker.client(slow_topic=f'{worker.topic}-slow', slow_timeout_s=60)) as client:
+    with closing(worker.client(slow_topic=f'{worker.topic}-slow', slow_timeout_s=120)) as client:
         yield client
-
-
-def wait_for(condition, timeout_s=30):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, 'it did not come about in time'
-        time.sleep(0.02)
 
 
 def named(name):
@@ -57,34 +48,10 @@ def named(name):
     return {**load_balancing_policy(health_monitor={}), 'id': name}
 
 
-def sent(queue):
-    """The methods of the requests that a queue got a copy of."""
-    methods = []
-    while (message := queue.get(no_ack=True)) is not None:
-        methods.append(json.loads(json.loads(message.body)['oslo.message'])['method'])
-    return methods
-
-
-def notified(url, topic):
-    """All notifications that wait on a topic."""
-    with amqp(url) as connection:
-        while (message := connection.default_channel.basic_get(topic, no_ack=True)) is not None:
-            yield json.loads(json.loads(message.body)['oslo.message'])
-
-
 def test_requests_that_may_wait_use_the_slow_topic(worker, client):
     """Only requests that may wait for a load balancer use the slow topic."""
-    policy = named('pol-routes')
-    with amqp(worker.url) as connection:
-        exchange = kombu.Exchange(EXCHANGE, 'topic')
-        fast, slow = (
-            kombu.Queue(f'spy-{topic}', exchange, topic)(connection.default_channel)
-            for topic in (worker.topic, f'{worker.topic}-slow')
-        )
-        for queue in (fast, slow):
-            queue.queue_declare()
-            queue.queue_bind()
-
+    policy, fast, slow = named('pol-routes'), worker.topic, f'{worker.topic}-slow'
+    with copies(worker.url, fast, slow) as take:
         attached = client.policy_attach(bind(policy, MEMBERS))
         policy = {**policy, 'data': attached.policy.data}
         members = patched(MEMBERS, msgspec.to_builtins(attached))
@@ -97,10 +64,12 @@ def test_requests_that_may_wait_use_the_slow_topic(worker, client):
         assert client.policy_check(before).action.data['status'] == 'OK'
         assert client.policy_detach(bind(policy, members)).status == 'OK'
 
-        assert sent(slow) == ['policy_attach', 'policy_check', 'policy_detach']
-        assert sent(fast) == ['policy_check']
-        for queue in (fast, slow):
-            queue.delete()
+        assert [(topic, message['method']) for topic, message in take(4)] == [
+            (slow, 'policy_attach'),
+            (slow, 'policy_check'),
+            (fast, 'policy_check'),
+            (slow, 'policy_detach'),
+        ]
 
 
 def test_two_processes_with_copies_of_a_request_use_one_load_balancer(worker, client):
@@ -131,11 +100,12 @@ def test_two_processes_with_copies_of_a_request_use_one_load_balancer(worker, cl
 
 def test_attach_and_detach_emit_notifications(worker, client):
     """Attaching and detaching a policy emit notifications."""
-    list(notified(worker.url, 'test-load-balancing.info'))
+    with copies(worker.url, 'test-load-balancing.info') as take:
+        reply = client.policy_attach(
+            bind(named('pol-notified'), MEMBERS), {'request_id': 'request-41'}
+        )
+        start, end = [notification for _, notification in take(2, text='request-41')]
 
-    reply = client.policy_attach(bind(named('pol-notified'), MEMBERS), {'request_id': 'request-41'})
-
-    start, end = notified(worker.url, 'test-load-balancing.info')
     assert (start['event_type'], end['event_type']) == ('policy_attach.start', 'policy_attach.end')
     assert start['payload'] == {
         'request_id': 'request-41',
@@ -197,8 +167,7 @@ def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, t
             wait_for(
                 lambda stage=stage: (
                     kept.all('loadbalancer') if stage < KILLS // 2 else kept.members()
-                ),
-                60,
+                )
             )
             time.sleep(0.15 * stage)
             if replies:
@@ -206,9 +175,7 @@ def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, t
             (child,) = worker.children()
             os.kill(child, signal.SIGKILL)
             killed += 1
-            wait_for(
-                lambda begun=begun: worker.log.read_text().count('was redelivered\n') > begun, 60
-            )
+            wait_for(lambda begun=begun: worker.log.read_text().count('was redelivered\n') > begun)
         caller.join(timeout=300)
 
     (reply,) = replies

@@ -13,11 +13,13 @@ from prometheus_client.openmetrics import parser
 from prometheus_client.parser import text_string_to_metric_families
 
 from placement_worker.errors import InvalidRequest, RequestParked
-from tests.broker import Broker, free_ports
+from tests.broker import Broker
 from tests.factories import deletion_policy, node, nodes, request, zone_policy
 from tests.functional.conftest import Worker
 from tests.functional.engine import slow
-from tests.functional.test_delivery import PYTHONPATH, _wait_for
+from tests.functional.test_delivery import PYTHONPATH
+from tests.ports import free_ports
+from tests.waiting import DEADLINE_S, wait_for
 
 CLOUD = {
     'zones': {'a': True, 'b': True},
@@ -42,7 +44,7 @@ OPENMETRICS = 'application/openmetrics-text; version=1.0.0'
 
 def get(port, path, accept):
     """Return the body of a response."""
-    with closing(HTTPConnection('127.0.0.1', port, timeout=20)) as connection:
+    with closing(HTTPConnection('127.0.0.1', port, timeout=DEADLINE_S)) as connection:
         connection.request('GET', path, headers={'Accept': accept})
         return connection.getresponse().read().decode()
 
@@ -104,7 +106,8 @@ def test_metrics_of_alerts_before_any_request_are_zero(scraped):
     """The series that alerts observe exist before the first request."""
     topic = scraped.worker.topic
 
-    assert scraped.value('requests_in_work', topic=topic) == 0
+    # the gauge falls after the reply to the call with which the fixture waits for the worker
+    wait_for(lambda: scraped.value('requests_in_work', topic=topic) == 0)
     assert scraped.value('requests_in_work', topic=f'{topic}-slow') == 0
     assert scraped.value('requests_redelivered_total', topic=topic) == 0
     assert scraped.value('requests_put_aside_total', to='suspects') == 0
@@ -182,16 +185,17 @@ def test_load_balancer_updates_retries_and_conflicts_are_counted(scraped, client
     )
 
 
-def test_requests_in_flight_rise_and_fall(scraped, client):
+def test_requests_in_flight_rise_and_fall(scraped, client, gate):
     """The gauge has the requests that a thread handles, and no finished one."""
     topic = scraped.worker.topic
     with ThreadPoolExecutor(3) as callers:
-        calls = [callers.submit(client.policy_check, slow(3)) for _ in range(3)]
-        _wait_for(lambda: scraped.value('requests_in_work', topic=topic) == 3)
+        calls = [callers.submit(client.policy_check, gate.request()) for _ in range(3)]
+        wait_for(lambda: scraped.value('requests_in_work', topic=topic) == 3)
         assert scraped.value('requests_in_work') == 3
+        gate.open()
         assert all(call.result() for call in calls)
 
-    _wait_for(lambda: scraped.value('requests_in_work') == 0)
+    wait_for(lambda: scraped.value('requests_in_work') == 0)
 
 
 @pytest.mark.long
@@ -210,7 +214,7 @@ def test_crashed_processes_lose_no_count_and_leave_no_request_in_flight(scraped,
 
     assert answered == {'OK': 20}
     assert scraped.value('check_duration_seconds_count', outcome='OK') == before + 20
-    _wait_for(lambda: scraped.value('requests_in_work') == 0)
+    wait_for(lambda: scraped.value('requests_in_work') == 0)
     assert scraped.value('requests_redelivered_total', topic=topic) >= 2
     assert scraped.value('requests_put_aside_total', to='suspects') >= 1
     assert scraped.value('requests_put_aside_total', to='parked') >= 1
@@ -225,7 +229,7 @@ def test_folder_after_crashes_has_one_set_of_files_per_running_process(scraped, 
         for number in (0, 1)
     }
 
-    _wait_for(lambda: {path.name for path in folder.glob('*.db')} == expected)
+    wait_for(lambda: {path.name for path in folder.glob('*.db')} == expected)
     assert (folder / 'notes').exists()
 
 
@@ -251,7 +255,7 @@ def test_port_that_is_taken_ends_the_worker_with_one_line(scraped, tmp_path, bro
         tmp_path, broker_url, CLOUD, settings, environment={**os.environ, 'TMPDIR': str(tmp_path)}
     )
 
-    assert other.process.wait(30) == 2
+    assert other.process.wait(DEADLINE_S) == 2
     assert other.stderr.read_text() == (
         f'placement-worker: [metrics] address 127.0.0.1 and port {scraped.port} cannot be used: '
         f'Address already in use (read: {other.config})\n'
@@ -265,7 +269,7 @@ def test_worker_that_stops_removes_its_temporary_folder_and_closes_the_port(star
     worker = start_worker(
         CLOUD, f'[metrics]\nport = {port}', environment={**os.environ, 'TMPDIR': str(tmp_path)}
     )
-    assert len(list(tmp_path.glob('placement-worker-metrics-*/*.db'))) == 3
+    wait_for(lambda: len(list(tmp_path.glob('placement-worker-metrics-*/*.db'))) == 3)
 
     assert worker.stop() == 0
 
@@ -305,15 +309,15 @@ def test_queue_metrics_of_rabbitmq_have_the_names_that_the_alert_rules_use(
             if one.name == f'rabbitmq_detailed_queue_{what}' and one.labels['vhost'] == '/'
         }
 
-    _wait_for(lambda: queue_values('consumers').get(worker.topic) == 1, timeout_s=60)
-    _wait_for(lambda: queue_values('consumers').get(f'{worker.topic}-parked') == 0, timeout_s=60)
+    wait_for(lambda: queue_values('consumers').get(worker.topic) == 1)
+    wait_for(lambda: queue_values('consumers').get(f'{worker.topic}-parked') == 0)
     worker.stop()
     with closing(worker.client()) as client:
         client.cast_check(check(zone_policy('a')))
 
-    _wait_for(
+    wait_for(
         lambda: (
-            [queue_values(name)[worker.topic] for name in ('messages_ready', 'consumers')] == [1, 0]
-        ),
-        timeout_s=60,
+            [queue_values(name).get(worker.topic) for name in ('messages_ready', 'consumers')]
+            == [1, 0]
+        )
     )

@@ -7,8 +7,9 @@ import pytest
 
 from placement_worker.contract.topics import EXCHANGE
 from tests.functional.conftest import amqp as amqp_connection
-from tests.functional.test_replies import CLOUD, wait_for
+from tests.functional.test_replies import CLOUD
 from tests.malformed_requests import GOOD
+from tests.waiting import wait_for
 
 TEXT = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
 

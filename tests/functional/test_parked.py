@@ -1,9 +1,7 @@
 """The parking lot on a real broker: listings, and its delivery limit."""
 
-from contextlib import closing
-
-import kombu
 import pytest
+from amqp import Message
 from oslo_config import cfg
 
 from placement_worker import config
@@ -12,6 +10,7 @@ from placement_worker.contract.topics import PARKING_SUFFIX
 from placement_worker.errors import QueueMismatch
 from placement_worker.messaging import parking, topology
 from tests.functional.conftest import amqp
+from tests.waiting import wait_for
 
 LISTINGS = 110  # more than the delivery limit of the other queues
 
@@ -45,11 +44,9 @@ def listing(url, queue):
 
 
 def publish(url, queue):
-    with (
-        closing(kombu.Connection(url.replace('rabbit://', 'amqp://'))) as connection,
-        connection.Producer() as one,
-    ):
-        one.publish(b'request', exchange='', routing_key=queue, delivery_mode=2)
+    with amqp(url) as connection:
+        message = Message(b'request', delivery_mode=2)
+        connection.channel().basic_publish_confirm(message, exchange='', routing_key=queue)
 
 
 def test_parked_request_stays_after_more_listings_than_the_delivery_limit(declare, broker_url):
@@ -57,9 +54,8 @@ def test_parked_request_stays_after_more_listings_than_the_delivery_limit(declar
     declare('test-listed-parked')
     publish(broker_url, 'test-listed-parked')
 
-    seen = [listing(broker_url, 'test-listed-parked') for _ in range(LISTINGS)]
-
-    assert [bodies for bodies in seen if bodies != [b'request']] == []
+    for _ in range(LISTINGS):
+        wait_for(lambda: listing(broker_url, 'test-listed-parked') == [b'request'])
 
 
 def test_parking_lot_with_an_old_limit_is_reported_with_the_way_to_empty_it(declare, broker_url):

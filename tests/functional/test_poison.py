@@ -10,7 +10,8 @@ import pytest
 
 from placement_worker.errors import RequestParked
 from tests.functional.engine import TO, Engine, slow
-from tests.functional.test_delivery import CLOUD, PYTHONPATH, _wait_for
+from tests.functional.test_delivery import CLOUD, PYTHONPATH
+from tests.waiting import DEADLINE_S, wait_for
 
 pytestmark = pytest.mark.long
 
@@ -55,6 +56,7 @@ def parked(worker, *arguments):
         capture_output=True,
         text=True,
         check=False,
+        timeout=DEADLINE_S,
     )
 
 
@@ -124,8 +126,7 @@ def test_retried_poison_message_is_parked_again_and_can_be_dropped(poisoned):
             if other['id'] != row['id']
         ]
 
-    _wait_for(others, timeout_s=60)
-    (again,) = others()
+    (again,) = wait_for(others)
     assert again['action_id'] == 'poison'
     assert parked(worker, 'drop', again['id']).stdout == f'Deleted {again["id"]}.\n'
     assert parked(worker, 'list').stdout == 'No parked requests.\n'
@@ -139,7 +140,7 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
         client.cast_check(
             slow(0, runs, 'poison-cast', kills=True), TO, {'request_id': 'request-cast'}
         )
-        _wait_for(lambda: 'request-cast' in engine.received, timeout_s=60)
+        wait_for(lambda: 'request-cast' in engine.received)
 
     assert json.loads(engine.received['request-cast'])['error'] == {
         'type': 'RequestParked',

@@ -17,12 +17,13 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply, ReplyTo
 from placement_worker.messaging.reply_sender import cast_message
 from tests.functional.conftest import amqp as amqp_connection
-from tests.functional.test_replies import CLOUD, wait_for
+from tests.functional.test_replies import CLOUD
 from tests.malformed_requests import GOOD
 from tests.unit.client.test_cast_reply import REPLY
+from tests.waiting import DEADLINE_S, first_line, wait_for
 
+HEARTBEAT_S = 4
 PROGRAM = Path(__file__).parent / 'replies_program.py'
-RECEIVED_S = 60
 
 
 @pytest.fixture
@@ -63,12 +64,12 @@ def test_replies_of_a_worker_reach_the_callback_with_their_request_ids(start_wor
         to = ReplyTo(name, name, 'policy_checked')
         decided = client.cast_check(GOOD, to)
         refused = client.cast_check({**GOOD, 'policies': [unknown]}, to, {'request_id': 'r2'})
-        replies = dict(received.get(timeout=RECEIVED_S) for _ in range(2))
+        replies = dict(received.get(timeout=DEADLINE_S) for _ in range(2))
 
     assert isinstance(replies[decided], CheckReply)
     assert replies[decided].action.data['status'] == 'OK'
     assert isinstance(replies[refused], errors.PolicyTypeNotFound)
-    assert left_in(worker.url, name) == 0
+    wait_for(lambda: left_in(worker.url, name) == 0)
 
 
 def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
@@ -79,24 +80,26 @@ def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
     notes.touch()
     sent = {f'r{number}' for number in range(20)}
     program = subprocess.Popen(
-        [sys.executable, str(PROGRAM), broker_url, name, str(notes)], stdout=subprocess.PIPE
+        [sys.executable, str(PROGRAM), broker_url, name, str(notes)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         # the queue exists before it is bound; replies published in between would be lost
-        assert program.stdout.readline() == b'receiving\n'
+        assert first_line(program) == 'receiving\n'
         publish(broker_url, name, *sent)
-        wait_for(notes.read_text, timeout_s=RECEIVED_S)
+        wait_for(notes.read_text)
     finally:
         program.kill()
         program.communicate()
 
     received = queue.SimpleQueue()
     with client.serve_replies(name, name, lambda *reply: received.put(reply[0])):
-        again = [received.get(timeout=RECEIVED_S) for _ in sent]
+        again = [received.get(timeout=DEADLINE_S) for _ in sent]
 
     assert set(again) == sent
     assert notes.read_text().strip() in again
-    assert left_in(broker_url, name) == 0
+    wait_for(lambda: left_in(broker_url, name) == 0)
 
 
 def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
@@ -114,12 +117,12 @@ def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
 
     with client.serve_replies(name, name, callback):
         publish(broker_url, name, 'bad', 'good')
-        calls = [received.get(timeout=RECEIVED_S) for _ in range(4)]
+        calls = [received.get(timeout=DEADLINE_S) for _ in range(4)]
         wait_for(lambda: 'Dropped' in caplog.text)
 
     assert sorted(calls) == ['bad', 'bad', 'bad', 'good']
     assert "Dropped the reply to request 'bad' after 3 deliveries: no" in caplog.messages
-    assert left_in(broker_url, name) == 0
+    wait_for(lambda: left_in(broker_url, name) == 0)
 
 
 def test_callback_that_takes_longer_than_the_heartbeat_is_called_once(broker_url, name, caplog):
@@ -129,15 +132,15 @@ def test_callback_that_takes_longer_than_the_heartbeat_is_called_once(broker_url
 
     def callback(request_id, _):
         if request_id == 'slow':
-            time.sleep(6)
+            time.sleep(3 * HEARTBEAT_S)  # the broker closes a silent connection after two periods
         received.put(request_id)
 
     with (
-        closing(PolicyClient(f'{broker_url}?heartbeat_timeout_threshold=1')) as client,
+        closing(PolicyClient(f'{broker_url}?heartbeat_timeout_threshold={HEARTBEAT_S}')) as client,
         client.serve_replies(name, name, callback),
     ):
         publish(broker_url, name, 'slow', 'next')
-        calls = [received.get(timeout=RECEIVED_S) for _ in range(2)]
+        calls = [received.get(timeout=DEADLINE_S) for _ in range(2)]
 
     assert calls == ['slow', 'next']
     assert 'Lost the connection' not in caplog.text
@@ -153,7 +156,7 @@ def test_stop_leaves_replies_that_were_not_handled_in_the_queue(broker_url, clie
 
     receiver = client.serve_replies(name, name, callback)
     publish(broker_url, name, 'r1', 'r2', 'r3')
-    first = received.get(timeout=RECEIVED_S)
+    first = received.get(timeout=DEADLINE_S)
     receiver.stop()
 
     wait_for(lambda: left_in(broker_url, name) == 2)
@@ -179,14 +182,11 @@ def test_receiver_outlives_a_restart_of_the_broker(own_broker, name, caplog):
         client.serve_replies(name, name, lambda *reply: received.put(reply[0])),
     ):
         publish(own_broker.url, name, 'before')
-        assert received.get(timeout=RECEIVED_S) == 'before'
+        assert received.get(timeout=DEADLINE_S) == 'before'
         own_broker.control('stop_app')
-        wait_for(lambda: 'Cannot receive the replies' in caplog.text, timeout_s=RECEIVED_S)
+        wait_for(lambda: 'Cannot receive the replies' in caplog.text)
         own_broker.control('start_app')
-        wait_for(
-            lambda: f'Receiving the replies on topic {name} again' in caplog.messages,
-            timeout_s=RECEIVED_S,
-        )
+        wait_for(lambda: f'Receiving the replies on topic {name} again' in caplog.messages)
         publish(own_broker.url, name, 'after')
 
-        assert received.get(timeout=RECEIVED_S) == 'after'
+        assert received.get(timeout=DEADLINE_S) == 'after'

@@ -13,9 +13,10 @@ from threading import Thread
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.waiting import DEADLINE_S
+
 ROOT = Path(__file__).parents[2]
 CLOUD = {'zones': {'a': True}}
-TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -65,12 +66,12 @@ def test_span_of_the_worker_continues_the_trace_of_the_engine(start_worker, brok
         request_id,
     ]
     trace_id = subprocess.run(
-        engine, cwd=ROOT, check=True, capture_output=True, text=True
+        engine, cwd=ROOT, check=True, capture_output=True, text=True, timeout=DEADLINE_S
     ).stdout.strip()
 
-    span = received.get(timeout=TIMEOUT_S)
+    span = received.get(timeout=DEADLINE_S)
     while span.name != 'policy_check receive':  # spans of the readiness check of the fixture
-        span = received.get(timeout=TIMEOUT_S)
+        span = received.get(timeout=DEADLINE_S)
     attributes = {attribute.key: attribute.value.string_value for attribute in span.attributes}
     assert span.trace_id.hex() == trace_id
     assert attributes['openstack.request_id'] == request_id

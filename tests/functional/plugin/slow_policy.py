@@ -10,10 +10,14 @@ from placement_worker.policies.base import AFTER, BEFORE, Outcome, Policy, on
 
 
 class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """The duration of a run, the file that logs the runs, and the faults to inject."""
+    """The duration of a run, the file that logs the runs, and the faults to inject.
+
+    `until`: a file that ends the run when it exists.
+    """
 
     seconds: float
     runs: str = os.devnull
+    until: str = ''
     exits: bool = False
     kills: bool = False
     fails: bool = False
@@ -39,6 +43,8 @@ class Slow(Policy[SlowProperties]):
         if self.properties.fails:
             raise RuntimeError(object(), {1, 2}, b'\xff')
         time.sleep(self.properties.seconds)
+        while self.properties.until and not os.path.exists(self.properties.until):
+            time.sleep(0.02)
         return Outcome(
             'APPLIED', 'slept', details={'strange': object()} if self.properties.strange else {}
         )
