@@ -8,6 +8,7 @@ import msgspec
 import prettytable
 import yaml
 
+from placement_worker.cmd import draining
 from placement_worker.cmd.colors import PLAIN, Paint, Style
 from placement_worker.contract.model import (
     BindReply,
@@ -111,6 +112,8 @@ def _plan(answer: CheckReply) -> list[str]:
         ]
         if isinstance(decided.get('candidates'), list):
             lines.append(f'{INDENT}candidates: {", ".join(map(str, decided["candidates"]))}')
+    wait_s = draining.wait_s(answer.action.data, answer.decisions)
+    lines += [f'{INDENT}wait: {draining.sentence(wait_s)}'] * bool(wait_s)
     return [escaped(line) for line in lines]
 
 

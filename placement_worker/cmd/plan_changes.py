@@ -8,8 +8,8 @@ from msgspec import Struct, field, structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cmd import plan_size, plan_victims
-from placement_worker.contract.action_data import CREATION, DELETION
+from placement_worker.cmd import draining, plan_size, plan_victims
+from placement_worker.contract.action_data import CREATION, DELETION, PLAN_KEYS
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
@@ -64,6 +64,7 @@ class Changes(Struct, frozen=True):
     :ivar places: kind of place (`zones`, `regions`, `nodes`) -> the change of each place.
     :ivar details: the details of the decision that failed.
     :ivar is_decided: whether a policy placed the nodes to create or chose the nodes to delete.
+    :ivar wait_s: the seconds between the removal of members and the deletion of their nodes.
     :ivar patched: the ids of nodes whose data would change.
     """
 
@@ -82,6 +83,7 @@ class Changes(Struct, frozen=True):
     places: dict[str, list[PlaceChange]] = field(default_factory=dict)
     victims: list[Victim] = field(default_factory=list)
     pools: list[PoolChange] = field(default_factory=list)
+    wait_s: int = 0
     patched: list[str] = field(default_factory=list)
     skipped: list[SkippedPolicy] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
@@ -138,6 +140,8 @@ def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Change
     """
     data, size = reply.action.data, plan_size.of(request, reply.action.data)
     planned, victims = dict(_planned(reply.decisions)), list(_victims(request, reply))
+    if _is_trimmed(data.get(DELETION)):
+        planned = {}
     return structs.replace(
         changes,
         created=size.count if size.kind == CREATION else 0,
@@ -145,7 +149,16 @@ def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Change
         is_decided=bool(planned or victims or _is_detailed(data.get(size.kind))),
         places=planned or _emptied(request.cluster, victims),
         victims=victims,
+        wait_s=draining.wait_s(data, reply.decisions),
     )
+
+
+def _is_trimmed(decided: object) -> bool:
+    """Return whether a deletion has victims without counts by place.
+
+    A later policy has spared victims, or no policy planned by place.
+    """
+    return isinstance(decided, dict) and 'candidates' in decided and not PLAN_KEYS & decided.keys()
 
 
 def _is_detailed(decided: object) -> bool:

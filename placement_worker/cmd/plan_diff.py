@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from placement_worker.cmd import output
+from placement_worker.cmd import draining, output
 from placement_worker.cmd.colors import PLAIN, Paint, Style
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.formats.text import counted, escaped
@@ -41,6 +41,9 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
     for pool in changes.pools:
         yield ''
         yield from _pool(pool, paint)
+    if changes.wait_s:
+        yield ''
+        yield f'Wait: {draining.sentence(changes.wait_s)}'
     yield ''
     yield _summary(changes, paint)
 

@@ -128,6 +128,16 @@ class Deletion(Change):
         return None if chosen is None else values.node_ids(chosen, f'{self.path}.candidates')
 
     @property
+    def grace_period(self) -> int | None:
+        """The seconds that the engine waits before it deletes the nodes; None if not decided.
+
+        :raises InvalidInput: it is not an integer >= 0.
+        """
+        if 'grace_period' not in self._decided:
+            return None
+        return values.natural(self._decided['grace_period'], f'{self.path}.grace_period')
+
+    @property
     def candidate_count(self) -> int | None:
         """The length of the list of victims, valid or not; None if there is no list."""
         chosen = self._decided.get('candidates')

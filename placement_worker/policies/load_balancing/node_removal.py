@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION
+from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import TooFewOnline
 from placement_worker.formats.text import listed, shortened
@@ -18,10 +18,23 @@ from placement_worker.policies.load_balancing import pool_floors, selection
 from placement_worker.policies.load_balancing.member_removal import MemberRemoval
 from placement_worker.policies.load_balancing.node_addresses import LateLookup
 from placement_worker.policies.load_balancing.pool_access import PoolAccess
-from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
+from placement_worker.policies.load_balancing.properties import (
+    LoadBalancingProperties,
+    LoadBalancingProperties14,
+)
 
 REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
 """The actions that the engine does not refuse below min_size."""
+GRACE_PERIOD_S = 60
+"""The grace period of a deletion that this policy chooses.
+
+It exceeds Octavia's default timeouts of idle connections (50 s, `timeout_client_data` and
+`timeout_member_data` of a listener), so that only active connections are left at its end.
+"""
+UNDRAINED = (
+    'The deletion has no grace_period, so nodes are deleted as soon as their members leave the '
+    'pool, and open connections break: set grace_period in the deletion policy'
+)
 HOOKS = 'The engine takes the nodes out of the pool after its lifecycle hooks.'
 
 
@@ -72,6 +85,7 @@ class NodeRemoval:
 
         :param data: the action's data if all leave; None if they stay the same.
         """
+        warnings = self._warnings_of_connections(data or self.state.data)
         access = PoolAccess.of(self.properties, self.request, self.state)
         nodes = selection.find(self.request, victims)[0]
         alone = (
@@ -90,7 +104,22 @@ class NodeRemoval:
         outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, lookup)
         of_pool = next((one.details for one in floors if one.pool_id == pool.pool_id), {})
         outcome = replace(outcome, data=data, details={**outcome.details, **of_pool})
+        if outcome.details.get('removed'):
+            outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
         return self._trimmed(outcome, reached, victims, kept) if reached else outcome
+
+    def _warnings_of_connections(self, data: Mapping[str, Any]) -> list[str]:
+        """Return a warning if the engine breaks connections to members that leave.
+
+        :raises InvalidInput: the grace period in the data is malformed.
+        """
+        return [] if not self._drains or ActionData(data).deletion.grace_period else [UNDRAINED]
+
+    @property
+    def _drains(self) -> bool:
+        """Whether the grace period matters: since 1.4, and for nodes that the engine deletes."""
+        is_replaced = self.request.action.action == actions.CLUSTER_REPLACE_NODES
+        return isinstance(self.properties, LoadBalancingProperties14) and not is_replaced
 
     def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
         """Check that the user has not named the victims.
@@ -111,17 +140,20 @@ class NodeRemoval:
     ) -> Outcome:
         """Return the outcome with fewer victims; a plan by place for all of them is dropped."""
         spared = [node_id for node_id in victims if node_id not in set(kept)]
-        deletion = self.state.action_data.deletion.replanned(len(kept), candidates=list(kept))
+        data = outcome.data or self.state.data
+        deletion = ActionData(data).deletion.replanned(len(kept), candidates=list(kept))
         warning = f'{floor.explained(len(victims), len(kept))}; spared: {listed(spared, shortened)}'
         return replace(
             outcome,
-            data={**self.state.data, DELETION: deletion},
+            data={**data, DELETION: deletion},
             details={**outcome.details, 'spared': spared},
             warnings=(*outcome.warnings, warning),
         )
 
     def _with_candidates(self, node_ids: Sequence[str]) -> dict[str, Any]:
-        """Return the action's data with the chosen victims."""
+        """Return the action's data with the chosen victims, and with a grace period since 1.4."""
         deletion = self.state.action_data.deletion
         chosen = deletion.updated(count=len(node_ids), candidates=list(node_ids))
+        if self._drains:
+            chosen.setdefault('grace_period', GRACE_PERIOD_S)
         return {**self.state.data, DELETION: chosen}

@@ -7,6 +7,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from tests.factories import (
     connected,
+    deletion_policy,
     nodes,
     request,
     zone_policy,
@@ -83,3 +84,20 @@ def test_of_with_a_dry_run_of_load_balancing_only_reads_octavia():
         '',
     ]
     assert [str(call) for call in lab.calls if call.writes] == []
+
+
+def test_of_with_spared_victims_counts_the_places_of_the_others():
+    """If a health floor spares victims, the plan by zone is replaced by the actual victims."""
+    lab = Lab(description={'zones': {'a': True, 'b': True}})
+    placed = [connected(n, data={'placement': {'zone': 'ab'[n % 2]}}) for n in range(1, 5)]
+    policy, members = lab.attached(placed, version='1.4', min_online=3)
+    policies = [zone_policy('a', 'b'), deletion_policy(grace_period=9), policy]
+    asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}, dry_run=True)
+
+    found = plan_changes.of(
+        codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
+    )
+
+    (changes,) = found.places.values()
+    assert (found.deleted, found.wait_s) == (1, 9)
+    assert sorted(row.after - row.before for row in changes) == [-1, 0]

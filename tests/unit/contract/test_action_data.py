@@ -64,6 +64,11 @@ def test_places_are_decoded_with_and_without_a_zone():
         ('count', {'count': {}}, 'Expected `int`, got `object` - at `{}.count`'),
         ('zones', {'zones': [1]}, 'Expected `object`, got `array` - at `{}.zones`'),
         ('zones', {'zones': {'a': -1}}, 'Expected `int` >= 0, got `-1` - at `{}.zones.a`'),
+        (
+            'grace_period',
+            {'grace_period': -1},
+            'Expected `int` >= 0, got `-1` - at `{}.grace_period`',
+        ),
         ('candidates', {'candidates': 'n1'}, 'Expected `array`, got `"n1"` - at `{}.candidates`'),
         ('places', {'places': {}}, 'Expected `array`, got `object` - at `{}.places`'),
         (
@@ -97,6 +102,12 @@ def test_change_that_is_not_a_map_is_refused(kind):
     found = refusal(lambda: ActionData({kind: 3}).change(kind))
 
     assert found == f'Expected `object`, got `3` - at `$.action.data.{kind}`'
+
+
+@pytest.mark.parametrize('decided', [{}, {'grace_period': 0}, {'grace_period': 60}])
+def test_grace_period_that_no_policy_decided_is_none(decided):
+    """A deletion without a grace period differs from one with a grace period of 0."""
+    assert Deletion(decided).grace_period == decided.get('grace_period')
 
 
 @pytest.mark.parametrize(

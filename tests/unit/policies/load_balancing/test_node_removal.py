@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories import connected, deletion_policy, request, zone_policy
+from placement_worker.policies.load_balancing.node_removal import UNDRAINED
+from tests.factories import (
+    bind,
+    connected,
+    deletion_policy,
+    load_balancing_policy,
+    request,
+    zone_policy,
+)
 from tests.simulated_octavia import Lab
 from tests.unit.policies.load_balancing.building_blocks import decision, left
 
@@ -178,6 +186,109 @@ def test_dry_run_shows_the_trimmed_victims_without_a_write():
     assert planned['action']['data']['deletion']['candidates'] == ['n1']
     assert decision(planned)['details']['removed'] == ['n1']
     assert len(left(lab)) == 4
+
+
+def draining(policy, members, action=SCALE_IN, *, first=(), **more):
+    """Return the request for a check with this policy after others."""
+    return request(action, [*first, policy], members, **more)
+
+
+def test_deletion_chosen_here_has_a_grace_period():
+    """The engine waits 60 s if this policy chooses the victims, and no warning is needed."""
+    lab, policy, members = attached(None, *['ONLINE'] * 3)
+
+    reply = lab.check(draining(policy, members))
+
+    assert reply['action']['data']['deletion']['grace_period'] == 60
+    assert reply['warnings'] == []
+
+
+@pytest.mark.parametrize('grace_period', [0, 7])
+def test_grace_period_that_is_decided_already_is_kept(grace_period):
+    """A grace period in the action's data precedes the default of this policy."""
+    lab, policy, members = attached(None, *['ONLINE'] * 3)
+    data = {'deletion': {'count': 1, 'grace_period': grace_period}}
+
+    reply = lab.check(draining(policy, members, data=data))
+
+    assert reply['action']['data']['deletion']['grace_period'] == grace_period
+    assert bool(reply['warnings']) == (not grace_period)
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'warns'),
+    [
+        (SCALE_IN, {'first': [deletion_policy()]}, True),
+        (SCALE_IN, {'first': [deletion_policy(grace_period=1)]}, False),
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1', 'n2']}}, True),
+        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n9'}}}, False),
+        (SCALE_IN, {'data': chosen('n1', grace_period=0)}, True),
+    ],
+)
+def test_deletion_without_a_grace_period_warns_once(action, more, warns):
+    """One sentence says that connections break, unless the engine replaces the nodes."""
+    lab, policy, members = attached(None, *['ONLINE'] * 3)
+
+    reply = lab.check(draining(policy, members, action, **more))
+
+    assert reply['warnings'] == [UNDRAINED] * warns
+
+
+def test_victims_without_a_member_cause_no_warning_of_connections():
+    """If no member leaves the pool, no connection of the pool can break."""
+    lab, policy, members = attached(None, *['ONLINE'] * 2)
+
+    reply = lab.check(draining(policy, [*members, connected(3)], data=chosen('n3')))
+
+    assert reply['warnings'] == []
+
+
+def test_two_pools_cause_one_warning_of_connections():
+    """Policies of several pools give one warning together."""
+    lab, policy, members = attached(None, *['ONLINE'] * 3)
+    other = {**load_balancing_policy(version='1.4'), 'id': 'pol-second'}
+    stored = lab.attach(bind(other, members))['policy']['data']
+
+    reply = lab.check(
+        draining(policy, members, first=[{**other, 'data': stored}], data=chosen('n1'))
+    )
+
+    assert len(left(lab)) == 4
+    assert reply['warnings'] == [UNDRAINED]
+
+
+def test_trimmed_deletion_chosen_here_keeps_its_grace_period():
+    """Sparing victims drops neither the grace period nor the warning about the floor."""
+    lab, policy, members = attached(2, *['ONLINE'] * 3)
+
+    reply = lab.check(draining(policy, members, inputs={'count': 2}))
+
+    assert reply['action']['data']['deletion']['grace_period'] == 60
+    assert len(reply['warnings']) == 1
+
+
+def test_invalid_grace_period_is_refused_before_a_removal():
+    """A grace period that is no number of seconds is an error, and no member leaves."""
+    lab, policy, members = attached(None, *['ONLINE'] * 2)
+
+    reply = lab.check(draining(policy, members, data=chosen('n1', grace_period='long')))
+
+    assert reply['action']['data']['reason'] == (
+        'Expected `int`, got `"long"` - at `$.action.data.deletion.grace_period`'
+    )
+    assert len(left(lab)) == 2
+
+
+@pytest.mark.parametrize('version', ['1.0', '1.1', '1.2', '1.3'])
+def test_earlier_versions_neither_add_a_grace_period_nor_warn(lab, version):
+    """Versions of Senlin decide as before, whatever the grace period is."""
+    policy, members = lab.attached([connected(n) for n in range(1, 4)], version=version)
+
+    reply = lab.check(draining(policy, members))
+    ignored = lab.check(draining(policy, members, data=chosen('n1', grace_period='long')))
+
+    assert 'grace_period' not in reply['action']['data']['deletion']
+    assert (reply['warnings'], ignored['action']['data']['status']) == ([], 'OK')
 
 
 @given(
