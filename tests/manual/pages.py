@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / 'README.rst', *sorted((ROOT / 'doc' / 'source').glob('*.rst'))]
+SOURCE = ROOT / 'doc' / 'source'
+HOW_TO = sorted((SOURCE / 'how-to').glob('*.rst'))
+PAGES = [ROOT / 'README.rst', *sorted(SOURCE.glob('*.rst')), *HOW_TO]
 PROGRAMS = re.compile(
     r'apt-get|chmod|chown|env|helm|install|journalctl|kill|kubectl|ln|mv|openstack|pip|placement-(policy|worker-status)|promtool|python3'
     r'|rabbitmq(ctl|-diagnostics)|rm|sed|sudo|systemctl|systemd-analyze|test|tox|useradd'

@@ -52,7 +52,7 @@ WAYS = [
     Way('bus-security', r'rabbitmqctl ', ELSEWHERE, 'tests/functional/test_bus_security.py'),
     Way('bus-security', r'(install|chown|chmod) ', ROOT),
     Way(
-        'openstack',
+        '(openstack|attach-a-policy)',
         r'openstack ',
         SYNTAX,
         'needs Keystone; tests/integration creates such users and trusts',
@@ -70,6 +70,19 @@ WAYS = [
         'tests/functional/test_engine_client.py',
     ),
     Way('writing-a-policy', r'(pip install|python3 -m pytest) ', HERE),
+    Way(
+        '',
+        r'(export PYTHONWARNINGS=|placement-worker --config-file examples/how-to/)',
+        ELSEWHERE,
+        'tests/functional/test_how_to.py: starts a worker with that configuration',
+    ),
+    Way(
+        '',
+        r'.*(examples/how-to/\w+\.(py|conf)|guest:guest@127|replay decisions\.jsonl)',
+        ELSEWHERE,
+        'tests/functional/test_how_to.py: types the pages on tasks',
+    ),
+    Way('package-a-policy', r'(pip install|python3 -m pytest) ', HERE),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay|why) ', WORKER),
     Way('', r'placement-policy .*--(transport|config-file) ', WORKER),

@@ -1,0 +1,45 @@
+"""Scale a cluster by the plan of a worker: python3 engine.py URL ACTION_ID ACTION COUNT."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.contract.caller import Caller
+
+
+def ask(worker: Caller, phase: str, action: Any, cluster: Any, policies: Any) -> None:
+    """Ask the worker, and store the changes of its reply (a real engine: in its database)."""
+    asked = {'target': phase, 'action': action, 'cluster': cluster, 'policies': policies}
+    reply = worker.policy_check(asked)
+    action['data'] = reply.action.data
+    cluster['data'] = reply.cluster.data if reply.cluster else cluster.get('data', {})
+    for node in cluster['nodes']:
+        if patch := reply.nodes.get(node['id']):
+            node |= {'data': patch.data, 'status': patch.status or node['status']}
+    if action['data']['status'] == 'ERROR':
+        raise SystemExit(f'{phase}: {action["data"]["reason"]}')
+
+
+def scale(worker: Caller, action: Any, cluster: Any, policies: Any) -> None:
+    """Ask BEFORE, carry out the plan, and ask AFTER."""
+    ask(worker, 'BEFORE', action, cluster, policies)
+    for number, place in enumerate(action['data'].get('placement', {}).get('placements', [])):
+        node = {'id': f'{action["id"]}-{number}', 'status': 'ACTIVE', 'data': {'placement': place}}
+        cluster['nodes'].append(node)  # a real engine creates the server in place['zone']
+        action['data']['creation'].setdefault('nodes', []).append(node['id'])
+    victims = action['data'].get('deletion', {}).get('candidates', [])
+    cluster['nodes'] = [node for node in cluster['nodes'] if node['id'] not in victims]
+    action['inputs']['action_result'] = 'OK'
+    ask(worker, 'AFTER', action, cluster, policies)
+
+
+if __name__ == '__main__':
+    url, action_id, name, count = sys.argv[1:]
+    stored = yaml.safe_load(Path('examples/how-to/cluster.yaml').read_text())
+    action = {'id': action_id, 'action': name, 'inputs': {'count': int(count)}}
+    scale(PolicyClient(url), action, stored['cluster'], stored['policies'])
+    for node in stored['cluster']['nodes']:
+        print(node['id'], node['data']['placement']['zone'])

@@ -1,0 +1,30 @@
+"""Print the phases in which a worker must be asked: python3 when_to_ask.py URL FILE CAUSE."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.contract.model import PolicyType, Spec
+
+HOOKED = 'Derived Action with Lifecycle Hook'
+
+
+def phases(action: str, cause: str, policies: list[Any], types: list[PolicyType]) -> list[str]:
+    """Return the phases in which a policy of the cluster decides about the action."""
+    if cause == 'Derived Action' and action.startswith('NODE_'):
+        return []  # the policies have decided about the action that this one is a part of
+    bound = {Spec(one['spec']['type'], one['spec']['version']).type_name for one in policies}
+    triggers = [trigger for one in types if one.name in bound for trigger in one.triggers]
+    deciding = {trigger.phase for trigger in triggers if trigger.action == action}
+    return sorted(deciding - ({'AFTER'} if cause == HOOKED else set()), reverse=True)
+
+
+if __name__ == '__main__':
+    url, file, cause = sys.argv[1:]
+    policies = yaml.safe_load(Path(file).read_text())['policies']
+    types = PolicyClient(url).policy_type_list()
+    for action in sorted({trigger.action for one in types for trigger in one.triggers}):
+        print(f'{action}:', ', '.join(phases(action, cause, policies, types)) or 'do not ask')

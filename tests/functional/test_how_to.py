@@ -1,0 +1,109 @@
+"""The pages on tasks: their programs and commands, typed in the order of each page."""
+
+import itertools
+import subprocess
+import time
+
+import pytest
+
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
+from placement_worker.errors import NoWorkerAnswered
+from tests.manual import ways, workspace
+from tests.manual.pages import HOW_TO, blocks
+
+CONFIGURATION = 'examples/how-to/worker.conf'
+URL = 'rabbit://guest:guest@127.0.0.1:5672/'
+"""The broker of the pages."""
+START_TIMEOUT_S = 90
+ENVIRONMENT = workspace.environment(PYTHONWARNINGS='ignore')
+
+
+def is_typed(page, command):
+    """Return whether this module runs a command."""
+    return 'types the pages on tasks' in ways.way(page.stem, command).reason
+
+
+def typed_blocks(page):
+    """Return the blocks with commands that this module runs, each with the shown output or None."""
+    found = blocks(page)
+    return [
+        (block, following.text if following and following.is_output else None)
+        for block, following in itertools.zip_longest(found, found[1:])
+        if any(is_typed(page, command) for command in block.commands)
+    ]
+
+
+TYPED = [page for page in HOW_TO if typed_blocks(page)]
+
+
+def wait_until_ready(worker, url, topic, log):
+    """Wait until a worker replies on a topic."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    client = PolicyClient(url, topic=topic, timeout_s=5)
+    while True:
+        try:
+            client.get_capabilities()
+            break
+        except NoWorkerAnswered:
+            assert worker.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+    client.close()
+
+
+@pytest.fixture(scope='module')
+def clone(tmp_path_factory):
+    """A folder with the files of a clone that the pages name."""
+    folder = tmp_path_factory.mktemp('clone')
+    workspace.furnish(folder, [])
+    return folder
+
+
+@pytest.fixture(scope='module')
+def url(own_broker, clone):
+    """The broker of a worker with the configuration of the pages."""
+    configuration, log = clone / CONFIGURATION, clone / 'log'
+    configuration.write_text(configuration.read_text().replace(URL, own_broker.url))
+    command = ['placement-worker', '--config-file', CONFIGURATION]
+    with (
+        log.open('w') as output,
+        subprocess.Popen(command, cwd=clone, env=ENVIRONMENT, stderr=output) as worker,
+    ):
+        try:
+            for topic in (TOPIC, SLOW_TOPIC):
+                wait_until_ready(worker, own_broker.url, topic, log)
+            yield own_broker.url
+        finally:
+            worker.terminate()
+
+
+def run(command, clone):
+    """Run a command in bash, and return its output without the warnings of libraries."""
+    typed = ['bash', '-euc', command]
+    done = subprocess.run(
+        typed, cwd=clone, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f'{command}\n{done.stdout}{done.stderr}'
+    return done.stdout
+
+
+@pytest.mark.parametrize('page', TYPED, ids=lambda page: page.stem)
+def test_commands_of_a_task_print_the_shown_output(page, url, clone):
+    """Each program of a page on a task succeeds, and prints the output that the page shows."""
+    for block in blocks(page):
+        if block.caption and block.kind != 'bash':
+            (clone / block.caption).write_text(f'{block.text}\n')
+
+    for block, shown in typed_blocks(page):
+        printed = ''.join(run(command.replace(URL, url), clone) for command in block.commands)
+        assert printed
+        if shown is not None:
+            assert workspace.timeless(printed) == workspace.timeless(shown), block.place
+
+
+def test_each_task_with_a_worker_is_typed():
+    """Each page that needs the worker has commands that this module runs."""
+    needing = {page for page in HOW_TO if 'how-to-worker>`' in page.read_text()}
+
+    assert needing <= set(TYPED)

@@ -1,0 +1,72 @@
+"""The pages on tasks: their parts, their programs, and the errors that they quote."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.doc.test_messages import texts  # noqa: F401  # a fixture
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / 'doc' / 'source' / 'how-to'
+PROGRAMS = ROOT / 'placement_worker' / 'examples' / 'how-to'
+TASKS = sorted(set(FOLDER.glob('*.rst')) - {FOLDER / 'index.rst'})
+MAX_LINES = 48
+"""The length of a program that a reader takes in at once, without blank lines."""
+ERROR = re.compile(r'^``(.+)``$', re.MULTILINE)
+
+
+def sections(page):
+    """Return the sections of a page: heading -> text."""
+    parts = re.split(r'^(.+)\n-{3,}\n', page.read_text(encoding='utf-8'), flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def quoted():
+    """Return the errors that the pages quote, each with its page."""
+    return [
+        (page.stem, error)
+        for page in TASKS
+        for error in ERROR.findall(sections(page)['What can go wrong'])
+    ]
+
+
+@pytest.mark.parametrize('page', TASKS, ids=lambda page: page.stem)
+def test_task_has_the_parts_of_its_kind(page):
+    """Each page on a task names its conditions first, and errors and further reading last."""
+    first, *steps, errors, further = sections(page)
+
+    assert (first, errors, further) == ('Before you start', 'What can go wrong', 'See also')
+    assert steps
+
+
+@pytest.mark.parametrize('page', TASKS, ids=lambda page: page.stem)
+def test_task_has_a_program(page):
+    """Each page on a task includes a program."""
+    assert re.search(r'literalinclude:: .*/examples/how-to/.*\.py\n', page.read_text('utf-8'))
+
+
+@pytest.mark.parametrize(('page', 'error'), quoted())
+def test_error_of_a_task_exists_in_the_code(texts, page, error):  # noqa: F811
+    """Each quoted error is a text of the code, with any text in place of the dots."""
+    pattern = re.escape(error).replace(r'\.\.\.', '.*')
+
+    assert any(re.fullmatch(pattern, text, re.DOTALL) for text in texts), page
+
+
+def test_each_file_of_the_examples_is_on_a_page():
+    """Each file that belongs to the tasks is named on a page on a task."""
+    pages = ''.join(page.read_text(encoding='utf-8') for page in FOLDER.glob('*.rst'))
+    files = [file for file in PROGRAMS.rglob('*.*') if file.is_file() and file.suffix != '.pyc']
+
+    assert files
+    names = [str(file.relative_to(PROGRAMS)) for file in files if file.name != 'pytest.ini']
+    assert [name for name in names if f'examples/how-to/{name}' not in pages] == []
+
+
+@pytest.mark.parametrize('program', sorted(PROGRAMS.rglob('*.py')), ids=lambda path: path.stem)
+def test_program_of_a_task_is_short(program):
+    """A reader takes in a program at once."""
+    lines = program.read_text(encoding='utf-8').splitlines()
+
+    assert sum(bool(line) for line in lines) <= MAX_LINES
