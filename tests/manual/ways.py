@@ -83,6 +83,7 @@ WAYS = [
         'tests/functional/test_how_to.py: types the pages on tasks',
     ),
     Way('package-a-policy', r'(pip install|python3 -m pytest) ', HERE),
+    Way('monitoring', r'sed ', ELSEWHERE, 'tests/unit/test_monitoring.py'),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay|why) ', WORKER),
     Way('', r'placement-policy .*--(transport|config-file) ', WORKER),

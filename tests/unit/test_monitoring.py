@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any, Literal
 
@@ -317,6 +319,22 @@ def test_runbook_url_of_each_alert_is_the_section_of_its_name():
         page, _, anchor = rule.annotations['runbook_url'].partition('#')
         assert page == 'https://docs.example.org/placement-worker/runbook.html'
         assert anchor == rule.alert.lower()
+
+
+def test_alert_rules_installed_as_in_the_manual_link_to_its_address():
+    """Operators set the address of their manual in one place, and nothing else changes."""
+    (command,) = re.findall(r'^ +(sed .*) > /etc/prometheus/', MANUAL.read_text(), re.MULTILINE)
+
+    printed = subprocess.run(
+        shlex.split(command), cwd=CONF.parent, check=True, capture_output=True, text=True
+    ).stdout
+
+    groups = yaml.safe_load(printed)['groups']
+    links = [rule['annotations']['runbook_url'] for group in groups for rule in group['rules']]
+    before = (CONF / 'prometheus-alerts.yaml').read_text()
+    host, address = 'docs.example.org/placement-worker', 'docs.cloud.internal/manual'
+    assert links == [f'https://{address}/runbook.html#{rule.alert.lower()}' for rule in RULES]
+    assert printed == before.replace(host, address)
 
 
 def test_alerts_about_a_share_of_the_requests_need_ten_of_them():
