@@ -15,51 +15,119 @@ import yaml
 CHART = Path(__file__).parents[1] / 'deploy' / 'helm' / 'placement-worker'
 VERSIONS = ('1.25', '1.37')
 """The oldest version that the chart accepts, and the newest one with schemas."""
-KINDS = {'Service', 'StatefulSet'}
-VALUES: list[dict[str, Any]] = [
-    {},
-    {
-        'replicas': 1,
-        'image': {'repository': 'registry.example.org/worker', 'tag': '1', 'pullSecrets': ['a']},
-        'metrics': {'enabled': False},
-        'podAnnotations': {'example.org/a': 'b'},
-        'nodeSelector': {'disk': 'ssd'},
-        'tolerations': [{'key': 'a', 'operator': 'Exists'}],
-        'affinity': {'podAntiAffinity': {}},
-    },
+MONITOR = 'ServiceMonitor'
+KINDS = {'PodDisruptionBudget', 'Service', 'StatefulSet'}
+PASSWORD = {
+    'name': 'OS_SERVICE_AUTH__PASSWORD',
+    'valueFrom': {'secretKeyRef': {'name': 'keystone', 'key': 'password'}},
+}
+VALUES: list[tuple[dict[str, Any], set[str]]] = [
+    ({}, KINDS),
+    (
+        {'metrics': {'serviceMonitor': {'enabled': True, 'labels': {'release': 'prometheus'}}}},
+        {*KINDS, MONITOR},
+    ),
+    (
+        {
+            'replicas': 1,
+            'image': {
+                'repository': 'registry.example.org/worker',
+                'tag': '1',
+                'pullSecrets': ['a'],
+            },
+            'metrics': {'enabled': False},
+            'podAnnotations': {'example.org/a': 'b'},
+            'nodeSelector': {'disk': 'ssd'},
+            'tolerations': [{'key': 'a', 'operator': 'Exists'}],
+            'affinity': {'podAntiAffinity': {}},
+            'podDisruptionBudget': {'enabled': False},
+            'extraEnv': [PASSWORD],
+            'priorityClassName': 'high',
+        },
+        {'Service', 'StatefulSet'},
+    ),
 ]
-INVALID: list[dict[str, Any]] = [{'replicas': 0}, {'configSecret': ''}, {'replica': 2}]
+"""Sets of values, and the kinds of their manifests."""
+INVALID: list[dict[str, Any]] = [
+    {'replicas': 0},
+    {'configSecret': ''},
+    {'replica': 2},
+    {'metrics': {'serviceMonitor': {'interval': '15'}}},
+    {'podDisruptionBudget': {'maxUnavailable': 0}},
+    {'extraEnv': [{'value': 'a'}]},
+]
 
 
 def main() -> None:
     """Check all sets of values; a failed check ends with its reason."""
     with helm_python.Chart.load(str(CHART)) as chart:
-        for values in VALUES:
-            check(chart, values)
+        for values, kinds in VALUES:
+            check(chart, values, kinds)
         for values in INVALID:
             refuse(chart, values)
     sys.stdout.write(f'{CHART.name}: {len(VALUES)} sets of values rendered and checked\n')
 
 
-def check(chart: Any, values: dict[str, Any]) -> None:
+def check(chart: Any, values: dict[str, Any], kinds: set[str]) -> None:
     """Render the chart with these values, and check each manifest."""
     chart.validate_schema(values)
     rendered = chart.render(values, name='demo', namespace='openstack')
     manifests = [one for text in rendered.values() for one in yaml.safe_load_all(text) if one]
-    if {one['kind'] for one in manifests} != KINDS:
+    if {one['kind'] for one in manifests} != kinds:
         raise SystemExit(f'{values}: the chart has {rendered}')
     for version in VERSIONS:
         for manifest in manifests:
-            kubernetes_validate.validate(manifest, version, strict=True)
-    (workers,) = (one['spec'] for one in manifests if one['kind'] == 'StatefulSet')
-    (service,) = (one for one in manifests if one['kind'] == 'Service')
+            if manifest['kind'] != MONITOR:
+                kubernetes_validate.validate(manifest, version, strict=True)
+    by_kind = {one['kind']: one for one in manifests}
+    check_selectors(values, by_kind)
+    check_environment(values, by_kind['StatefulSet']['spec']['template']['spec'])
+
+
+def check_selectors(values: dict[str, Any], manifests: dict[str, Any]) -> None:
+    """Check that the manifests of a release belong together."""
+    workers, service = manifests['StatefulSet']['spec'], manifests['Service']
     labels = workers['template']['metadata']['labels']
-    if (
-        not service['spec']['selector'].items() <= labels.items()
-        or not workers['selector']['matchLabels'].items() <= labels.items()
-        or workers['serviceName'] != service['metadata']['name']
+    budget = manifests.get('PodDisruptionBudget', {}).get('spec', workers)
+    (spread,) = workers['template']['spec']['topologySpreadConstraints']
+    if not all(
+        selector.items() <= labels.items()
+        for selector in (
+            service['spec']['selector'],
+            *(one['selector']['matchLabels'] for one in (workers, budget)),
+            spread['labelSelector']['matchLabels'],
+        )
     ):
-        raise SystemExit(f'{values}: the service does not select the workers')
+        raise SystemExit(f'{values}: the manifests do not select the workers')
+    if workers['serviceName'] != service['metadata']['name']:
+        raise SystemExit(f'{values}: the workers have another service')
+    if MONITOR in manifests:
+        check_monitor(values, manifests[MONITOR], service)
+
+
+def check_environment(values: dict[str, Any], pod: dict[str, Any]) -> None:
+    """Check that the container has the variables of the values, and those of its metrics."""
+    (container,) = pod['containers']
+    variables = container.get('env', [])
+    has_metrics = 'OS_METRICS__PORT' in {variable['name'] for variable in variables}
+    if has_metrics != values.get('metrics', {}).get('enabled', True) or any(
+        variable not in variables for variable in values.get('extraEnv', [])
+    ):
+        raise SystemExit(f'{values}: the container has the variables {variables}')
+
+
+def check_monitor(values: dict[str, Any], monitor: dict[str, Any], service: dict[str, Any]) -> None:
+    """Check the monitor, whose schema is not part of Kubernetes: what it reads has to exist."""
+    spec, labels = monitor['spec'], service['metadata']['labels']
+    (endpoint,) = spec['endpoints']
+    if (
+        not spec['selector']['matchLabels'].items() <= labels.items()
+        or labels[spec['jobLabel']] != 'placement-worker'
+        or endpoint['port'] not in {port['name'] for port in service['spec']['ports']}
+        or not values['metrics']['serviceMonitor']['labels'].items()
+        <= monitor['metadata']['labels'].items()
+    ):
+        raise SystemExit(f'{values}: the monitor does not find the service')
 
 
 def refuse(chart: Any, values: dict[str, Any]) -> None:

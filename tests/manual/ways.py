@@ -45,7 +45,6 @@ WAYS = [
         FRESH,
     ),
     Way('tutorial', r'.*', HERE),
-    Way('install', r'(kubectl|helm) ', SYNTAX, 'needs Kubernetes; tox -e deploy renders the chart'),
     Way('README', r'python3 -m venv .venv && ', FRESH),
     Way('README', r'tools/test$', ELSEWHERE, '.ci/run: it runs these tests'),
     Way('README', r'placement-policy completion bash > /etc/', ROOT),
