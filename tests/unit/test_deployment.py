@@ -1,4 +1,4 @@
-"""The systemd unit, the container file and the jobs of Zuul and pre-commit, as files."""
+"""The systemd unit, the container file, the chart, the role and the jobs of CI, as files."""
 
 import configparser
 import json
@@ -14,10 +14,12 @@ import yaml
 from oslo_config import cfg
 
 from placement_worker import config
+from placement_worker.config import service_auth, unknown_options
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / 'conf' / 'placement-worker.service'
 CHART = ROOT / 'deploy' / 'helm' / 'placement-worker'
+ROLE = ROOT / 'deploy' / 'kolla-ansible' / 'roles' / 'placement-worker'
 CONFIGURATION = ['--config-file', '/etc/placement-worker/placement-worker.conf']
 
 
@@ -36,6 +38,12 @@ def instructions():
         name: ' '.join(arguments)
         for name, *arguments in (line.split() for line in text.splitlines()[1:] if line)
     }
+
+
+@pytest.fixture
+def role():
+    """The default variables of the role for kolla-ansible."""
+    return yaml.safe_load((ROLE / 'defaults' / 'main.yml').read_text())
 
 
 def scripts():
@@ -161,6 +169,40 @@ def test_probes_of_the_chart_are_those_of_the_manual():
     commands = re.findall(r'exec: .*', workers)
     assert len(commands) == 3
     assert commands == re.findall(r'exec: .*', manual)
+
+
+def test_role_fits_the_image_and_the_package(instructions, role):
+    """The role deploys the image of this version, whose group may read the configuration."""
+    (check,) = re.findall(r'CMD (\[.*\])', instructions['HEALTHCHECK'])
+    folder = str(Path(CONFIGURATION[1]).parent)
+
+    assert role['placement_worker_tag'] == metadata.version('placement-worker')
+    assert instructions['USER'].endswith(f':{role["placement_worker_gid"]}')
+    assert role['placement_worker_healthcheck']['test'] == ['CMD', *json.loads(check)]
+    assert role['placement_worker_default_volumes'][0].endswith(f':{folder}/:ro')
+
+
+def test_role_waits_longer_than_the_graceful_shutdown(role):
+    """kolla-ansible does not kill a worker that finishes its requests."""
+    assert role['placement_worker_stop_timeout'] > config.GRACEFUL_SHUTDOWN_TIMEOUT_S
+
+
+def test_image_has_a_label_for_kolla_ansible(instructions):
+    """kolla-ansible 22 fails on a container whose image has no label."""
+    assert instructions['LABEL']
+
+
+def test_role_sets_known_options_only(tmp_path):
+    """Each option of the template is one that a worker reads."""
+    template = (ROLE / 'templates' / 'placement-worker.conf.j2').read_text()
+    file = tmp_path / 'placement-worker.conf'
+    file.write_text(re.sub(r'\{%.*?%\}\n', '', template))
+    sections = {}
+    cfg.ConfigParser(str(file), sections).parse()
+
+    assert unknown_options.find([str(file)]) == []
+    known = {option.dest for option in service_auth.sample_options()}
+    assert set(sections['service_auth']) - known == set()
 
 
 def test_jobs_of_zuul_run_existing_environments_of_tox():

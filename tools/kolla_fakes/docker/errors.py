@@ -1,0 +1,5 @@
+"""The errors of the container engine."""
+
+
+class APIError(Exception):
+    """A request failed."""
