@@ -60,11 +60,14 @@ def details(error: DocumentError) -> Iterator[str]:
     """Yield the lines that show each problem in the text of the file."""
     if error.source is None:
         return
+    lines = positions.lines_of(error.source.text)
     for problem in error.problems:
         if len(error.problems) > 1:
             yield escaped(_located(error.source.name, problem))
-        if problem.position and not _may_hold_secret(error.source.text, problem):
-            yield from positions.snippet(error.source.text, problem.position).splitlines()
+        if problem.position:
+            line = positions.line_at(lines, problem.position)
+            if not _may_hold_secret(line, problem):
+                yield from positions.snippet(line, problem.position).splitlines()
     if isinstance(error, Invalid) and error.more:
         count = len(error.problems) + error.more
         yield f'and {_least(count)}{counted(error.more, "more error")}'
@@ -80,9 +83,8 @@ def _located(name: str, problem: Problem) -> str:
     return f'{name}{where}: {problem.text}'
 
 
-def _may_hold_secret(text: str, problem: Problem) -> bool:
+def _may_hold_secret(line: str, problem: Problem) -> bool:
     """Return whether the line of a problem, or the path in its text, names a secret."""
-    line = positions.line_of(text, problem.position) if problem.position else ''
     return masking.may_hold_secrets(f'{problem.text} {line}'.encode(errors='replace'))
 
 

@@ -27,8 +27,10 @@ class SchemaError(NamedTuple):
 
 def all_errors(raw: object, kind: type) -> Iterator[SchemaError]:
     """Yield the unknown keys at any depth, then each value that does not fit a type."""
-    unlisted = {error.path: error for error in unknown(raw, kind)}
-    yield from unlisted.values()
+    unlisted = set()
+    for error in unknown(raw, kind):
+        unlisted.add(error.path)
+        yield error
     yield from (error for error in found(raw, kind) if error.path not in unlisted)
 
 

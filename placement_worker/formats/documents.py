@@ -101,9 +101,7 @@ class Document:
         """Return the function that finds positions; YAML is read again for it."""
         if self.is_json:
             return functools.partial(positions.in_json, self.source.text)
-        roots = yaml.compose_all(self.source.text, Loader=yaml_loader.Loader)
-        full = (root for root in roots if root.tag != 'tag:yaml.org,2002:null')
-        root = next(itertools.islice(full, self.number - 1, None))
+        root = yaml_loader.root(self.source.text, self.number)
         return functools.partial(positions.in_yaml, root)
 
 
@@ -169,7 +167,7 @@ def _from_yaml(source: Source) -> list[Any]:
     :raises Malformed: the text is not YAML, or is nested too deeply.
     """
     try:
-        loaded = list(yaml.load_all(source.text, Loader=yaml_loader.Loader))
+        loaded = yaml_loader.load_all(source.text)
     except (RecursionError, yaml_loader.TooDeep):
         raise _too_deep(source) from None
     except (yaml.YAMLError, ValueError) as exc:

@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import yaml
@@ -118,15 +118,18 @@ def position_at(text: str, offset: int) -> Position:
     return Position(line, offset - begin + 1)
 
 
-def line_of(text: str, position: Position) -> str:
-    """Return the line of a position, without its end."""
-    lines = _BREAK.split(text)
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, without their ends."""
+    return _BREAK.split(text)
+
+
+def line_at(lines: Sequence[str], position: Position) -> str:
+    """Return the line of a position; it is empty after the end of the text."""
     return lines[position.line - 1] if position.line <= len(lines) else ''
 
 
-def snippet(text: str, position: Position) -> str:
+def snippet(line: str, position: Position) -> str:
     """Return the line of a position, escaped and numbered, and a caret under the column."""
-    line = line_of(text, position)
     begin = max(position.column - 1 - _BEFORE, 0) if len(line) > MAX_SNIPPET else 0
     before = ('...' if begin else '') + _printed(line[begin : position.column - 1])
     after = _printed(line[position.column - 1 : begin + MAX_SNIPPET])

@@ -37,6 +37,15 @@ class Outer(Struct):
     renamed: int = field(name='other-name', default=0)
 
 
+class _First(list):
+    """A list that must not be read beyond its first item."""
+
+    def __iter__(self):
+        """Yield the first item."""
+        yield self[0]
+        raise AssertionError('A second item was read')
+
+
 def found(raw):
     """Return the path and the text of each error, without the path in the text."""
     return [
@@ -104,6 +113,15 @@ def test_all_errors_begins_with_the_unknown_keys():
         (('dryrun',), True),
         (('target',), False),
     ]
+
+
+def test_all_errors_searches_no_further_than_it_is_asked():
+    """The first unknown key of a document is found without a search for the others."""
+    items = _First([{'low': 1, 'unknown': 1}, {'low': 2}])
+
+    error = next(schema_errors.all_errors({'items': items}, Outer))
+
+    assert error.path == ('items', 0, 'unknown')
 
 
 @pytest.mark.parametrize(

@@ -102,9 +102,9 @@ def test_position_in_json_of_each_value_leads_to_its_text(data, ascii_only, inde
 
     for path, value in paths_in(data):
         position = positions.in_json(text, path)
-        rest = positions.line_of(text, position)[position.column - 1 :]
+        rest = positions.line_at(positions.lines_of(text), position)[position.column - 1 :]
         encoded = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
-        assert rest.startswith(positions.line_of(encoded, Position(1, 1)))
+        assert rest.startswith(positions.lines_of(encoded)[0])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_position_in_json_of_each_value_leads_to_its_text(data, ascii_only, inde
 )
 def test_snippet_has_a_caret_under_the_column(text, column, lines):
     """The caret is under the column, whatever the characters before it take on a terminal."""
-    assert positions.snippet(text, Position(1, column)).splitlines() == lines
+    assert positions.snippet(positions.lines_of(text)[0], Position(1, column)).splitlines() == lines
 
 
 def test_snippet_of_a_long_line_shows_the_part_around_the_column():
@@ -135,4 +135,4 @@ def test_snippet_of_a_long_line_shows_the_part_around_the_column():
 
 def test_line_beyond_the_end_of_the_text_is_empty():
     """The end of a text may be on a line that does not exist."""
-    assert positions.line_of('a: [', Position(2, 1)) == ''
+    assert positions.line_at(['a: ['], Position(2, 1)) == ''

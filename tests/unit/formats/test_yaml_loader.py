@@ -1,5 +1,6 @@
 """Loading YAML whose aliases, keys and timestamps are surprising or hostile."""
 
+import gc
 import itertools
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 import yaml
 
+from placement_worker.formats import yaml_loader
 from placement_worker.formats.yaml_loader import Loader, TooDeep
 
 
@@ -27,6 +29,48 @@ def test_load_of_timestamps_keeps_them_as_strings():
         7,
         True,
     ]
+
+
+LONG = '\n'.join(f'- {{id: {n}, items: [a, {{b: c}}]}}' for n in range(2000))
+
+
+@pytest.fixture
+def collections():
+    """The collections of the garbage collector during the test."""
+    counted = []
+    gc.callbacks.append(lambda phase, info: phase == 'start' and counted.append(info))
+    yield counted
+    del gc.callbacks[-1]
+
+
+@pytest.mark.parametrize('load', [yaml_loader.load_all, lambda text: yaml_loader.root(text, 1)])
+def test_load_of_a_long_document_pauses_the_garbage_collector(collections, load):
+    """The growing tree is not walked while it is built; the end of the pause may collect once."""
+    gc.collect()
+    collections.clear()
+
+    loaded = load(LONG)
+
+    assert len(collections) <= 1
+    assert loaded
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize('was_enabled', [True, False])
+def test_load_of_malformed_yaml_leaves_the_garbage_collector_as_it_was(was_enabled):
+    """An error does not leave the collector paused, and a disabled one is not enabled."""
+    (gc.enable if was_enabled else gc.disable)()
+    try:
+        with pytest.raises(yaml.YAMLError):
+            yaml_loader.load_all('a: [1')
+        assert gc.isenabled() == was_enabled
+    finally:
+        gc.enable()
+
+
+def test_root_of_a_later_document_leaves_out_empty_ones():
+    """The number of a document counts those that `documents` returns."""
+    assert yaml_loader.root('--- {a: 1}\n---\n--- [b]\n', 2).value[0].value == 'b'
 
 
 def test_load_beyond_the_deepest_level_is_refused():
