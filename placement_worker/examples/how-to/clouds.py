@@ -1,4 +1,4 @@
-"""Ask the worker of each cloud for its state: python3 clouds.py URL CLOUD=TOPIC..."""
+"""Ask the worker of each cloud for its policy types: python3 clouds.py URL CLOUD=TOPIC..."""
 
 import sys
 
@@ -13,8 +13,9 @@ clients = {
 }
 for cloud, client in clients.items():
     try:
-        worker = client.get_capabilities()
-        print(f'{cloud}: version {worker.version}, {len(worker.policy_types)} policy types')
+        types = client.get_capabilities().policy_types
+        missing = {'senlin.policy.zone_placement-1.0'} - set(types)
+        print(f'{cloud}: lacks {missing}' if missing else f'{cloud}: ready')
     except PlacementWorkerError as exc:
         print(f'{cloud}: {exc}')
     client.close()
