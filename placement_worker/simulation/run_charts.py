@@ -94,7 +94,7 @@ def _deviations(history: History) -> Chart:
     by_place = {name: _lines(history, _deviation(name)) for name in history.places}
     shown = _most_deviating(by_place)
     values = [value for lines in shown.values() for line in lines for value in line.values]
-    scale = Scale.over(min(values), max(values), FEW_TICKS)
+    scale = Scale.over(min(values), max(values), TICKS)
     panels = [
         Panel(f'deviation-{number}', name, _ranges(f'Deviation of {name} in nodes', lines), scale,
               SMALL_HEIGHT, lines=lines, small=True)

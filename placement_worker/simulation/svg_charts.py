@@ -15,7 +15,8 @@ from placement_worker.simulation.timeline import Timeline
 GAPS_UP_TO = 80  # more columns have no gaps between them
 TICKS, FEW_TICKS = 12, 6  # few ticks fit into 260 pixels
 NARROW = 260  # the width of a small panel and of a chart on a phone, in pixels
-NUMBER_WIDTH = 30  # pixels of the number of a flag
+WIDE = 440  # the least width of a chart on a wider screen, in pixels
+DIGIT_WIDTH, FLAG_WIDTH = 8, 12  # pixels of the number of a flag
 KILO, MEGA = 10_000, 1_000_000  # from these values on, ticks have a unit
 
 
@@ -137,15 +138,23 @@ def _flags(frame: Frame, timeline: Timeline) -> Iterator[str]:
     """Yield a flag where the cloud or a policy changed, with the step where there is room."""
     if timeline.flag_count > len(timeline.flags):
         return
-    room = NUMBER_WIDTH * len(frame.numbers) / NARROW
     ends = [*(frame.column(flag.number) for flag in timeline.flags[1:]), len(frame.numbers)]
     for flag, end in zip(timeline.flags, ends, strict=False):
         column = frame.column(flag.number)
-        number = _text('7', 10, 'start', str(flag.number), ' spacious') * (end - column >= room)
+        number = _flag_number(flag.number, (end - column) / len(frame.numbers))
         yield (
             f'<svg x="{frame.percent(column)}" overflow="visible"><path class="mark" '
             f'd="M0 {TOP}V{frame.bottom}"/><path class="flag" d="M-5 4h10l-5 9z"/>{number}</svg>'
         )
+
+
+def _flag_number(number: int, share: float) -> str:
+    """Return the text beside a flag, which has this share of the width."""
+    text = str(number)
+    width = FLAG_WIDTH + DIGIT_WIDTH * len(text)
+    if share * WIDE < width:
+        return ''
+    return _text('7', 10, 'start', text, ' spacious' if share * NARROW >= width else ' fine')
 
 
 def _crosses(frame: Frame, panel: Panel) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import pytest
 
 WIDTHS = [320, 360, 600, 1280]
+NARROWEST_DESKTOP = 601
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
@@ -67,7 +68,7 @@ def test_charts_on_a_phone_show_few_numbers_of_steps(visit):
     assert all(1 < count <= 6 for count in counts), counts
 
 
-@pytest.mark.parametrize('width', WIDTHS)
+@pytest.mark.parametrize('width', [*WIDTHS, NARROWEST_DESKTOP])
 def test_texts_of_a_chart_at_any_width_do_not_overlap(visit, width):
     """No text of a chart covers another one or leaves the card of its chart."""
     crossed = visit(width).evaluate(
@@ -183,3 +184,50 @@ def test_table_on_the_screen_hides_no_row_once_it_is_open(visit):
         )
         <= 0
     )
+
+
+@pytest.mark.parametrize('report_file', ['load-balancer'], indirect=True)
+def test_flags_on_a_desktop_have_the_number_of_their_step(visit):
+    """On a desktop, each flag of a large chart has its number, also beside another flag."""
+    flags = visit(NARROWEST_DESKTOP).evaluate(
+        """() => [...document.querySelectorAll('svg.chart:not(.small)')].map((chart) => (
+            [...chart.querySelectorAll('svg:has(.flag)')].map((flag) => (
+                flag.querySelector('text')?.getClientRects().length && flag.textContent
+            ))
+        ))"""
+    )
+
+    assert flags == [['3', '5', '6', '8']] * 3
+
+
+@pytest.mark.parametrize('report_file', ['zone-outage'], indirect=True)
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+def test_numbers_on_a_phone_mark_whole_rows_and_show_their_caption(visit, scheme):
+    """A row that changes the cloud has one background; the caption wraps within the window."""
+    page = visit(360, color_scheme=scheme)
+
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll('#numbers tbody tr')].map((row) => (
+            [...new Set([...row.cells].map((cell) => getComputedStyle(cell).backgroundColor))]
+        ))"""
+    )
+    caption = page.locator('#numbers caption span').bounding_box()
+
+    assert {len(colors) for colors in rows} == {1}
+    assert len({colors[0] for colors in rows}) == 2
+    assert caption['x'] + caption['width'] < 360
+
+
+@pytest.mark.parametrize('report_file', ['zone-outage'], indirect=True)
+def test_panels_in_a_row_align_beside_a_title_of_several_lines(visit):
+    """The charts of a row are at the same height, whatever the length of their titles."""
+    page = visit(1180)
+    tops = """() => [...document.querySelectorAll('.panels svg.chart')]
+        .map((chart) => chart.getBoundingClientRect().top)"""
+    before = page.evaluate(tops)
+
+    page.locator('.plot h4').first.evaluate("(e) => { e.textContent = 'zone '.repeat(20); }")
+
+    after = page.evaluate(tops)
+    assert len(set(after)) == 1
+    assert after[0] > before[0]

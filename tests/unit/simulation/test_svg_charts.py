@@ -85,6 +85,14 @@ def test_draw_flags_steps_and_numbers_those_with_room():
     assert (len(texts[0]), texts[1]) == (3, ['6', '20', 'step'])
 
 
+def test_draw_flags_close_steps_with_numbers_for_wide_charts_only():
+    """Numbers of flags that overlap in a narrow chart are of the class that it hides."""
+    panel = drawn(columns=16, timeline=flagged(5, 6, 10))
+
+    assert [one.text for one in classes(panel, 'spacious')] == ['6', '10', 'step']
+    assert '5' in [one.text for one in classes(panel, 'fine')]
+
+
 def test_draw_with_too_many_flags_omits_all():
     """More flags than a chart can show are omitted."""
     assert classes(drawn(columns=601, timeline=flagged(*range(MOST + 1))), 'flag') == []
