@@ -123,6 +123,16 @@ def test_page_of_a_load_balancer_has_members_updates_and_grace_periods(registry)
     assert 'balance has 18 members.' in page
 
 
+def test_page_joins_the_checks_of_the_greedy_rule_in_one_sentence(registry):
+    """The checks of the greedy rule are separated by semicolons, without full stops in between."""
+    scenario = scenario_files.load('load-balancer')
+
+    text = report.page(scenario, played(scenario, registry))
+
+    assert 'CLUSTER_SCALE_OUT: OK, Completed policy checking; CLUSTER_SCALE_OUT: OK' in text
+    assert '.;' not in text
+
+
 def test_page_of_an_unexpected_outcome_says_so_at_the_top(load, registry):
     """Steps that did not end as expected are announced above the charts."""
     scenario = load([{'scale_out': 1, 'expect': 'ERROR'}])
