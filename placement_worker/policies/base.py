@@ -34,6 +34,9 @@ from placement_worker.planning import sizing
 INTERFACE = (2, 0)
 """The major and minor version. The worker skips policies for another major version at start."""
 
+PROPERTIES = '$.spec.properties'
+"""The path of the properties in a request with `check_resources`, for the texts of its errors."""
+
 BEFORE: Phase = 'BEFORE'
 AFTER: Phase = 'AFTER'
 P = TypeVar('P', bound=Struct)
@@ -192,7 +195,7 @@ class Policy(ABC, Generic[P]):
 
         The default implementation accepts all.
 
-        :raises InvalidSpec: naming all that are missing.
+        :raises InvalidSpec: naming all that are missing, and the path of the first.
         :raises Rejected: the cloud does not respond.
         """
 

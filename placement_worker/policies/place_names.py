@@ -8,7 +8,7 @@ from typing import TypeVar
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace
 from placement_worker.formats.text import listed, noun_for, shortened
-from placement_worker.policies.base import BindingOutcome
+from placement_worker.policies.base import PROPERTIES, BindingOutcome
 
 T = TypeVar('T')
 
@@ -24,18 +24,21 @@ def unknown(what: str, names: Sequence[str], known: Collection[str]) -> str:
     return f'The cloud does not know {noun_for(len(names), what)} {wrong}; {has}'
 
 
-def refuse_unusable(what: str, names: Sequence[str], usable: Collection[str]) -> None:
+def refuse_unusable(what: str, key: str, names: Sequence[str], usable: Collection[str]) -> None:
     """Refuse a spec that lists places in which no node can be created.
 
     :param what: the type of the places, e.g. "region".
-    :param names: the unusable places.
+    :param key: the property that lists them.
+    :param names: the places of the spec.
     :param usable: the usable places.
-    :raises InvalidSpec: there are any.
+    :raises InvalidSpec: there are places that are not usable.
     """
-    if names:
-        wrong = listed(names, lambda name: _quoted(name) + hint(name, usable))
+    unusable_names = [name for name in names if name not in usable]
+    if unusable_names:
+        wrong = listed(unusable_names, lambda name: _quoted(name) + hint(name, usable))
         others = listed(sorted(usable), _quoted) or 'none'
-        raise InvalidSpec(f'The cloud has no usable {what} {wrong}; usable: {others}.')
+        at = f'{PROPERTIES}.{key}[{names.index(unusable_names[0])}].name'
+        raise InvalidSpec(f'The cloud has no usable {what} {wrong}; usable: {others} - at `{at}`')
 
 
 def hint(name: str, known: Collection[str]) -> str:

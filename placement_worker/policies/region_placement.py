@@ -88,8 +88,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
     @override
     def check_resources(self, cloud: Cloud) -> None:
-        known = cloud.regions()
-        place_names.refuse_unusable('region', self._unknown(known), known)
+        names = [region.name for region in self.properties.regions]
+        place_names.refuse_unusable('region', 'regions', names, cloud.regions())
 
     def _unknown(self, known: Collection[str]) -> list[str]:
         """Return the regions of the spec that are not among the known ones."""

@@ -99,13 +99,12 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     @override
     def check_resources(self, cloud: Cloud) -> None:
         # Each zone must be available in some region.
-        missing = [zone.name for zone in self.properties.zones]
+        names = [zone.name for zone in self.properties.zones]
         usable: set[str] = set()
         for region in [None, *sorted(cloud.regions())]:
-            known = cloud.zones(region) if missing else {}
+            known = {} if usable.issuperset(names) else cloud.zones(region)
             usable.update(name for name, is_available in known.items() if is_available)
-            missing = [name for name in missing if name not in usable]
-        place_names.refuse_unusable('availability zone', missing, usable)
+        place_names.refuse_unusable('availability zone', 'zones', names, usable)
 
     def _check_alone(self, request: CheckRequest, state: State, size: Size) -> Outcome:
         """Plan among the zones of one region, because no policy planned by region."""

@@ -8,6 +8,7 @@ from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
 from placement_worker.octavia import lookup
 from placement_worker.octavia.api_errors import cause
 from placement_worker.octavia.updater import Updater
+from placement_worker.policies.base import PROPERTIES
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
 SETTINGS = OctaviaSettings(max_attempts=3)
@@ -17,7 +18,7 @@ SETTINGS = OctaviaSettings(max_attempts=3)
 def check(properties: LoadBalancingProperties, cloud: Cloud) -> None:
     """Check that subnets, network, load balancer with its parts, flavor and zone exist.
 
-    :raises InvalidSpec: naming all that are missing.
+    :raises InvalidSpec: naming all that are missing, and the path of the first.
     :raises CloudUnavailable: Octavia does not respond.
     """
     try:
@@ -25,10 +26,11 @@ def check(properties: LoadBalancingProperties, cloud: Cloud) -> None:
     except ApiError as exc:
         raise CloudUnavailable(cause(exc)) from exc
     if missing:
-        raise InvalidSpec(f'The cloud has no {", no ".join(missing)}.')
+        wrong = ', '.join(f'no {path} `{name}`' for path, name in missing)
+        raise InvalidSpec(f'The cloud has {wrong} - at `{PROPERTIES}.{missing[0][0]}`')
 
 
-def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[str]:
+def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[tuple[str, str]]:
     """Return the path and the name of each property whose resource does not exist."""
     pool, vip = properties.pool, properties.vip
     budget = TimeBudget(properties.lb_status_timeout, SETTINGS.clock)
@@ -39,9 +41,9 @@ def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[str]
         ('vip.network', vip.network, 'network'),
     ):
         if name is not None and not _exists_in_neutron(cloud, kind, name):
-            yield f'{path} `{name}`'
+            yield path, name
     if properties.loadbalancer and not _load_balancer_exists(updater, properties.loadbalancer):
-        yield f'loadbalancer `{properties.loadbalancer}`'
+        yield 'loadbalancer', properties.loadbalancer
     monitor = properties.health_monitor.id if properties.health_monitor else None
     parts: list[tuple[str, str | None, Kind]] = [
         ('pool.id', pool.id, 'pool'),
@@ -51,7 +53,7 @@ def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[str]
     ]
     for path, name, part in parts:
         if name is not None and lookup.show(updater, part, name) is None:
-            yield f'{path} `{name}`'
+            yield path, name
 
 
 def _exists_in_neutron(cloud: Cloud, kind: str, name: str) -> bool:

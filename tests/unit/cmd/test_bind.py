@@ -156,11 +156,13 @@ def test_attach_with_an_unknown_key_is_refused(run):
 
 
 def test_validate_with_an_unknown_subnet_names_it(run):
-    """A subnet that the cloud lacks is an error with --check-resources."""
+    """A subnet that the cloud lacks is an error at its name with --check-resources."""
     spec = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())['policy']['spec']
     spec['properties']['vip']['subnet'] = 'none'
 
     status, _, err = run('validate', spec, '--check-resources')
 
     assert status == 2
-    assert 'The cloud has no vip.subnet `none`' in err
+    assert 'The cloud has no vip.subnet `none` - at `$.properties.vip.subnet`' in err
+    _, snippet, caret = err.splitlines()
+    assert snippet[caret.index('^') :].startswith('"none"')

@@ -72,22 +72,23 @@ def test_validate_with_an_invalid_spec_checks_the_others(run):
 
 
 def test_validate_with_check_resources_names_a_missing_zone(run):
-    """A zone that the cloud lacks is an error with --check-resources."""
+    """A zone that the cloud lacks is an error at its name with --check-resources."""
     status, _, err = run(
         'validate',
         'f',
         '--check-resources',
         '--cloud',
         'cloud.yaml',
-        f=zone_policy('a', 'x')['spec'],
+        f=yaml.safe_dump(zone_policy('a', 'x')['spec']),
     )
 
     assert status == 2
-    assert (
-        err
-        == 'placement-policy validate: f, document 1: The cloud has no usable availability zone '
-        f'"x"; usable: "a", "b"{SCHEMA}\n'
-    )
+    assert err.splitlines() == [
+        'placement-policy validate: f:4:11: The cloud has no usable availability zone "x"; '
+        f'usable: "a", "b" - at `$.properties.zones[1].name`{SCHEMA}',
+        '     4 |   - name: x',
+        '       |           ^',
+    ]
 
 
 def test_type_list_with_a_broken_plugin_lists_the_others(run, monkeypatch, caplog):

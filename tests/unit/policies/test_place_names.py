@@ -240,15 +240,16 @@ def test_check_with_regions_of_another_policy_needs_no_keystone(registry):
 
 
 def test_unusable_places_are_refused_with_the_usable_ones():
-    """The error lists the unusable places, similar usable ones, and a part of the usable ones."""
+    """The error lists unusable, similar and usable places, and the path of the first unusable."""
     regions = [f'R{n}0' for n in range(9)]
-    place_names.refuse_unusable('region', [], regions)
+    place_names.refuse_unusable('region', 'regions', regions, regions)
     with pytest.raises(InvalidSpec) as refused:
-        place_names.refuse_unusable('region', ['Eats', 'R2'], ['East', *regions])
+        place_names.refuse_unusable('region', 'regions', ['R00', 'Eats', 'R2'], ['East', *regions])
 
     assert str(refused.value) == (
         'The cloud has no usable region "Eats" (did you mean "East"?), "R2" (did you mean "R20"?); '
-        'usable: "East", "R00", "R10", "R20", "R30" and 5 more.'
+        'usable: "East", "R00", "R10", "R20", "R30" and 5 more - at `$.spec.properties.regions[1]'
+        '.name`'
     )
 
 

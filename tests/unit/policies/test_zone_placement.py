@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidRequest
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
@@ -450,3 +451,37 @@ def test_reasons_of_a_resize_name_the_bound_that_limits_it(
 
     assert [decision['reason'] for decision in reply['decisions']] == [zone_reason, deletion_reason]
     assert 'limited' not in reply['action']['data']['reason']
+
+
+class Asked:
+    """A cloud of two regions that notes whose zones were looked up."""
+
+    def __init__(self, zones):
+        """Set the zones by region."""
+        self.by_region, self.looked_up = zones, []
+
+    def regions(self):
+        """Return the regions that a service may use."""
+        return {'R1', 'R2'}
+
+    def zones(self, region):
+        """Return the zones of a region."""
+        self.looked_up.append(region)
+        return self.by_region[region]
+
+
+@pytest.mark.parametrize(
+    ('zones', 'looked_up'),
+    [
+        ({None: {'a': True}}, [None]),
+        ({None: {'a': False}, 'R1': {'a': True}}, [None, 'R1']),
+        ({None: {}, 'R1': {}, 'R2': {'a': True}}, [None, 'R1', 'R2']),
+    ],
+)
+def test_check_resources_looks_in_regions_until_all_zones_are_found(registry, zones, looked_up):
+    """A zone may be in any region; further regions are not asked once all zones are found."""
+    cloud = Asked(zones)
+
+    registry.policy(Spec(**zone_policy('a')['spec']), '$.spec').check_resources(cloud)
+
+    assert cloud.looked_up == looked_up

@@ -18,7 +18,7 @@ def check(properties, lab=None):
 
 
 def test_check_names_all_missing_resources():
-    """All resources that the cloud lacks are named."""
+    """All resources that the cloud lacks are named, with the path of the first."""
     own = {
         'pool': {'subnet': 'x'},
         'vip': {'subnet': 'y', 'network': 'z'},
@@ -35,11 +35,12 @@ def test_check_names_all_missing_resources():
         (
             own,
             'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, '
-            'no flavor_id `f`, no availability_zone `az`.',
+            'no flavor_id `f`, no availability_zone `az` - at `$.spec.properties.pool.subnet`',
         ),
         (
             existing,
-            'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m`.',
+            'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m` - at '
+            '`$.spec.properties.loadbalancer`',
         ),
     ):
         with pytest.raises(InvalidSpec) as refused:
@@ -86,7 +87,7 @@ def test_check_accepts_ambiguous_names():
 
     check(existing, lab)
     check(own, lab)
-    with pytest.raises(InvalidSpec, match=r'^The cloud has no flavor_id `f`\.$'):
+    with pytest.raises(InvalidSpec, match=r'^The cloud has no flavor_id `f` - at `.*\.flavor_id`$'):
         check({**own, 'flavor_id': 'f'}, lab)
 
 
