@@ -9,7 +9,7 @@ from docutils import nodes
 from field_lists import descriptions
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import list_table, plain
+from tables import labelled_cell, list_table, plain
 
 from placement_worker import errors
 
@@ -22,7 +22,7 @@ class ErrorTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return one row per class."""
         rows = [
-            (f'``{name}``', plain(getattr(errors, name).__doc__), remedy)
+            (labelled_cell('error', name), plain(getattr(errors, name).__doc__), remedy)
             for name, remedy in descriptions(self.content).items()
         ]
         table = list_table(('error', 'meaning', 'what to do'), rows, widths='24 36 40')

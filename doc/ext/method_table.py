@@ -7,7 +7,7 @@ from docutils import nodes
 from msgspec import inspect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import list_table
+from tables import labelled_cell, list_table
 from type_words import words
 
 from placement_worker.contract.methods import METHODS
@@ -30,7 +30,7 @@ class MethodTable(SphinxDirective):
             raise self.error('The content must have one entry per method')
         rows = [
             (
-                f'``{method.name}``',
+                labelled_cell('method', method.name),
                 _described(inspect.type_info(method.request)),
                 _described(inspect.type_info(method.reply)),
                 effects[method.name],

@@ -67,7 +67,7 @@ class PolicyType(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return the table of the type and the table of its properties."""
+        """Return a target, the table of the type and the table of its properties."""
         name = self.arguments[0]
         policy = next(
             (one for one in Registry.installed().types.values() if one.name == name), None
@@ -80,7 +80,8 @@ class PolicyType(SphinxDirective):
             list(_properties(policy)),
             widths='24 22 14 40',
         )
-        return self.parse_text_to_nodes('\n'.join([*handled, '', *properties]))
+        lines = [*label(f'policy-type-{name}'), *handled, '', *properties]
+        return self.parse_text_to_nodes('\n'.join(lines))
 
 
 def _handled(policy: type[Policy[Any]]) -> Iterator[tuple[str, str]]:

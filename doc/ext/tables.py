@@ -26,6 +26,11 @@ def label(name: str) -> list[str]:
     return [f'.. _{name}:', '']
 
 
+def labelled_cell(kind: str, name: str) -> str:
+    """Return a cell with a name in code font, and a target `KIND-NAME`."""
+    return f'.. _{kind}-{name}:\n\n       ``{name}``'
+
+
 def plain(docstring: str | None) -> str:
     """Return a docstring as one paragraph with literal code."""
     return re.sub(r'`([^`]+)`', r'``\1``', ' '.join((docstring or '').split()))

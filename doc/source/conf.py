@@ -22,6 +22,7 @@ extensions = [
     'key_tables',
     'method_table',
     'scroll_boxes',
+    'name_links',
 ]
 suppress_warnings = ['config.cache']  # the options' defaults that differ from machine to machine
 if not (Path(__file__).parents[2] / '.git').exists():  # an sdist; reno reads the history of git
