@@ -228,8 +228,11 @@ def _totals(record: 'Record') -> str:
 
 
 def _summary(history: 'History', paint: Paint) -> Iterator[str]:
-    sides = [('', history.worker)] + [('greedy: ', history.other)] * bool(history.other.steps)
-    for label, totals in sides:
+    sides = [('', history.evenness.verdict, history.worker)]
+    if history.other.steps:
+        sides.append(('greedy: ', history.other_evenness.clause, history.other))
+    for label, verdict, totals in sides:
+        yield paint(f'{label}{verdict}.', 'bold')
         yield (
             f'{label}{totals.steps} steps, {totals.checks} checks, {totals.errors} of them with '
             f'errors; {totals.created} nodes created, {totals.deleted} deleted; off their ideal '

@@ -67,6 +67,11 @@ class Evenness(Struct):
         return f'Worst: {nodes} off {_at(self.worst_step)}{self._end}'
 
     @property
+    def clause(self) -> str:
+        """The verdict as it follows a colon, e.g. after the name of a rule."""
+        return self.verdict[0].lower() + self.verdict[1:]
+
+    @property
     def _end(self) -> str:
         again = ' again' if self.was_even else ''
         if self.worst_step == self.last:

@@ -79,6 +79,17 @@ def test_simulate_with_compare_adds_a_column_and_totals(program):
     assert out.splitlines()[-1].startswith('greedy: 1 steps, ')
 
 
+def test_simulate_prints_the_verdict_above_the_totals(program):
+    """The summary has the verdict of the report, for each rule."""
+    _, out, _ = program('simulate', 'zone-outage', '--compare', 'greedy')
+
+    verdict, totals, greedy, greedy_totals = out.splitlines()[-4:]
+    assert verdict == 'Worst: 12 nodes off at step 11; even again at step 15.'
+    assert totals.startswith('16 steps, ')
+    assert greedy == 'greedy: worst: 12 nodes off at step 11; even again at step 15.'
+    assert greedy_totals.startswith('greedy: 16 steps, ')
+
+
 def test_simulate_as_jsonl_prints_one_line_per_step(program):
     """The JSON output has one line per step."""
     status, out, _ = program('simulate', 's', '-f', 'jsonl', s=SCENARIO)

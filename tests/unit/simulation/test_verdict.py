@@ -56,3 +56,4 @@ def test_verdict_on_the_lost_zone_names_the_steps(registry):
     history = played(scenario_files.load('zone-outage'), registry)
 
     assert history.evenness.verdict == 'Worst: 12 nodes off at step 11; even again at step 15'
+    assert history.evenness.clause == 'worst: 12 nodes off at step 11; even again at step 15'
