@@ -41,7 +41,7 @@ def log_lines(page):
 
 def quoted():
     """Yield the name of a page and each message that it quotes."""
-    for file in sorted(SOURCE.glob('*.rst')):
+    for file in sorted(SOURCE.rglob('*.rst')):
         page = file.read_text(encoding='utf-8')
         for message in [*LITERAL.findall('\n'.join(cells(page))), *log_lines(page)]:
             yield file.name, ' '.join(message.split())
