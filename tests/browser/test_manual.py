@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / 'doc' / 'source'
 WIDTHS = [360, 768, 1180, 1440]
 PHONE = WIDTHS[0]
+PAPER = 718  # A4 between margins of a centimeter
 LEAST_PIXELS = 11
 SCHEMES = ['light', 'dark']
 DRAWN = """() => new Promise((done) => {  // the second frame follows all observers of sizes
@@ -24,6 +25,7 @@ LAYOUT = """() => {
     return {
         width: document.documentElement.scrollWidth,
         small: smallTexts(11),
+        scrolling: boxes.filter(wide).map((e) => e.textContent.slice(0, 50)),
         clipped: boxes.filter(clipped).map((e) => e.textContent.slice(0, 50)),
         unfocusable: boxes.filter((e) => wide(e) !== (e.tabIndex === 0))
             .map((e) => e.textContent.slice(0, 50)),
@@ -71,6 +73,13 @@ def _measure(page, file):
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         found[scheme] = page.evaluate('poorContrasts()')
+    page.emulate_media(media='print')
+    found['print'] = {
+        'contrast': page.evaluate('poorContrasts()'),
+        'cut off': _layout(page, PAPER)['scrolling'],
+        'navigation': page.locator('.docs-sidebar, .docs-actions').filter(visible=True).count(),
+    }
+    page.emulate_media(media='screen')
     found['header'] = page.evaluate(
         """() => {
             const parts = [...document.body.children];
@@ -175,6 +184,14 @@ def test_header_has_the_name_and_no_service_of_openstack(measured):
     """The header has the name of the project alone; nothing around the text leads elsewhere."""
     assert {found['header'] for found in measured.values()} == {'placement-worker'}
     assert {name: found['links'] for name, found in measured.items() if found['links']} == {}
+
+
+def test_print_has_the_text_alone_and_cuts_nothing_off(measured):
+    """On paper no table, code or picture is cut off, and there is no navigation."""
+    prints = {name: found['print'] for name, found in measured.items()}
+
+    complete = {'contrast': [], 'cut off': [], 'navigation': 0}
+    assert {name: found for name, found in prints.items() if found != complete} == {}
 
 
 def test_arrow_key_scrolls_a_focused_table(manual, manual_page):
