@@ -27,7 +27,12 @@ def page(scenario: Scenario, history: History) -> str:
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.filters.update(
-        number=_number, cell=_cell, columns=_columns, held=_held, is_number=details.is_number
+        number=_number,
+        cell=_cell,
+        columns=_columns,
+        held=_held,
+        label=_label,
+        is_number=details.is_number,
     )
     environment.tests['shown'] = details.is_shown
     environment.globals['draw'] = _drawing(steps(history))
@@ -91,6 +96,10 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return ', '.join(map(_cell, value))
     return '-' if value in (None, '') else str(value)
+
+
+def _label(key: str) -> str:
+    return key.replace('_', ' ').capitalize().replace('Api ', 'API ')
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -117,7 +117,7 @@ def test_page_of_a_load_balancer_has_members_updates_and_grace_periods(registry)
     assert '<td class="n">18 | 18</td><td class="n">2 | 2</td></tr>' in page
     assert '<h3>CLUSTER_SCALE_OUT, after the action: <span class="good">OK</span></h3>' in page
     assert '<p>Added: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12</p>' in page
-    assert '<p>Api calls: ' in page
+    assert '<p>API calls: ' in page
     assert '3 deleted after a grace period of 30 s.' in page
     assert '<dt>Grace period</dt>' in page
     assert 'balance has 18 members.' in page
