@@ -46,10 +46,14 @@ class NameLinks(SphinxPostTransform):
         labels = self.env.domains.standard_domain.anonlabels
         return next((labels[label] for label in labels_of(name) if label in labels), None)
 
-    def _place_of_option(self, literal: nodes.literal, group: str, name: str) -> Place | None:
+    def _place_of_option(
+        self, literal: nodes.literal, group: str, name: str | None
+    ) -> Place | None:
         known = self.env.domaindata['oslo.config']
         if group not in known['groups']:
             return None  # a group of a library, which the page of options does not describe
+        if name is None:
+            return known['groups'][group], group
         anchor = f'{group}.{name}'
         if anchor not in known['options']:
             if self.env.docname != HISTORY:

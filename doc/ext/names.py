@@ -6,14 +6,14 @@ This module does not import Sphinx, so that tests can read it.
 import re
 from collections.abc import Iterator
 
-OPTION = re.compile(r'\[(\w+)\] (\w+)(?: = .*)?')
+OPTION = re.compile(r'\[(\w+)\](?: (\w+)(?: = .*)?)?')
 PROGRAM = re.compile(r'(placement-policy|placement-worker-status)(?: (.+))?')
 CLASS = re.compile(r'[A-Z]+[a-z]\w*')
 DOTTED = re.compile(r'([a-z]+(?:[._][a-z]+)+)(?:-\d+\.\d+)?')
 
 
-def option_of(name: str) -> tuple[str, str] | None:
-    """Return group and option of a name like `[worker] topic` or `[worker] topic = a`, or None."""
+def option_of(name: str) -> tuple[str, str | None] | None:
+    """Return group and option of `[worker] topic = a` or `[worker]`, or None for another name."""
     found = OPTION.fullmatch(name)
     return (found[1], found[2]) if found else None
 

@@ -20,7 +20,8 @@ def names(monkeypatch):
     [
         ('[worker] topic', ('worker', 'topic')),
         ('[cloud] backend = openstack', ('cloud', 'backend')),
-        ('[worker]', None),
+        ('[worker]', ('worker', None)),
+        ('[worker', None),
         ('topic', None),
         ('Unknown option [worker] topic', None),
     ],
