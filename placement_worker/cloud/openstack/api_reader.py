@@ -66,7 +66,8 @@ class ApiReader:
             where = f' in region {wanted}' if wanted else ''
             raise ServiceFailed(
                 f'The catalog has no {interfaces} endpoint of {service_type}{where}; '
-                'check region_name and interface in [service_auth] or clouds.yaml; '
+                'check region_name and valid_interfaces in [service_auth], or region_name and '
+                'interface in clouds.yaml; '
                 'openstack catalog list shows the endpoints'
             ) from exc
 

@@ -21,10 +21,14 @@ def test_endpoint_of_unknown_configured_region_names_options(
     """An error about an unknown configured region names the options to check."""
     cloud = make_clouds(region='Nowhere').acting_for(TRUST, 'project-a')
 
-    with pytest.raises(
-        ServiceFailed, match='no public endpoint of compute in region Nowhere; check region_name'
-    ):
+    with pytest.raises(ServiceFailed) as failed:
         cloud.zones(None)
+
+    assert str(failed.value) == (
+        'The catalog has no public endpoint of compute in region Nowhere; check region_name and '
+        'valid_interfaces in [service_auth], or region_name and interface in clouds.yaml; '
+        'openstack catalog list shows the endpoints'
+    )
 
 
 def test_home_region_configured_needs_no_request(make_clouds, services):
