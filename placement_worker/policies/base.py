@@ -32,7 +32,10 @@ from placement_worker.contract.model import (
 from placement_worker.planning import sizing
 
 INTERFACE = (2, 0)
-"""The major and minor version. The worker skips policies for another major version at start."""
+"""The major and minor version.
+
+The worker skips policies for another major version or a later minor version at start.
+"""
 
 PROPERTIES = '$.spec.properties'
 """The path of the properties in a request with `check_resources`, for the texts of its errors."""

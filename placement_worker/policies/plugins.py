@@ -84,9 +84,10 @@ def _is_policy(plugin: object) -> TypeGuard[PolicyClass]:
 
 
 def _interface_problem(plugin: PolicyClass) -> str | None:
-    """Return what to change if a class implements another major version of the interface.
+    """Return what to change if the worker does not support the interface version of a class.
 
-    A class of another package must define `interface` itself, because the inherited value is the
+    The worker supports all earlier minor versions of its major version. A class for a later one may
+    need an attribute or a method that the worker lacks. A class of another package must define `interface` itself, because the inherited value is the
     version of the worker, whatever version the class was written for.
     """
     upgrade = f'in {plugin.__module__}, {UPGRADE}'
@@ -94,11 +95,14 @@ def _interface_problem(plugin: PolicyClass) -> str | None:
         return f'its class must define interface; if it implements plugin interface 1, {upgrade}'
     if not _fits(plugin.interface, tuple[int, int]):
         return f'interface must be a pair of integers, got {_shown(plugin.interface)}'
-    major, supported = plugin.interface[0], base.INTERFACE[0]
-    if major == supported:
+    (major, minor), supported = plugin.interface, base.INTERFACE
+    if major == supported[0] and minor <= supported[1]:
         return None
-    change = upgrade if major < supported else 'upgrade the worker'
-    return f'it implements plugin interface {major}, this worker supports {supported}; {change}'
+    change = upgrade if major < supported[0] else 'upgrade the worker'
+    return (
+        f'it implements plugin interface {major}.{minor}, this worker supports '
+        f'{supported[0]}.{supported[1]}; {change}'
+    )
 
 
 def _problem(name: str, plugin: PolicyClass) -> str | None:

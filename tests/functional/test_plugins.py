@@ -58,6 +58,7 @@ def plugins(tmp_path_factory):
         'broken.class-1.0 = broken:NotAPolicy\n'
         'broken.check-1.0 = broken:Raising\n'
         'broken.old-1.0 = broken:Old\n'
+        'broken.new-1.0 = broken:New\n'
     )
     return folder
 
@@ -83,6 +84,10 @@ class Raising(Policy):
 class Old(Raising):
     interface = (1, 2)
     name = 'broken.old'
+
+class New(Raising):
+    interface = (2, 1)
+    name = 'broken.new'
 """
 FAULTY = request(
     'CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': {'type': 'broken.check', 'version': '1.0'}}]
@@ -92,9 +97,10 @@ BROKEN = (
     "ModuleNotFoundError: No module named 'no_such_module'",
     'Skipped policy type broken.class-1.0 from package broken: it must be a subclass of '
     'placement_worker.policies.base.Policy',
-    'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1, '
-    'this '
-    'worker supports 2; in broken, import placement_worker.contract.model instead of '
+    'Skipped policy type broken.new-1.0 from package broken: it implements plugin interface 2.1, '
+    'this worker supports 2.0; upgrade the worker',
+    'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1.2, '
+    'this worker supports 2.0; in broken, import placement_worker.contract.model instead of '
     'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
     'state.cloud.octavia_settings, and set interface = (2, 0)',
 )

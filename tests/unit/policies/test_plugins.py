@@ -63,7 +63,8 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             Old,
-            f'it implements plugin interface 1, this worker supports 2; in {__name__}, {UPGRADE}',
+            f'it implements plugin interface 1.2, this worker supports 2.0; in {__name__}, '
+            f'{UPGRADE}',
         ),
         (
             'test.good-1.0',
@@ -79,7 +80,12 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             Newer,
-            'it implements plugin interface 3, this worker supports 2; upgrade the worker',
+            'it implements plugin interface 3.0, this worker supports 2.0; upgrade the worker',
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('interface', (2, 1)),
+            'it implements plugin interface 2.1, this worker supports 2.0; upgrade the worker',
         ),
         (
             'test.good-1.0',
@@ -133,6 +139,14 @@ def test_valid_broken_plugin_is_skipped_and_others_stay(name, plugin, problem, c
     assert caplog.record_tuples == [
         (plugins.__name__, logging.ERROR, f'Skipped policy type {name}: {problem}')
     ]
+
+
+def test_plugin_for_an_earlier_minor_version_is_accepted(monkeypatch):
+    """A worker with a later minor version of the interface still serves older plugins."""
+    monkeypatch.setattr(base, 'INTERFACE', (2, 3))
+    older = with_attribute('interface', (2, 1))
+
+    assert plugins.valid([('test.good-1.0', older)]) == {'test.good-1.0': older}
 
 
 def depending(name, *after):
