@@ -6,11 +6,12 @@ here serve the JSON Schemas only; `tests/unit/contract/test_schemas.py` compares
 worker sends and reads.
 """
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from placement_worker.contract import inputs
+from placement_worker.contract import inputs, topics
 from placement_worker.contract.model import BindReply, CheckReply, Data, Phase
 
 Natural = Annotated[int, Meta(ge=0)]
@@ -233,3 +234,83 @@ class Failure(Struct):
     request_id: RequestId
     class_: Annotated[str, Meta(description='the class of the exception')] = field(name='class')
     message: Annotated[str, Meta(description='the text of the exception')]
+
+
+class MessageArguments(Struct):
+    """The arguments of a method."""
+
+    request: Annotated[
+        dict[str, Any] | str,
+        Meta(description='the request of the method: an object, or its JSON as a text'),
+    ]
+
+
+class SentMessage(Struct):
+    """A call or a cast as its sender published it."""
+
+    method: Annotated[str, Meta(description='the name of the method')]
+    args: Annotated[MessageArguments, Meta(description='the arguments of the method')]
+    version: Annotated[str, Meta(description='the version of the contract')] = topics.VERSION
+    unique_id: Annotated[str | UnsetType, Meta(description='the id of the message')] = field(
+        default=UNSET, name='_unique_id'
+    )
+    msg_id: Annotated[str | UnsetType, Meta(description='the id for the reply to a call')] = field(
+        default=UNSET, name='_msg_id'
+    )
+    reply_q: Annotated[str | UnsetType, Meta(description='the queue for the reply to a call')] = (
+        field(default=UNSET, name='_reply_q')
+    )
+    request_id: Annotated[Any, Meta(description='the request id in the context of the caller')] = (
+        field(default=None, name='_context_request_id')
+    )
+
+
+class Envelope(Struct):
+    """The envelope of oslo.messaging."""
+
+    version: Annotated[Literal['2.0'], Meta(description='the version of the envelope')] = field(
+        name='oslo.version'
+    )
+    message: Annotated[
+        str,
+        Meta(
+            description='the message as a JSON text',
+            extra_json_schema={
+                'contentMediaType': 'application/json',
+                'contentSchema': {'$ref': '#/$defs/SentMessage'},
+            },
+        ),
+    ] = field(name='oslo.message')
+
+
+class ParkedHeaders(Struct):
+    """The headers that the worker adds to a request that it parks."""
+
+    id: Annotated[
+        str,
+        Meta(
+            description='the id of the parked request in placement-policy parked',
+            pattern='^[0-9a-f]{12}$',
+        ),
+    ] = field(name='parked-id')
+    at: Annotated[
+        datetime, Meta(description='the time at which the request was parked', tz=True)
+    ] = field(name='parked-at')
+    topic: Annotated[str, Meta(description='the topic from which the request came')] = field(
+        name='parked-from'
+    )
+    retried: Annotated[
+        str | UnsetType,
+        Meta(description='the id under which the request was parked before it was retried'),
+    ] = UNSET
+
+
+class ParkedRequest(Struct):
+    """A message in the parking lot."""
+
+    headers: Annotated[ParkedHeaders, Meta(description='the headers of the AMQP message')]
+    body: Annotated[Envelope, Meta(description='the body of the AMQP message, which is JSON')]
+
+
+TEXTS = (SentMessage,)
+"""The contents of JSON texts inside messages."""

@@ -48,6 +48,7 @@ def messages() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
         yield f'{method.name}.reply', f'Reply of {method.name}', (method.reply,)
     cast = (POLICY_CHECK.reply, schema_types.ErrorReply)
     yield 'policy_check.cast_reply', 'Reply to a cast of policy_check', cast
+    yield 'parked_request', 'Message in the parking lot', (schema_types.ParkedRequest,)
     for name in ('policy_check', 'policy_attach', 'policy_detach'):
         is_check = name == POLICY_CHECK.name
         start = schema_types.CheckStart if is_check else schema_types.BindStart
@@ -59,7 +60,7 @@ def messages() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
 def schemas() -> Iterator[tuple[str, Schema]]:
     """Yield the name and the schema of each message."""
     kinds = [kind for _, _, of in messages() for kind in of]
-    parts = [*INPUTS, *schema_types.MAPS]
+    parts = [*INPUTS, *schema_types.MAPS, *schema_types.TEXTS]
     found, defs = msgspec.json.schema_components([*kinds, *parts], ref_template=REF)
     refs = iter(found)
     defs = _portable(_with_typed_maps(_described(defs, [*kinds, *parts])))

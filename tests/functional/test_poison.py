@@ -7,8 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 
+from placement_worker.cmd import schema
+from placement_worker.contract.topics import PARKING_SUFFIX
 from placement_worker.errors import RequestParked
+from tests.functional.conftest import amqp
 from tests.functional.engine import TO, Engine, slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH
 from tests.waiting import DEADLINE_S, wait_for
@@ -60,6 +64,38 @@ def parked(worker, *arguments):
     )
 
 
+def parked_messages(worker):
+    """Return headers and body of each message in the parking lot, as any AMQP client gets them."""
+    with amqp(worker.url) as connection:
+        channel = connection.channel()
+        queue = f'{worker.topic}{PARKING_SUFFIX}'
+        found = []
+        while (message := channel.basic_get(queue)) is not None:
+            body = json.loads(message.body)
+            found.append({'headers': message.headers, 'body': body})
+        return found
+
+
+def schema_problems(parked):
+    """Return where a parked message and the texts in it do not fit their schemas."""
+    document = json.loads(schema.text('parked_request'))
+    sent = json.loads(parked['body']['oslo.message'])
+    request = sent['args']['request']
+    pairs = [
+        (document, parked),
+        ({'$ref': '#/$defs/SentMessage', '$defs': document['$defs']}, sent),
+        (
+            json.loads(schema.text(f'{sent["method"]}.request')),
+            json.loads(request) if isinstance(request, str) else request,
+        ),
+    ]
+    return [
+        f'{one.json_path}: {one.message}'
+        for described, data in pairs
+        for one in Draft202012Validator(described, format_checker=FormatChecker()).iter_errors(data)
+    ]
+
+
 def test_poison_message_is_reported_to_its_caller_and_harms_no_other_request(poisoned):
     """The caller of a poison message gets an error, and all other callers get their replies."""
     worker, answers, _ = poisoned
@@ -99,6 +135,17 @@ def test_parked_show_hides_the_secrets_of_a_request(poisoned):
     assert row['id'] in parked(worker, 'list').stdout
 
 
+def test_parked_call_fits_its_schema(poisoned):
+    """Headers, envelope, message and request of a parked call fit the schemas of the package."""
+    worker, _, _ = poisoned
+
+    (parked_call,) = wait_for(lambda: parked_messages(worker))
+
+    assert schema_problems(parked_call) == []
+    assert '_reply_q' in json.loads(parked_call['body']['oslo.message'])
+    assert parked_call['headers']['parked-from'] == worker.topic
+
+
 def test_parked_commands_with_an_unknown_id_change_nothing(poisoned):
     """A command for a request that is not parked fails and names the command that lists them."""
     worker, _, _ = poisoned
@@ -128,6 +175,9 @@ def test_retried_poison_message_is_parked_again_and_can_be_dropped(poisoned):
 
     (again,) = wait_for(others)
     assert again['action_id'] == 'poison'
+    (parked_again,) = wait_for(lambda: parked_messages(worker))
+    assert schema_problems(parked_again) == []
+    assert parked_again['headers']['retried'] == row['id']
     assert parked(worker, 'drop', again['id']).stdout == f'Deleted {again["id"]}.\n'
     assert parked(worker, 'list').stdout == 'No parked requests.\n'
 
@@ -147,3 +197,6 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
         'message': 'The request exceeded its delivery limit and is parked in '
         f'{worker.topic}-parked; run placement-policy parked list',
     }
+    (parked_cast,) = wait_for(lambda: parked_messages(worker))
+    assert schema_problems(parked_cast) == []
+    assert '_reply_q' not in json.loads(parked_cast['body']['oslo.message'])

@@ -120,6 +120,29 @@ def test_reply_to_a_cast_is_a_reply_or_an_error(registry):
 
 
 @pytest.mark.parametrize(
+    ('change', 'path'),
+    [
+        ({}, None),
+        ({'headers': {'parked-id': '0123456789ab'}}, '$.headers'),
+        ({'body': {'oslo.version': '1.0', 'oslo.message': '{}'}}, '$.body["oslo.version"]'),
+        ({'body': {'oslo.version': '2.0', 'oslo.message': {}}}, '$.body["oslo.message"]'),
+    ],
+)
+def test_schema_of_a_parked_request_names_headers_and_envelope(change, path):
+    """A message without the headers of the worker, or in another envelope, does not fit."""
+    headers = {
+        'parked-id': '0123456789ab',
+        'parked-at': '2026-11-22T14:00:00+00:00',
+        'parked-from': 'placement-worker',
+    }
+    body = {'oslo.version': '2.0', 'oslo.message': '{}'}
+
+    found = validator('parked_request').iter_errors({'headers': headers, 'body': body, **change})
+
+    assert {one.json_path.replace("'", '"') for one in found} == ({path} if path else set())
+
+
+@pytest.mark.parametrize(
     ('action', 'more'),
     [
         ('CLUSTER_SCALE_IN', {'inputs': {'count': -1}}),
