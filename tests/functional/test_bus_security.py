@@ -1,6 +1,7 @@
 """Permissions and TLS of doc/source/bus-security.rst, on a real RabbitMQ."""
 
 import json
+import queue
 import re
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
+from placement_worker.client import reply_receiver
 from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import ReplyTo
@@ -140,6 +142,49 @@ def test_cast_with_the_permissions_of_the_manual_gets_its_reply(worker, client):
     connection.cleanup()
 
     assert received == [('request-1', 'OK')]
+
+
+def test_serve_replies_with_the_permissions_of_the_manual_gets_replies(client):
+    """The permissions of the manual suffice for the receiver of the client."""
+    received = queue.SimpleQueue()
+    to = ReplyTo('engine', 'replies', 'policy_checked')
+
+    with client.serve_replies('engine', 'replies', lambda *reply: received.put(reply)):
+        client.cast_check(GOOD, to, {'request_id': 'request-served'})
+        request_id, reply = received.get(timeout=DEADLINE_S)
+
+    assert (request_id, reply.action.data['status']) == ('request-served', 'OK')
+
+
+def test_dropped_reply_is_kept_by_the_policy_of_the_manual(client, monkeypatch):
+    """A reply that a receiver drops reaches the next receiver of the dead letters."""
+    monkeypatch.setattr(reply_receiver, 'RETRY_S', 0.01)
+    monkeypatch.setattr(reply_receiver, 'DELIVERIES', 2)
+    tried, kept = queue.SimpleQueue(), queue.SimpleQueue()
+    to = ReplyTo('engine', 'replies', 'policy_checked')
+
+    def fail(request_id, _):
+        tried.put(request_id)
+        raise ValueError('no')
+
+    client.serve_replies('engine', 'replies.dropped', kept.put).stop()  # declares the queue
+    with client.serve_replies('engine', 'replies', fail):
+        client.cast_check(GOOD, to, {'request_id': 'request-dropped'})
+        assert [tried.get(timeout=DEADLINE_S) for _ in range(2)] == ['request-dropped'] * 2
+        with client.serve_replies('engine', 'replies.dropped', lambda *reply: kept.put(reply)):
+            request_id, reply = kept.get(timeout=DEADLINE_S)
+
+    assert (request_id, reply.action.data['status']) == ('request-dropped', 'OK')
+    assert tried.empty()
+
+
+def test_receiver_without_a_permission_is_refused_with_the_page_to_read(secured, worker, client):
+    """A missing permission ends `serve_replies` at once, with the resource and the manual's page."""
+    with pytest.raises(errors.BrokerRefused) as refused:
+        client.serve_replies('engine', 'other-replies', print)
+
+    assert "access to queue 'other-replies' in vhost 'placement' refused" in str(refused.value)
+    assert 'doc/source/bus-security.rst' in str(refused.value)
 
 
 def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, client):
