@@ -72,6 +72,7 @@ class Engine:
         self.confirmed: list[str] = []
         self.calls: list[Future] = []
         self._callers = ThreadPoolExecutor(6)
+        self._client = worker.client(timeout_s=REPLY_S)
         self._connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
         target = oslo_messaging.Target(exchange=TO.exchange, topic=TO.topic, server=worker.topic)
         self._server = oslo_messaging.get_rpc_server(self._connection, target, [self])
@@ -97,14 +98,13 @@ class Engine:
 
     def call(self, count: int) -> None:
         """Call checks from several threads; `answered` waits for them."""
-        client = self.worker.client(timeout_s=REPLY_S)
 
         def one(number):
             name = f'{self._name}-call-{number}'
             try:
-                return client.policy_check(slow(seconds_of(number), self.runs, name)).action.data[
-                    'status'
-                ]
+                return self._client.policy_check(
+                    slow(seconds_of(number), self.runs, name)
+                ).action.data['status']
             except BrokerUnreachable:
                 return 'not confirmed'
 
@@ -133,7 +133,8 @@ class Engine:
         )
 
     def close(self) -> None:
-        self._callers.shutdown()
+        self._callers.shutdown(cancel_futures=True)
+        self._client.close()
         self._server.stop()
         self._server.wait()
         self._connection.cleanup()

@@ -351,7 +351,7 @@ def waiting_queue(broker):
         channel.exchange_declare(queue, 'topic', durable=True, auto_delete=False)
         channel.queue_declare(queue, durable=True, auto_delete=False)
         channel.queue_bind(queue, queue, queue)
-    broker.control('eval', 'mnesia:sync_log().')  # a node killed at once sometimes lost the binding
+    broker.flush()
     return queue
 
 
