@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from placement_worker.errors import NoWorkerAnswered
 from tests.functional.conftest import Worker
 from tests.malformed_requests import GOOD
+from tests.waiting import DEADLINE_S, wait_for
 
 CALL_S = 2
 """How long a probing call waits; the next one finds out whether its reply or the service was
@@ -16,7 +17,7 @@ lost.
 """
 
 
-def served_after(worker: Worker, url: str, timeout_s: float) -> float:
+def served_after(worker: Worker, url: str) -> float:
     """Call a worker on each of its topics until it replies.
 
     :param url: where the caller finds the broker.
@@ -33,22 +34,20 @@ def served_after(worker: Worker, url: str, timeout_s: float) -> float:
                     client.policy_check(GOOD)
                 break
             except NoWorkerAnswered:
-                if time.monotonic() - began > timeout_s:
+                if time.monotonic() - began > DEADLINE_S:
                     raise
                 time.sleep(0.1)
     return time.monotonic() - began
 
 
-def comes_about(condition: Callable[[], object], timeout_s: float) -> float:
+def comes_about(condition: Callable[[], object]) -> float:
     """Wait for a condition.
 
     :returns: how many seconds that took.
     :raises AssertionError: it did not become true in time.
     """
     began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < timeout_s, f'it did not come about within {timeout_s} s'
-        time.sleep(0.05)
+    wait_for(condition)
     return time.monotonic() - began
 
 

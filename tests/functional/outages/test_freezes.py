@@ -90,7 +90,7 @@ def test_worker_frozen_under_load_loses_nothing_and_serves_again(
     with frozen(sleeper):
         time.sleep(seconds)
     other.stop()
-    took = served_after(sleeper, other.url, timeout_s=30)
+    took = served_after(sleeper, other.url)
 
     print(f'worker frozen for {seconds} s: served again after {took:.1f} s, {busy.ended()}')
     assert 'was redelivered\n' in other.log.read_text()
@@ -105,7 +105,7 @@ def test_broker_frozen_under_load_loses_nothing_confirmed(query, seconds, start,
     own_broker.freeze()
     time.sleep(seconds)
     own_broker.thaw()
-    took = served_after(worker, worker.url, timeout_s=60)
+    took = served_after(worker, worker.url)
 
     print(f'broker frozen for {seconds} s: served again after {took:.1f} s, {busy.ended()}')
     assert LOST in worker.log.read_text()
@@ -122,11 +122,11 @@ def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, 
         wait_for(lambda: busy.waiting() >= 30)
         own_broker.control('set_vm_memory_high_watermark', 'absolute', '1MB')
     try:
-        wait_for(lambda: BLOCKED in worker.log.read_text(), timeout_s=60)
+        wait_for(lambda: BLOCKED in worker.log.read_text())
         time.sleep(seconds)
     finally:
         own_broker.control('set_vm_memory_high_watermark', '0.4')
-    took = served_after(worker, worker.url, timeout_s=60)
+    took = served_after(worker, worker.url)
 
     print(f'memory alarm of {seconds} s: served again after {took:.1f} s, {busy.ended()}')
 
