@@ -83,6 +83,10 @@ class NoFeasiblePlan(Rejected):
     """There are more nodes than can be placed or removed."""
 
 
+class NodeProtected(Rejected):
+    """A protected node is named for deletion, or too few other nodes can be deleted."""
+
+
 class NotApplicable(Rejected):
     """A policy cannot be attached to a cluster whose profile type it does not support."""
 

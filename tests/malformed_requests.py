@@ -79,6 +79,12 @@ def _spec(policy: int, name: str, properties: Any, message: str) -> Malformed:
     return _row(name, _set(f'policies.{policy}.spec.properties', properties), SPEC, message)
 
 
+def _protection(name: str, version: str, mode: Any, message: str) -> Malformed:
+    """Return a row with one deletion policy and its `protection`."""
+    policy = deletion_policy(version=version, protection=mode)
+    return Malformed(name, request('CLUSTER_SCALE_IN', [policy], nodes(a=1)), SPEC, message)
+
+
 def _floor(name: str, version: str, min_online: Any, message: str) -> Malformed:
     """Return a row with one load-balancing policy and its `min_online`."""
     policy = load_balancing_policy(version=version, min_online=min_online)
@@ -199,6 +205,11 @@ TABLE = [
         'cluster.nodes.0.data', None, 'Expected `object`, got `null` - at `$.cluster.nodes[0].data`'
     ),
     _typed(
+        'cluster.nodes.0.metadata',
+        'protected',
+        'Expected `object | null`, got `str` - at `$.cluster.nodes[0].metadata`',
+    ),
+    _typed(
         'cluster.nodes.0.details',
         {'addresses': {'private': [{'addr': '10.0.0.5'}]}},
         'Object missing required field `version` - '
@@ -248,10 +259,24 @@ TABLE = [
     ),
     _row(
         'an unknown version',
-        _set('policies.1.spec.version', 1.2),
+        _set('policies.1.spec.version', 1.9),
         TYPE,
-        'Policy type `senlin.policy.deletion-1.2` is not installed - at `$.policies[1].spec` '
-        '(did you mean `senlin.policy.deletion-1.1`?)',
+        'Policy type `senlin.policy.deletion-1.9` is not installed - at `$.policies[1].spec` '
+        '(did you mean `senlin.policy.deletion-1.2`?)',
+    ),
+    _protection(
+        'protection in an early version',
+        '1.1',
+        'strict',
+        'Object contains unknown field `protection`, expected one of '
+        f'{FIELDS} - at `$.policies[0].spec.properties`',
+    ),
+    _protection(
+        'an unknown mode of protection',
+        '1.2',
+        'loose',
+        'Expected one of `best_effort`, `strict`, got `loose` - at '
+        '`$.policies[0].spec.properties.protection`',
     ),
     # Their properties.
     _spec(0, 'no zones', {}, f'Object missing required field `zones` - at `{ZONE}`'),

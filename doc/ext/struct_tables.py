@@ -69,11 +69,10 @@ class PolicyType(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a target, the table of the type and the table of its properties."""
         name = self.arguments[0]
-        policy = next(
-            (one for one in Registry.installed().types.values() if one.name == name), None
-        )
-        if policy is None:
+        versions = [one for one in Registry.installed().types.values() if one.name == name]
+        if not versions:
             raise self.error(f'Unknown policy type {name}')
+        policy = versions[-1]
         handled = list_table(('', ''), _handled(policy), header=False, widths='30 70')
         properties = list_table(
             ('property', 'type', 'default', 'meaning'),

@@ -7,8 +7,9 @@ change of the plan for one node less.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import NamedTuple
 
 from placement_worker.contract.action_data import CREATION
@@ -21,6 +22,8 @@ NO_PLACE = '(no known place)'
 UNKNOWN = 'unknown to the cloud'
 Located = Mapping[str | None, int]
 """Place -> number of nodes there; None stands for an unknown place."""
+NOWHERE: Located = MappingProxyType({})
+"""No nodes in any place."""
 Counts = Counter[str | None]
 """A mutable `Located`; a missing place has no nodes."""
 
@@ -83,16 +86,19 @@ class Plan:
         }
 
 
-def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
+def plan_for(
+    size: Size, places: Sequence[Place], groups: Sequence[Located], staying: Located = NOWHERE
+) -> Plan:
     """Plan how many nodes each place gains or loses.
 
     :param places: in the order of the spec, which breaks ties.
     :param groups: the nodes by place, in the groups in which they leave.
+    :param staying: the protected nodes by place, which never leave.
     :raises NoFeasiblePlan: more nodes than can be placed or removed.
     """
     if size.kind == CREATION:
-        return grow(places, total(groups), size.count)
-    return shrink(places, groups, size.count)
+        return grow(places, total([*groups, staying]), size.count)
+    return shrink(places, groups, size.count, staying)
 
 
 def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
@@ -120,7 +126,12 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     return Plan(rows + _unlisted_rows(places, unlisted, unlisted))
 
 
-def shrink(places: Sequence[Place], groups: Sequence[Located], count: int) -> Plan:
+def shrink(
+    places: Sequence[Place],
+    groups: Sequence[Located],
+    count: int,
+    staying: Located = NOWHERE,
+) -> Plan:
     """Plan from where to delete `count` nodes; a group follows when the ones before it are empty.
 
     Each group leaves in stages: nodes of unknown place, nodes of unlisted places, nodes above a
@@ -132,13 +143,16 @@ def shrink(places: Sequence[Place], groups: Sequence[Located], count: int) -> Pl
 
     :param places: in the order of the spec, which breaks ties.
     :param groups: place -> number of nodes there, for each group; may contain unlisted places.
+    :param staying: place -> number of protected nodes there. They count as held, but stay, even if
+        fewer than `count` nodes can leave: the plan then removes all others.
     :raises NoFeasiblePlan: there are fewer than `count` nodes.
     """
     known = [place for place in places if place.known]
-    before = total(groups)
+    before = total([*groups, staying])
     if count > before.total():
+        room = {name or NO_PLACE: number for name, number in total(groups).items()}
         there = {name or NO_PLACE: number for name, number in sorted(before.items(), key=str)}
-        raise infeasible(count, there, [(*one, NO_CAP, '') for one in there.items() if one[1]])
+        raise infeasible(count, room, [(*one, NO_CAP, '') for one in there.items() if one[1]])
     after = before.copy()
     for group in groups:
         movable = Counter(group)
@@ -150,7 +164,8 @@ def shrink(places: Sequence[Place], groups: Sequence[Located], count: int) -> Pl
     unlisted = _unlisted(places, before)
     unlisted_after = {name: after[name] for name in unlisted}
     unplaced = before[None] - after[None]
-    return Plan(rows + _unlisted_rows(places, unlisted, unlisted_after), unplaced)
+    rows += _unlisted_rows(places, unlisted, unlisted_after)
+    return Plan(_with_protected(rows, staying) if staying else rows, unplaced)
 
 
 def total(groups: Sequence[Located]) -> Counts:
@@ -247,6 +262,15 @@ def _note(place: Place, final: int) -> str:
     if place.cap < 0 or final < place.cap:
         return ''
     return 'at its cap' if final == place.cap else 'over its cap'
+
+
+def _with_protected(rows: Sequence[Row], staying: Located) -> tuple[Row, ...]:
+    """Return the rows with the number of protected nodes in their notes."""
+    notes = (f'{staying[row.name]} protected' if staying.get(row.name) else '' for row in rows)
+    return tuple(
+        replace(row, note=', '.join(filter(None, (row.note, note))))
+        for row, note in zip(rows, notes, strict=True)
+    )
 
 
 def _unlisted_rows(

@@ -6,7 +6,7 @@ from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.errors import Rejected
 from placement_worker.formats.text import counted
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size
-from placement_worker.planning.sizing import Size, size_of
+from placement_worker.planning.sizing import size_of
 
 GROWING = frozenset({actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE})
 """Actions that need no warning: no bound changes their number, and they remove no node."""
@@ -25,12 +25,12 @@ def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list
     return [warning for warning in found if warning]
 
 
-def excess_removal(size: Size, cluster: Cluster) -> tuple[str, ...]:
+def excess_removal(count: int, cluster: Cluster) -> tuple[str, ...]:
     """Return a sentence if more nodes are to be removed than the cluster has."""
     held = len(cluster.nodes)
-    if size.kind == CREATION or size.count <= held:
+    if count <= held:
         return ()
-    return (f'The action asks to remove {counted(size.count, "node")}, but the cluster has {held}',)
+    return (f'The action asks to remove {counted(count, "node")}, but the cluster has {held}',)
 
 
 def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:

@@ -4,7 +4,7 @@ import datetime
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from typing import Any, Literal
 from placement_worker.contract.model import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.placement import NO_PLACE
+from placement_worker.planning.protection import Protection
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
 Location = tuple[str, ...]
@@ -37,11 +38,13 @@ class Choice:
     """The victims in the order of the reply, and the other nodes in the order of preference.
 
     `unplaced`: the ids of the victims that were chosen because their place is unknown.
+    `protected`: the nodes that could not be chosen, by id.
     """
 
     victims: Sequence[Node]
     spared: Sequence[Node]
     unplaced: frozenset[str] = frozenset()
+    protected: Mapping[str, Protection] = field(default_factory=dict)
 
 
 def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
@@ -52,22 +55,21 @@ def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
 
     :param seed: of the random order; the same seed and node ids give the same order.
     """
-    groups: tuple[list[Node], ...] = ([], [], [])
-    for node in _by_index(nodes):
-        groups[_group(node)].append(node)
-    return [
-        *groups[_UNHEALTHY],
-        *groups[_NEVER_CREATED],
-        *_by_criteria(groups[_HEALTHY], criteria, seed),
-    ]
+    by_index = _by_index(nodes)
+    unhealthy, never_created = before_healthy(by_index)
+    first = {node.id for node in (*unhealthy, *never_created)}
+    healthy = [node for node in by_index if node.id not in first] if first else by_index
+    return [*unhealthy, *never_created, *_by_criteria(healthy, criteria, seed)]
 
 
 def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
     """Return the nodes that leave before healthy ones: unhealthy ones, and ones never created."""
     groups: tuple[list[Node], list[Node]] = ([], [])
-    for node in nodes:
-        if node.created_at is None or node.tainted or node.status in _FAILING:
-            groups[_group(node)].append(node)
+    first = [
+        node for node in nodes if node.created_at is None or node.tainted or node.status in _FAILING
+    ]
+    for node in first:
+        groups[_group(node)].append(node)
     return groups
 
 
@@ -77,18 +79,20 @@ def choose(
     removal_counts: Mapping[Location, int] | None,
     location_of: Callable[[Node], Location],
     unknown: Collection[Location] = (UNKNOWN,),
+    protected: Iterable[Node] = (),
 ) -> Choice:
     """Choose the first `count` nodes, from each location as many as its removal count says.
 
     If the removal counts add up to less than `count`, the rest comes from nodes of unknown place,
     which stand first in the result. The other victims follow location by location, in the order of
     names. Without removal counts, the place does not matter and `count` may exceed the number of
-    nodes.
+    nodes. A location gives fewer victims than its removal count if its other nodes are protected.
 
     :param ordered: the result of `order`.
     :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
         unknown place.
     :param unknown: the locations of nodes whose place is unknown.
+    :param protected: the nodes that stay and are not among `ordered`.
     :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
     """
     if removal_counts is None:
@@ -105,7 +109,8 @@ def choose(
                 break
             spared.append(node)
         else:
-            raise _too_few(asked, leaving)
+            _check_held(asked, leaving, Counter(map(location_of, protected)))
+            break
     unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
     return Choice([*chain(*leaving.values())], [*spared, *rest], unplaced)
 
@@ -125,15 +130,21 @@ def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _too_few(
-    asked: Mapping[Location, int], found: Mapping[Location, Sequence[Node]]
-) -> NoFeasiblePlan:
-    """Return an error that names the first location with fewer nodes than are to leave it."""
-    location = next(location for location, nodes in found.items() if asked[location] > len(nodes))
-    return NoFeasiblePlan(
-        f'{asked[location]} nodes are to leave {_name(location)}, '
-        f'which holds {len(found[location])}.'
-    )
+def _check_held(
+    asked: Mapping[Location, int],
+    found: Mapping[Location, Sequence[Node]],
+    protected: Counter[Location],
+) -> None:
+    """Check that each location holds the nodes that are to leave it, protected ones included.
+
+    :raises NoFeasiblePlan: naming the first location that does not.
+    """
+    for location, nodes in found.items():
+        held = len(nodes) + protected[location]
+        if asked[location] > held:
+            raise NoFeasiblePlan(
+                f'{asked[location]} nodes are to leave {_name(location)}, which holds {held}.'
+            )
 
 
 def _name(location: Location) -> str:

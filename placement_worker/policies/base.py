@@ -29,7 +29,8 @@ from placement_worker.contract.model import (
     Phase,
     SupportStatus,
 )
-from placement_worker.planning import sizing
+from placement_worker.planning import protection, sizing
+from placement_worker.planning.protection import Protection
 
 INTERFACE = (2, 0)
 """The major and minor version.
@@ -83,6 +84,16 @@ class State:
     def size(self, request: CheckRequest) -> sizing.Size:
         """Return the number of nodes that the action creates or deletes."""
         return sizing.size_of(request.action, self.action_data, request.cluster, self.max_nodes)
+
+    def protected(self, request: CheckRequest) -> dict[str, Protection]:
+        """Return the nodes that must not be deleted now, by id."""
+        nodes, node = request.cluster.nodes, request.action.node
+        versions = protection.marked(nodes)
+        if self.nodes:
+            versions += [one for one in nodes if one.id in self.nodes]
+        if node:
+            versions.append(node)
+        return protection.in_force(versions, self.nodes, self.now)
 
     def node_data(self, node: Node) -> Data:
         """Return the node's data with the changes of earlier policies."""

@@ -1,5 +1,6 @@
 """The deletion policy, senlin.policy.deletion."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -11,8 +12,9 @@ from typing_extensions import override
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckRequest, Node, SupportStatus
+from placement_worker.errors import NodeProtected
 from placement_worker.planning import victims
-from placement_worker.planning.size_warnings import excess_removal
+from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
@@ -74,8 +76,8 @@ class Deletion(Policy[DeletionProperties]):
 
     Nodes that an earlier policy chose stay chosen, and the criteria choose the rest. Nodes that the
     action names replace the choice by criteria. A check fails if a chosen or named node is not a
-    member of the cluster, or if a place holds fewer nodes than placement policies planned to delete
-    there.
+    member of the cluster or is protected, or if a place holds fewer nodes than placement policies
+    planned to delete there. Protected nodes are never chosen.
     """
 
     name = 'senlin.policy.deletion'
@@ -101,7 +103,7 @@ class Deletion(Policy[DeletionProperties]):
         if size.kind == CREATION:
             return skipped(size.explained('The cluster does not shrink.'))
         kept = _kept(request, state)
-        named = None if kept else _named(request)
+        named = None if kept else _named(request, state)
         if named:
             return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
         if not size.count and not kept:
@@ -113,12 +115,28 @@ class Deletion(Policy[DeletionProperties]):
             request, state, count, self.properties.criteria, kept
         )
         chosen = [node.id for node in (*kept, *choice.victims)]
-        outcome = self._applied(state, chosen, self._details(request, kept, choice, location_of))
-        warnings = excess_removal(size, request.cluster)
+        too_few = victim_selection.too_few(choice, chosen, count, request.cluster)
+        if too_few and self._is_strict:
+            raise NodeProtected(too_few[0], self._protected(request, choice, location_of))
+        details = self._details(request, kept, choice, location_of)
+        reason = GENERATED if chosen or not too_few else ALL_PROTECTED
+        outcome = self._applied(state, chosen, details, reason)
+        warnings = victim_selection.warnings(choice, chosen, count, request.cluster)
         outcome = replace(outcome, reason=size.explained(outcome.reason), warnings=warnings)
         return outcome if user_named else self._with_hooks(outcome)
 
-    def _applied(self, state: State, chosen: Sequence[str], details: Mapping[str, Any]) -> Outcome:
+    @property
+    def _is_strict(self) -> bool:
+        """Whether the check fails if protected nodes leave too few victims."""
+        return False
+
+    def _applied(
+        self,
+        state: State,
+        chosen: Sequence[str],
+        details: Mapping[str, Any],
+        reason: str = GENERATED,
+    ) -> Outcome:
         deletion = state.action_data.deletion.updated(
             count=len(chosen),
             candidates=list(chosen),
@@ -126,8 +144,8 @@ class Deletion(Policy[DeletionProperties]):
             grace_period=self.properties.grace_period,
             reduce_desired_capacity=self.properties.reduce_desired_capacity,
         )
-        data = {**state.data, 'reason': GENERATED, DELETION: deletion}
-        return Outcome('APPLIED', GENERATED, data=data, details=details)
+        data = {**state.data, 'reason': reason, DELETION: deletion}
+        return Outcome('APPLIED', reason, data=data, details=details)
 
     def _with_hooks(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the hooks, which apply to victims that a policy chose."""
@@ -147,8 +165,9 @@ class Deletion(Policy[DeletionProperties]):
         criteria = self.properties.criteria
         of_kept = {KEPT: len(kept)} if kept else {}
         reasons = {**of_kept, **victims.reason_counts(choice, criteria)}
+        protected = self._protected(request, choice, location_of)
         if request.explain != 'full':
-            return {'reasons': reasons}
+            return {'reasons': reasons, **protected}
 
         def reason(node: Node) -> str:
             return victims.reason(node, criteria, choice.unplaced)
@@ -161,7 +180,27 @@ class Deletion(Policy[DeletionProperties]):
                 *_ranked(choice.victims, first, reason, location_of),
             ],
             'spared': _ranked(choice.spared[:SPARED_SHOWN], next_rank, reason, location_of),
+            **protected,
         }
+
+    def _protected(
+        self,
+        request: CheckRequest,
+        choice: victims.Choice,
+        location_of: victim_selection.LocationOf,
+    ) -> dict[str, Any]:
+        """Return the number of protected nodes and, for `explain: full`, the first ones."""
+        protections = choice.protected
+        if not protections:
+            return {}
+        if request.explain != 'full':
+            return {'protected': len(protections)}
+        nodes = {node.id: node for node in request.cluster.nodes}
+        rows = [
+            {'id': node_id, 'place': '/'.join(location_of(nodes[node_id])), **one.details}
+            for node_id, one in itertools.islice(protections.items(), SPARED_SHOWN)
+        ]
+        return {'protected': len(protections), 'protected_nodes': rows}
 
 
 def _ranked(
@@ -187,27 +226,29 @@ def _kept(request: CheckRequest, state: State) -> list[Node]:
     """Return the nodes that an earlier policy chose, in its order; none for NODE_DELETE.
 
     :raises InvalidInput: a node is not a member of the cluster.
+    :raises NodeProtected: a node is protected.
     """
     deletion = state.action_data.deletion
     chosen = None if request.action.action == actions.NODE_DELETE else deletion.candidates
     if chosen is None:
         return []
-    victim_selection.check_members(chosen, request.cluster)
+    victim_selection.check_deletable(chosen, request, state)
     known = {node.id: node for node in request.cluster.nodes}
     return [known[node_id] for node_id in chosen]
 
 
-def _named(request: CheckRequest) -> list[str] | None:
+def _named(request: CheckRequest, state: State) -> list[str] | None:
     """Return the nodes that the action names, in its order; None if it leaves the choice open.
 
     :raises InvalidInput: a node is not a member of the cluster, or CLUSTER_DEL_NODES names none.
+    :raises NodeProtected: a node is protected.
     """
     action = request.action
     named = action.candidate_inputs.candidates
     if not named and action.action == actions.NODE_DELETE and action.node:
         named = [action.node.id]
     if named:
-        victim_selection.check_members(named, request.cluster)
+        victim_selection.check_deletable(named, request, state)
         return named
     if action.action == actions.CLUSTER_DEL_NODES:
         action.candidate_inputs.required()

@@ -15,6 +15,7 @@ from placement_worker.planning import sizing
 from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.interleaving import interleave
 from placement_worker.planning.placement import NO_CAP, Place, Plan, plan_for
+from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names, shared_placement, zone_placement
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
@@ -75,10 +76,14 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             return self._check_named(request, state, profile.region)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
+        protected = shared_placement.protected_of(size, request, state)
+        leaving = shared_placement.possible(size, request, protected)
+        if not leaving.count:
+            return skipped(size.explained(ALL_PROTECTED))
         nodes = sizing.current_nodes(request.action, request.cluster)
-        groups = shared_placement.in_groups(size, nodes, state.cloud.regions_of)
-        plan = self.planner(size, self._places(request, size, state), groups)
-        return self._applied(request, state, size, plan)
+        groups, staying = shared_placement.in_groups(size, nodes, state.cloud.regions_of, protected)
+        plan = self.planner(size, self._places(request, size, state), groups, staying)
+        return self._applied(request, state, leaving, plan)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -105,7 +110,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         return Outcome(
             'APPLIED',
             shared_placement.summary(size, 'region', len(counts)),
-            data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
+            data=state.action_data.planned(
+                size.kind, state.size(request).count, {'regions': counts}, entries
+            ),
             nodes=shared_placement.placed_node(request, state, entries),
             details={'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced},
             warnings=[place_names.unknown('region', unknown, known)] if unknown else [],

@@ -1,7 +1,8 @@
 """Functions that zone and region placement share: check specs, plan, and describe the plan."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from placement_worker.contract import actions
@@ -46,19 +47,42 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
     return request.action.node.profile or request.cluster.profile
 
 
-def in_groups(
-    size: Size, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]
-) -> list[Counter[T]]:
-    """Count the nodes by place in each group, in which they leave; a creation has one group.
+def protected_of(size: Size, request: CheckRequest, state: State) -> Collection[str]:
+    """Return the ids of the nodes that must not be deleted; a creation need not know them."""
+    return () if size.kind == CREATION else state.protected(request)
 
-    Few nodes are unhealthy or were never created. All nodes are therefore counted in one pass,
-    which other policies share, and the few in a second one.
+
+def possible(size: Size, request: CheckRequest, protected: Collection[str]) -> Size:
+    """Return the size, limited to the number of nodes that may be deleted."""
+    if not protected:
+        return size
+    return replace(size, count=min(size.count, len(request.cluster.nodes) - len(protected)))
+
+
+def in_groups(
+    size: Size,
+    nodes: Sequence[Node],
+    count: Callable[[Sequence[Node]], Counter[T]],
+    protected: Collection[str],
+) -> tuple[list[Counter[T]], Counter[T]]:
+    """Count the nodes by place, in the groups in which they leave, and those that stay.
+
+    Few nodes are unhealthy, were never created or are protected. All nodes are therefore counted in
+    one pass, which other policies share, and the few in a second one.
+
+    :param protected: the ids of the nodes that must not be deleted.
+    :returns: the groups, one for a creation, and the protected nodes, none for a creation.
     """
     everywhere = count(nodes)
     if size.kind == CREATION:
-        return [everywhere]
-    unhealthy, never_created = map(count, victims.before_healthy(nodes))
-    return [unhealthy, never_created, everywhere - unhealthy - never_created]
+        return [everywhere], Counter()
+    staying: Counter[T] = Counter()
+    first: Sequence[Sequence[Node]] = victims.before_healthy(nodes)
+    if protected:
+        staying = count([node for node in nodes if node.id in protected])
+        first = [[node for node in group if node.id not in protected] for group in first]
+    unhealthy, never_created = map(count, first)
+    return [unhealthy, never_created, everywhere - unhealthy - never_created - staying], staying
 
 
 def placed_node(

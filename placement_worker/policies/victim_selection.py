@@ -1,13 +1,15 @@
 """Victim selection for policies: check named nodes, and choose the others as planned."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from placement_worker.contract.model import CheckRequest, Cluster, Node
-from placement_worker.errors import InvalidInput
+from placement_worker.errors import InvalidInput, NodeProtected
 from placement_worker.formats import text
-from placement_worker.planning import victims
+from placement_worker.planning import protection, victims
 from placement_worker.planning.removal_counts import RemovalCounts
+from placement_worker.planning.size_warnings import excess_removal
 from placement_worker.policies.base import State
 
 LocationOf = Callable[[Node], victims.Location]
@@ -26,6 +28,24 @@ def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
         raise InvalidInput(f'Not a member of cluster {text.shortened(cluster.id)}: {shown}')
 
 
+def check_deletable(node_ids: Collection[str], request: CheckRequest, state: State) -> None:
+    """Check that nodes that are already chosen are members of the cluster and not protected.
+
+    :raises InvalidInput: some are not members; the text names the first ones.
+    :raises NodeProtected: some are protected; the text names the first ones.
+    """
+    if not node_ids:
+        return
+    check_members(node_ids, request.cluster)
+    protected = state.protected(request)
+    named = {node_id: protected[node_id] for node_id in node_ids if node_id in protected}
+    if named:
+        raise NodeProtected(
+            f'Protected nodes must not be deleted: {protection.described(named)}; remove their '
+            'protection first'
+        )
+
+
 def choose(
     request: CheckRequest,
     state: State,
@@ -35,13 +55,17 @@ def choose(
 ) -> tuple[victims.Choice, LocationOf]:
     """Choose victims among the nodes of the cluster, by criteria and as placement policies planned.
 
+    Protected nodes are not chosen, so the victims may be fewer than `count`.
+
     :param count: the number of victims, `kept` included.
     :param kept: victims that are already chosen; they are not part of the result.
     :returns: the choice, and a function that returns the location of a node.
     :raises NoFeasiblePlan: a place holds fewer nodes than planned.
     """
     counts = RemovalCounts.of(state.action_data.deletion, count)
-    ordered = victims.order(request.cluster.nodes, criteria, request.action.id)
+    nodes, protected = request.cluster.nodes, state.protected(request)
+    ordered = victims.order(nodes, criteria, request.action.id)
+    staying = [node for node in nodes if node.id in protected] if protected else []
 
     def location_of(node: Node) -> victims.Location:
         return counts.location(
@@ -56,8 +80,40 @@ def choose(
         count -= len(kept)
         if planned is not None:
             planned = _rest(planned, Counter(map(location_of, kept)), count)
-    choice = victims.choose(ordered, count, planned, location_of, counts.unknown)
-    return choice, location_of
+    if protected:
+        ordered = [node for node in ordered if node.id not in protected]
+        if count > len(ordered):
+            count = max(len(ordered), count - len(staying))
+    choice = victims.choose(ordered, count, planned, location_of, counts.unknown, staying)
+    return replace(choice, protected=protected) if protected else choice, location_of
+
+
+def too_few(
+    choice: victims.Choice, chosen: Sequence[str], count: int, cluster: Cluster
+) -> list[str]:
+    """Return a sentence if protection leaves fewer victims than the action asks for, else none.
+
+    :param chosen: the ids of all victims.
+    :param count: the number of nodes that the action asks to delete.
+    """
+    wanted = min(count, len(cluster.nodes))
+    if len(chosen) == wanted:
+        return []
+    return [protection.too_few(len(chosen), wanted, choice.protected)]
+
+
+def warnings(
+    choice: victims.Choice, chosen: Sequence[str], count: int, cluster: Cluster
+) -> list[str]:
+    """Return sentences about fewer victims than asked for, and about invalid protections.
+
+    Parameters are those of `too_few`.
+    """
+    return [
+        *excess_removal(count, cluster),
+        *too_few(choice, chosen, count, cluster),
+        *protection.unparsed(choice.protected),
+    ]
 
 
 def _rest(

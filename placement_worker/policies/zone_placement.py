@@ -14,6 +14,7 @@ from placement_worker.contract.model import BindRequest, CheckRequest, Node, Sup
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.placement import Located, Place, Plan, plan_for
+from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names, shared_placement, zone_shares
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
@@ -79,10 +80,18 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
                 return Outcome('SKIPPED', reason, nodes=patch)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
+        protected = shared_placement.protected_of(size, request, state)
+        possible = shared_placement.possible(size, request, protected)
+        if not possible.count:
+            return skipped(size.explained(ALL_PROTECTED))
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
-            return self._check_alone(request, state, size)
-        return self._check_in_regions(regions, request, state, size)
+            shares, warnings = self._shares_alone(request, state, size, protected)
+            return self._applied(request, state, possible, shares, warnings)
+        shares = self._shares_in_regions(regions, request, state, size, protected)
+        by_region = {'regions': regions, 'places': zone_shares.places(shares)}
+        warnings = self._warnings_in(regions, state)
+        return self._applied(request, state, possible, shares, warnings, by_region)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -106,45 +115,57 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             usable.update(name for name, is_available in known.items() if is_available)
         place_names.refuse_unusable('availability zone', 'zones', names, usable)
 
-    def _check_alone(self, request: CheckRequest, state: State, size: Size) -> Outcome:
-        """Plan among the zones of one region, because no policy planned by region."""
+    def _shares_alone(
+        self, request: CheckRequest, state: State, size: Size, protected: Collection[str]
+    ) -> tuple[list[Share], list[str]]:
+        """Plan among the zones of one region, because no policy planned by region.
+
+        :returns: the only share, and the warnings.
+        """
         region, nodes = _region_and_nodes(request, state)
-        groups = shared_placement.in_groups(size, nodes, state.cloud.zones_of)
+        groups, staying = shared_placement.in_groups(size, nodes, state.cloud.zones_of, protected)
         known = state.cloud.zones(region)
-        plan = self._plan(known, size, groups)
+        plan = self._plan(known, size, groups, staying)
         if plan is None:
             names = [zone.name for zone in self.properties.zones]
             raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
-        shares = [Share(None, size, len(nodes), plan)]
-        return self._applied(request, state, size, shares, self._warnings([known]))
+        return [Share(None, size, len(nodes), plan)], self._warnings([known])
 
-    def _check_in_regions(
-        self, regions: Mapping[str, int], request: CheckRequest, state: State, size: Size
-    ) -> Outcome:
+    def _shares_in_regions(
+        self,
+        regions: Mapping[str, int],
+        request: CheckRequest,
+        state: State,
+        size: Size,
+        protected: Collection[str],
+    ) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes."""
         nodes = sizing.current_nodes(request.action, request.cluster)
         located = partial(state.cloud.zones_in_regions, regions=regions)
-        groups = zone_shares.by_region(shared_placement.in_groups(size, nodes, located))
-        shares = [
+        groups, staying = shared_placement.in_groups(size, nodes, located, protected)
+        held = zone_shares.by_region([*groups, staying])
+        return [
             Share(
                 region=name,
                 size=(share := Size(size.kind, count)),
-                held=sum(group.total() for group in groups[name]),
-                plan=self._plan(state.cloud.zones(name), share, groups[name]),
+                held=sum(group.total() for group in held[name]),
+                plan=self._plan(state.cloud.zones(name), share, held[name][:-1], held[name][-1]),
             )
             for name, count in sorted(regions.items())
             if count
         ]
-        by_region = {'regions': regions, 'places': zone_shares.places(shares)}
-        warnings = self._warnings_in(regions, state)
-        return self._applied(request, state, size, shares, warnings, by_region)
 
     def _plan(
-        self, known: Mapping[str, bool], size: Size, groups: Sequence[Located]
+        self,
+        known: Mapping[str, bool],
+        size: Size,
+        groups: Sequence[Located],
+        staying: Located,
     ) -> Plan | None:
         """Plan among the zones of one region; None if none of the listed ones is usable there.
 
         :param known: zone of the region -> whether it is available.
+        :param staying: zone -> number of protected nodes there.
         """
         places = [
             Place(
@@ -157,7 +178,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         ]
         if not any(place.available if size.kind == CREATION else place.known for place in places):
             return None
-        return self.planner(size, places, groups)
+        return self.planner(size, places, groups, staying)
 
     def _warnings_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
@@ -189,6 +210,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     ) -> Outcome:
         """Return the outcome of a plan.
 
+        :param size: the number of nodes that the plan creates or deletes.
         :param by_region: the keys of a plan by region and zone.
         """
         counts = zone_shares.counts(shares)
@@ -200,7 +222,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         return Outcome(
             'APPLIED',
             reason,
-            data=state.action_data.planned(size.kind, size.count, plan, entries),
+            data=state.action_data.planned(size.kind, state.size(request).count, plan, entries),
             nodes=patch,
             details=details,
             warnings=warnings,

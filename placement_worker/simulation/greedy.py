@@ -14,21 +14,25 @@ from fractions import Fraction
 
 from placement_worker.contract.action_data import CREATION
 from placement_worker.planning.infeasible import infeasible
-from placement_worker.planning.placement import Located, Place, Plan, Row, total
+from placement_worker.planning.placement import NOWHERE, Located, Place, Plan, Row, total
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.registry import Registry
 from placement_worker.policies.zone_placement import ZonePlacement
 
 
-def plan_for(size: Size, places: Sequence[Place], groups: Sequence[Located]) -> Plan:
+def plan_for(
+    size: Size, places: Sequence[Place], groups: Sequence[Located], staying: Located = NOWHERE
+) -> Plan:
     """Plan by the greedy rule; nodes outside the usable places do not count.
+
+    The rule knows no protection: protected nodes count as any other.
 
     :raises NoFeasiblePlan: the targets leave nodes over.
     """
     usable = [place for place in places if place.available]
     growing = size.kind == CREATION
-    located = total(groups)
+    located = total([*groups, staying])
     current = [located[place.name] for place in usable]
     size_after = sum(current) + (size.count if growing else -size.count)
     weight = sum(place.weight for place in usable)

@@ -57,6 +57,12 @@ WAYS = [
         'needs Keystone; tests/integration creates such users and trusts',
     ),
     Way(
+        'policies',
+        r'openstack cluster node update ',
+        SYNTAX,
+        "needs Senlin's API; tests/senlin sets the metadata in its database",
+    ),
+    Way(
         'senlin',
         r"pip install 'placement-worker\[senlin\]'",
         SYNTAX,

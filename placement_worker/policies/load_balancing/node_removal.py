@@ -11,7 +11,8 @@ from placement_worker.errors import TooFewOnline
 from placement_worker.formats.text import listed, shortened
 from placement_worker.planning import health_floor
 from placement_worker.planning.health_floor import Floor
-from placement_worker.planning.size_warnings import excess_removal
+from placement_worker.planning.protection import ALL_PROTECTED
+from placement_worker.planning.victims import Choice
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
 from placement_worker.policies.load_balancing import pool_floors, selection
@@ -56,10 +57,10 @@ class NodeRemoval:
         if self._has_hooks and not any(pool_floors.bound(request)):
             return skipped(HOOKS)
         named = selection.to_remove(request, state)
-        victim_selection.check_members(named or (), request.cluster)
+        victim_selection.check_deletable(named or (), request, state)
         count = len(named) if named is not None else selection.deleted_count(request, state)
         if not count:
-            return skipped('No node is to be deleted.')
+            return self._without_victims(named)
         min_size = request.cluster.min_size
         if (
             len(request.cluster.nodes) - count < min_size
@@ -73,8 +74,24 @@ class NodeRemoval:
         choice, _ = victim_selection.choose(request, state, count, 'RANDOM')
         victims = [node.id for node in choice.victims]
         outcome = self._leave(victims, self._with_candidates(victims))
-        warnings = (*outcome.warnings, *excess_removal(state.size(request), request.cluster))
-        return replace(outcome, warnings=warnings)
+        of_size = victim_selection.warnings(
+            choice, victims, state.size(request).count, request.cluster
+        )
+        return replace(outcome, warnings=(*outcome.warnings, *of_size))
+
+    def _without_victims(self, named: Sequence[str] | None) -> Outcome:
+        """Return the outcome of an action that removes no node.
+
+        If all nodes are protected, the empty list of victims prevents a choice by the engine.
+        """
+        size = self.state.size(self.request)
+        protected = self.state.protected(self.request) if size.kind == DELETION else {}
+        if named is not None or not (size.count and protected):
+            return skipped('No node is to be deleted.')
+        choice = Choice((), (), protected=protected)
+        warnings = victim_selection.warnings(choice, (), size.count, self.request.cluster)
+        data = self._with_candidates(())
+        return Outcome('APPLIED', ALL_PROTECTED, data=data, warnings=warnings)
 
     @property
     def _has_hooks(self) -> bool:

@@ -27,9 +27,14 @@ def to_remove(request: CheckRequest, state: State) -> list[str] | None:
 
 
 def deleted_count(request: CheckRequest, state: State) -> int:
-    """Return the number of nodes that the action removes, if none are chosen yet."""
+    """Return the number of nodes that the action removes, if none are chosen yet.
+
+    Protected nodes are not removed.
+    """
     size = state.size(request)
-    return min(size.count, len(request.cluster.nodes)) if size.kind == DELETION else 0
+    if size.kind != DELETION:
+        return 0
+    return min(size.count, len(request.cluster.nodes) - len(state.protected(request)))
 
 
 def to_add(request: CheckRequest, state: State) -> list[str]:

@@ -38,7 +38,7 @@ CLOUD = {
 POLICIES = {
     'region': region_policy('R1'),
     'zone': zone_policy('a'),
-    'deletion': deletion_policy(hooks={'type': 'zaqar', 'params': {'queue': 'q'}}),
+    'deletion': deletion_policy(version='1.2', hooks={'type': 'zaqar', 'params': {'queue': 'q'}}),
     'load balancing': load_balancing_policy(),
 }
 """The name of each policy in the manual's tables -> a binding."""

@@ -3,9 +3,11 @@
 import itertools
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.placement import Place, shrink
 
 WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300])
@@ -16,7 +18,9 @@ CAPS = st.integers(-1, 5)
 
 @st.composite
 def clusters(draw, most=4, caps=CAPS, others=('x', 'y', UNKNOWN)):
-    """Draw places in the order of a spec, three groups of nodes, and how many nodes leave."""
+    """Draw places in the order of a spec, three groups of nodes, how many nodes are to leave, and
+    protected nodes.
+    """
     listed = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     places = [
         Place(
@@ -30,7 +34,9 @@ def clusters(draw, most=4, caps=CAPS, others=('x', 'y', UNKNOWN)):
     ]
     where = st.sampled_from([*listed, *others])
     groups = [draw(st.dictionaries(where, st.integers(0, most))) for _ in range(3)]
-    return places, groups, draw(st.integers(0, sum(sum(group.values()) for group in groups)))
+    staying = draw(st.just({}) | st.dictionaries(where, st.integers(1, most)))
+    nodes = sum(sum(group.values()) for group in (*groups, staying))
+    return places, groups, draw(st.integers(0, nodes)), staying
 
 
 def total(groups):
@@ -57,9 +63,9 @@ def first_to_leave(places, left, movable):
     return min(over or names, key=worth)
 
 
-def node_by_node(places, groups, count):
+def node_by_node(places, groups, count, staying):
     """Return place -> number of nodes that leave, found by removing one node at a time."""
-    left, gone = total(groups), {}
+    left, gone = total([*groups, staying]), {}
     for group in groups:
         movable = dict(group)
         while count and any(movable.values()):
@@ -79,9 +85,11 @@ def planned(plan):
 @given(clusters(most=12))
 def test_shrink_by_groups_equals_the_rule_applied_node_by_node(problem):
     """A plan removes the nodes that the rule, applied node by node, removes."""
-    places, groups, count = problem
+    places, groups, count, staying = problem
 
-    assert planned(shrink(places, groups, count)) == node_by_node(places, groups, count)
+    plan = shrink(places, groups, count, staying)
+
+    assert planned(plan) == node_by_node(places, groups, count, staying)
 
 
 def distance(counts, weights):
@@ -92,13 +100,13 @@ def distance(counts, weights):
     )
 
 
-def last_group(groups, count):
+def last_group(groups, count, staying):
     """Return the group in which the count runs out.
 
     :returns: the group, how many of its nodes leave, and place -> number of nodes that the groups
         before it leave.
     """
-    left = total(groups)
+    left = total([*groups, staying])
     for group in groups:
         if count < sum(group.values()):
             break
@@ -137,12 +145,16 @@ def cost(places, left):
 @settings(max_examples=500)
 @given(clusters(most=2))
 def test_shrink_by_groups_is_the_best_of_all_plans_by_groups(problem):
-    """No plan that empties earlier groups first leaves less of what the rule removes first."""
-    places, groups, count = problem
-    gone = planned(shrink(places, groups, count))
-    found = {name: number - gone.get(name, 0) for name, number in total(groups).items()}
+    """No plan that empties earlier groups first, and keeps all protected nodes, leaves less of what
+    the rule removes first.
+    """
+    places, groups, count, staying = problem
+    gone = planned(shrink(places, groups, count, staying))
+    held = total([*groups, staying])
+    found = {name: number - gone.get(name, 0) for name, number in held.items()}
 
-    group, count, left = last_group(groups, count)
+    count = min(count, sum(total(groups).values()))
+    group, count, left = last_group(groups, count, staying)
     vectors = itertools.product(*(range(group.get(name, 0) + 1) for name in left))
     plans = [
         {name: number - taken for (name, number), taken in zip(left.items(), vector, strict=True)}
@@ -156,10 +168,10 @@ def test_shrink_by_groups_is_the_best_of_all_plans_by_groups(problem):
 @given(clusters(most=12))
 def test_shrink_by_one_node_more_keeps_every_earlier_victim(problem):
     """A plan for one node more removes no node less from any place."""
-    places, groups, count = problem
-    more = min(count + 1, sum(total(groups).values()))
+    places, groups, count, staying = problem
+    more = min(count + 1, sum(total([*groups, staying]).values()))
 
-    before, after = (planned(shrink(places, groups, number)) for number in (count, more))
+    before, after = (planned(shrink(places, groups, number, staying)) for number in (count, more))
 
     assert all(number <= after.get(name, 0) for name, number in before.items())
 
@@ -171,6 +183,40 @@ def test_shrink_of_a_failed_zone_removes_its_unhealthy_nodes():
     plan = shrink(places, [{'b': 2}, {}, {'a': 4, 'b': 1}], 2)
 
     assert plan.counts == {'b': 2}
+
+
+@given(clusters(most=12))
+def test_shrink_with_protected_nodes_keeps_them_and_removes_as_many_others_as_asked(problem):
+    """Each place keeps its protected nodes; too few other nodes all leave."""
+    places, groups, count, staying = problem
+
+    plan = shrink(places, groups, count, staying)
+
+    rows = {row.name: row for row in plan.rows}
+    assert all(rows[name].final >= number for name, number in staying.items() if name)
+    assert sum(planned(plan).values()) == min(count, sum(total(groups).values()))
+
+
+def test_shrink_with_protected_nodes_notes_their_number():
+    """The row of a place says how many of its nodes are protected, listed or not."""
+    places = [Place('a', cap=2), Place('b')]
+
+    rows = shrink(places, [{'a': 2, 'b': 1}], 1, {'a': 1, 'x': 2}).rows
+
+    assert [(row.name, row.current, row.planned, row.note) for row in rows] == [
+        ('a', 3, 1, 'at its cap, 1 protected'),
+        ('b', 1, 0, ''),
+        ('x', 2, 0, 'not listed, 2 protected'),
+    ]
+
+
+def test_shrink_by_more_nodes_than_exist_counts_the_nodes_that_can_leave():
+    """The error says how many nodes can be removed; protected ones cannot."""
+    with pytest.raises(NoFeasiblePlan) as infeasible:
+        shrink([Place('a')], [{'a': 2}], 4, {'a': 1})
+
+    assert infeasible.value.details['possible'] == 2
+    assert infeasible.value.details['places'][0]['current'] == 3
 
 
 def test_shrink_by_half_a_million_nodes_is_exact():

@@ -3,10 +3,9 @@
 import pytest
 
 from placement_worker.contract import codec
-from placement_worker.contract.action_data import CREATION, DELETION, ActionData
+from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.planning.size_warnings import excess_removal, warnings_of
-from placement_worker.planning.sizing import Size
 from tests.factories import nodes, request
 
 
@@ -94,15 +93,14 @@ def test_warning_of_an_invalid_value_that_no_policy_read_is_none():
 
 
 @pytest.mark.parametrize(
-    ('size', 'expected'),
+    ('count', 'expected'),
     [
-        (Size(DELETION, 3), ()),
-        (Size(CREATION, 9), ()),
-        (Size(DELETION, 9), ('The action asks to remove 9 nodes, but the cluster has 3',)),
+        (3, ()),
+        (9, ('The action asks to remove 9 nodes, but the cluster has 3',)),
     ],
 )
-def test_excess_removal_warns_of_more_nodes_than_exist(size, expected):
+def test_excess_removal_warns_of_more_nodes_than_exist(count, expected):
     """Only a removal of more nodes than the cluster has yields a warning."""
     cluster = codec.decode(request('CLUSTER_SCALE_IN', [], nodes(a=3)), CheckRequest).cluster
 
-    assert excess_removal(size, cluster) == expected
+    assert excess_removal(count, cluster) == expected

@@ -4,13 +4,14 @@ import importlib
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.model import Action, Node, NodePatch
+from placement_worker.contract.model import Action, CheckRequest, Node, NodePatch
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State
-from tests.factories import NOW
+from tests.factories import NOW, node, request
 
 PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'writing-a-policy.rst'
 LITERALS = [
@@ -100,3 +101,13 @@ def test_node_data_has_the_changes_of_earlier_policies():
     state = State({}, None, 10, NOW, nodes={'n1': NodePatch(data={'a': 3})})
 
     assert (state.node_data(patched), state.node_data(other)) == ({'a': 3}, {'b': 2})
+
+
+def test_protected_has_the_nodes_of_cluster_action_and_patches():
+    """A node is protected by its entry in the cluster, by the action's node, or by a patch."""
+    members = [node(1, metadata={'protected': 'true'}), *(node(number) for number in (2, 3, 4))]
+    newer = node(2, data={'protected': True})
+    asked = msgspec.convert(request('NODE_DELETE', [], members, node=newer), CheckRequest)
+    state = State({}, None, 10, NOW, nodes={'n3': NodePatch({'protected': True})})
+
+    assert list(state.protected(asked)) == ['n1', 'n2', 'n3']

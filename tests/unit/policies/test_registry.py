@@ -15,6 +15,7 @@ def test_installed_types_are_those_of_the_contract(registry):
     assert sorted(registry.types) == [
         'senlin.policy.deletion-1.0',
         'senlin.policy.deletion-1.1',
+        'senlin.policy.deletion-1.2',
         'senlin.policy.loadbalance-1.0',
         'senlin.policy.loadbalance-1.1',
         'senlin.policy.loadbalance-1.2',
@@ -54,7 +55,7 @@ def test_version_as_a_number_finds_the_type(registry, version, found):
         ('senlin.policy.zone', 'senlin.policy.zone_placement-1.0'),
         ('zone_placement', 'senlin.policy.zone_placement-1.0'),
         ('senlin.policy.deletion-3.0', 'senlin.policy.deletion-1.'),
-        ('senlin.policy.deletion', 'senlin.policy.deletion-1.1'),
+        ('senlin.policy.deletion', 'senlin.policy.deletion-1.2'),
     ],
 )
 def test_unknown_type_is_refused_with_the_nearest_name(registry, given, nearest):

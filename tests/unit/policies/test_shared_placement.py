@@ -46,11 +46,36 @@ def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
     members = [*nodes(a=2), node(3, 'a', status='ERROR'), node(4, 'b', created_at=None)]
     asked, state = made('CLUSTER_SCALE_IN', members)
 
-    def groups(kind):
-        return shared_placement.in_groups(Size(kind, 1), asked.cluster.nodes, state.cloud.zones_of)
+    def groups(kind, *protected):
+        return shared_placement.in_groups(
+            Size(kind, 1), asked.cluster.nodes, state.cloud.zones_of, protected
+        )
 
-    assert groups(DELETION) == [{'a': 1}, {'b': 1}, {'a': 2}]
-    assert groups(CREATION) == [{'a': 3, 'b': 1}]
+    assert groups(DELETION) == ([{'a': 1}, {'b': 1}, {'a': 2}], {})
+    assert groups(DELETION, 'n1', 'n4') == ([{'a': 1}, {}, {'a': 1}], {'a': 1, 'b': 1})
+    assert groups(CREATION) == ([{'a': 3, 'b': 1}], {})
+
+
+def test_possible_is_the_number_of_nodes_that_are_not_protected():
+    """A deletion removes no more nodes than may be deleted."""
+    asked, _ = made('CLUSTER_SCALE_IN', nodes(a=3))
+
+    counts = [
+        shared_placement.possible(Size(DELETION, count), asked, ['n1', 'n2']).count
+        for count in (1, 2)
+    ]
+
+    assert counts == [1, 1]
+
+
+def test_protected_of_a_creation_is_not_determined():
+    """A creation does not depend on protected nodes."""
+    asked, state = made('CLUSTER_RESIZE', [*nodes(a=1), node(2, metadata={'protected': 'true'})])
+
+    def ids(kind):
+        return list(shared_placement.protected_of(Size(kind, 1), asked, state))
+
+    assert (ids(DELETION), ids(CREATION)) == (['n2'], [])
 
 
 @pytest.mark.parametrize(

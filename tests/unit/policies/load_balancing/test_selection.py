@@ -35,6 +35,18 @@ def test_to_remove_returns_named_or_chosen_nodes(asked, node_ids):
 
 
 @pytest.mark.parametrize(
+    ('count', 'protected', 'deleted'), [(1, 'false', 1), (2, 'true', 1), (5, 'false', 2)]
+)
+def test_deleted_count_is_at_most_the_number_of_unprotected_nodes(count, protected, deleted):
+    """No more nodes are removed than the cluster has without the protected ones."""
+    members = [node(1), node(2, metadata={'protected': protected})]
+    asked = request('CLUSTER_SCALE_IN', [], members, inputs={'count': count})
+    asked = msgspec.convert(asked, CheckRequest)
+
+    assert selection.deleted_count(asked, state(asked)) == deleted
+
+
+@pytest.mark.parametrize(
     ('asked', 'node_ids'),
     [
         (check('CLUSTER_SCALE_OUT', data={'creation': {'nodes': ['n2']}}), ['n2']),

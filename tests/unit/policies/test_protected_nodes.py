@@ -1,0 +1,259 @@
+"""Protected nodes in whole chains: no reply names one as a candidate."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import NodePatch
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
+from placement_worker.policies.registry import Registry
+from tests.factories import (
+    NOW,
+    connected,
+    deletion_policy,
+    node,
+    region_policy,
+    request,
+    zone_policy,
+)
+from tests.simulated_octavia import Lab
+from tests.unit.policies.good_policy import Properties
+from tests.unit.policies.load_balancing.building_blocks import decision, left
+
+SCALE_IN = 'CLUSTER_SCALE_IN'
+PROTECTING = [True, 'TRUE', '2026-01-01T12:00:01', {'until': '2027-01-01'}, '{"reason": "x"}', '?']
+OTHERS = [None, False, 'false', '2026-01-01', {'until': '2026-01-01T12:00:00Z'}]
+DELETIONS = [
+    deletion_policy('RANDOM', version='1.0'),
+    deletion_policy(version='1.1'),
+    deletion_policy('YOUNGEST_FIRST', version='1.2'),
+    deletion_policy(version='1.2', protection='strict'),
+]
+PLACES = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
+BALANCED = Lab(description={'zones': {'a': True, 'b': True}, 'regions': ['R1', 'R2']})
+BALANCER, _ = BALANCED.attached([])
+
+
+@st.composite
+def members(draw):
+    """Draw nodes in various places and states, and the ids of those that are protected."""
+    found, protected = [], set()
+    for number in range(1, draw(st.integers(1, 7)) + 1):
+        values = draw(st.lists(st.sampled_from([*OTHERS, *PROTECTING]), min_size=2, max_size=2))
+        place = draw(st.tuples(st.sampled_from('abx'), st.sampled_from(['R1', 'R2', None])))
+        one = node(
+            number,
+            *place,
+            status=draw(st.sampled_from(['ACTIVE', 'ERROR'])),
+            created_at=draw(st.sampled_from([None, '2026-01-01T00:00:00Z'])),
+            metadata={'protected': values[0]},
+        )
+        one['data']['protected'] = values[1]
+        found.append(one)
+        if any(value in PROTECTING for value in values):
+            protected.add(one['id'])
+    return found, protected
+
+
+@st.composite
+def requests(draw):
+    """Draw a removal from a cluster with some policies, and the ids of its protected nodes."""
+    nodes, protected = draw(members())
+    ids = st.lists(st.sampled_from([one['id'] for one in nodes]), min_size=1, unique=True)
+    action = draw(
+        st.sampled_from(
+            [
+                SCALE_IN,
+                'CLUSTER_RESIZE',
+                'CLUSTER_DEL_NODES',
+                'CLUSTER_REPLACE_NODES',
+                'NODE_DELETE',
+            ]
+        )
+    )
+    more = {}
+    if action == 'NODE_DELETE':
+        more['node'] = draw(st.sampled_from(nodes))
+    elif action == 'CLUSTER_DEL_NODES':
+        more['inputs'] = {'candidates': draw(ids)}
+    elif action == 'CLUSTER_REPLACE_NODES':
+        more['inputs'] = {'candidates': {one: f'{one}-new' for one in draw(ids)}}
+    elif action == 'CLUSTER_RESIZE':
+        number = draw(st.integers(-7, -1))
+        more['inputs'] = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': number}
+    else:
+        more['inputs'] = {'count': draw(st.integers(1, 7))}
+        plan = draw(
+            st.sampled_from([{}, {'zones': {'a': 1}}, {'zones': {'a': 1, 'b': 2}}, {'zones': {}}])
+        )
+        if draw(st.booleans()):
+            more['data'] = {'deletion': {'count': draw(st.integers(3, 5)), **plan}}
+        elif draw(st.booleans()):
+            more['data'] = {'deletion': {'candidates': draw(ids)}}
+    choosers = draw(st.sampled_from([[one] for one in DELETIONS] + [[]]))
+    balanced = [BALANCER] if not choosers or draw(st.booleans()) else []
+    places = [one for one in PLACES if draw(st.booleans())]
+    return request(action, [*places, *choosers, *balanced], nodes, dry_run=True, **more), protected
+
+
+@settings(max_examples=400, deadline=None)
+@given(requests())
+def test_no_reply_names_a_protected_node_as_a_candidate(problem):
+    """No candidate is protected, and a check that names a protected node fails, for every action,
+    every set of policies and all earlier decisions.
+    """
+    asked, protected = problem
+    endpoints = Endpoints(BALANCED, Registry.installed(), now=lambda: NOW)
+
+    reply = endpoints.policy_check(asked)
+
+    data = reply['action']['data']
+    if data['status'] == 'OK':
+        inputs = asked['action'].get('inputs', {})
+        target = asked['action'].get('node', {}).get('id')
+        candidates = data.get('deletion', {}).get('candidates', [])
+        handled = [one['outcome'] == 'APPLIED' for one in reply['decisions']]
+        assert protected.isdisjoint(candidates)
+        if any(handled):
+            assert protected.isdisjoint([*inputs.get('candidates', ()), target])
+
+
+@settings(max_examples=200, deadline=None)
+@given(members(), st.integers(1, 7), st.sampled_from([[], PLACES[:1], PLACES[1:], PLACES]))
+def test_best_effort_deletes_as_many_nodes_as_it_can(problem, count, places):
+    """A plan by places never keeps an unprotected node that the action asks to delete."""
+    nodes, protected = problem
+    count = min(count, len(nodes))
+    endpoints = Endpoints(BALANCED, Registry.installed(), now=lambda: NOW)
+    bound = [*places, deletion_policy(version='1.2')]
+
+    reply = endpoints.policy_check(request(SCALE_IN, bound, nodes, inputs={'count': count}))
+
+    data = reply['action']['data']
+    assert data['status'] == 'OK', data
+    assert data['deletion']['count'] == min(count, len(nodes) - len(protected))
+    assert any('can be deleted' in one for one in reply['warnings']) == (
+        data['deletion']['count'] < count
+    )
+
+
+def test_plan_by_zones_takes_more_from_other_zones():
+    """The nodes of a place that must leave are replaced by those of another one: the quotas of a
+    plan are feasible with protected nodes.
+    """
+    nodes = [node(number, 'a', metadata={'protected': 'true'}) for number in (1, 2, 3)]
+    nodes += [node(number, 'b') for number in (4, 5)]
+    cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
+    asked = request(
+        SCALE_IN, [zone_policy('a', 'b'), deletion_policy()], nodes, inputs={'count': 2}
+    )
+
+    reply = Endpoints(cloud, Registry.installed()).policy_check(asked)
+
+    assert reply['action']['data']['deletion']['zones'] == {'b': 2}
+    assert reply['action']['data']['deletion']['candidates'] == ['n4', 'n5']
+    rows = reply['decisions'][0]['details']['zones']
+    assert [(row['final'], row['note']) for row in rows] == [(3, '3 protected'), (0, '')]
+
+
+def test_plan_of_another_policy_is_filled_as_far_as_protection_allows():
+    """A plan that asks a place for protected nodes deletes fewer of its nodes, with a warning; a
+    place that holds too few nodes is still an error.
+    """
+    nodes = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a'), node(3, 'b')]
+    endpoints = Endpoints(Inventory(), Registry.installed())
+
+    def reply(**zones):
+        data = {'deletion': {'count': sum(zones.values()), 'zones': zones}}
+        return endpoints.policy_check(request(SCALE_IN, [deletion_policy()], nodes, data=data))
+
+    fewer, too_many = reply(a=2), reply(a=3)
+
+    assert fewer['action']['data']['deletion']['candidates'] == ['n2']
+    assert fewer['warnings'] == ['Only 1 of 2 nodes can be deleted: n1 is protected']
+    assert too_many['action']['data']['reason'] == '3 nodes are to leave a, which holds 2.'
+
+
+class Guard(Policy[Properties]):
+    """Protects node n1."""
+
+    interface = INTERFACE
+    name = 'test.policy.guard'
+    versions = {'1.0': Properties}
+    priority = 1
+    targets = on('BEFORE', SCALE_IN)
+
+    def check(self, request, state):
+        return Outcome('APPLIED', 'guarded', nodes={'n1': NodePatch({'protected': True})})
+
+
+def test_node_that_an_earlier_policy_protects_is_not_chosen(registry):
+    """A plugin protects a node in the same check by a patch of its data."""
+    types = Registry([('test.policy.guard-1.0', Guard), *registry.types.items()])
+    guard = {'id': 'g', 'spec': {'type': 'test.policy.guard', 'version': '1.0'}}
+    asked = request(SCALE_IN, [guard, deletion_policy()], [node(1), node(2)])
+
+    reply = Endpoints(Inventory(), types).policy_check(asked)
+
+    assert reply['action']['data']['deletion']['candidates'] == ['n2']
+
+
+def balanced(*protected):
+    """Return a lab with three nodes with members; those with the given numbers are protected."""
+    lab = Lab()
+    policy, nodes = lab.attached([connected(number) for number in (1, 2, 3)])
+    marked = [
+        {**one, 'metadata': {'protected': 'true'}} if one['index'] in protected else one
+        for one in nodes
+    ]
+    return lab, policy, marked
+
+
+def test_load_balancing_does_not_choose_protected_nodes():
+    """The victims that load balancing itself chooses are not protected, with a warning if they are
+    too few.
+    """
+    lab, policy, nodes = balanced(1, 3)
+
+    reply = lab.check(request(SCALE_IN, [policy], nodes, inputs={'count': 2}))
+
+    assert reply['action']['data']['deletion'] == {'count': 1, 'candidates': ['n2']}
+    assert reply['warnings'] == [
+        'Only 1 of 2 nodes can be deleted: n1 is protected, n3 is protected'
+    ]
+    assert left(lab) == ['n1', 'n3']
+
+
+def test_load_balancing_with_protected_nodes_alone_lets_the_engine_choose_none():
+    """If all nodes are protected, the list of victims is empty and no member leaves."""
+    lab, policy, nodes = balanced(1, 2, 3)
+
+    reply = lab.check(request(SCALE_IN, [policy], nodes, inputs={'count': 1}))
+
+    assert reply['action']['data']['deletion'] == {'count': 0, 'candidates': []}
+    assert decision(reply)['reason'] == 'All nodes are protected.'
+    assert left(lab) == ['n1', 'n2', 'n3']
+
+
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        (SCALE_IN, {'data': {'deletion': {'candidates': ['n1', 'n2']}}}),
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1', 'n2']}}),
+        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n4'}}}),
+        ('NODE_DELETE', {'node': connected(1)}),
+    ],
+)
+def test_load_balancing_keeps_the_members_of_named_protected_nodes(action, more):
+    """Load balancing refuses named protected nodes before it removes a member."""
+    lab, policy, nodes = balanced(1)
+
+    reply = lab.check(request(action, [policy], nodes, **more))
+
+    assert reply['action']['data']['status'] == 'ERROR'
+    assert reply['action']['data']['reason'] == (
+        'Protected nodes must not be deleted: n1 is protected; remove their protection first'
+    )
+    assert left(lab) == ['n1', 'n2', 'n3']
