@@ -38,6 +38,15 @@ class Victim(Struct, frozen=True):
     status: str = ''
 
 
+class ProtectedNode(Struct, frozen=True):
+    """A node that must not be deleted; strings are empty if the reply lacks the value."""
+
+    id: str
+    place: str = ''
+    until: str = ''
+    reason: str = ''
+
+
 class SkippedPolicy(Struct, frozen=True):
     """A policy of the request that does not take part, and the reason."""
 
@@ -62,6 +71,7 @@ class Changes(Struct, frozen=True):
 
     :ivar policies: the number of policies in the request.
     :ivar places: kind of place (`zones`, `regions`, `nodes`) -> the change of each place.
+    :ivar protected: the first nodes that must not be deleted, if the deletion policy chose victims.
     :ivar details: the details of the decision that failed.
     :ivar is_decided: whether a policy placed the nodes to create or chose the nodes to delete.
     :ivar wait_s: the seconds between the removal of members and the deletion of their nodes.
@@ -82,6 +92,7 @@ class Changes(Struct, frozen=True):
     is_decided: bool = False
     places: dict[str, list[PlaceChange]] = field(default_factory=dict)
     victims: list[Victim] = field(default_factory=list)
+    protected: list[ProtectedNode] = []
     pools: list[PoolChange] = field(default_factory=list)
     wait_s: int = 0
     patched: list[str] = field(default_factory=list)
@@ -150,6 +161,7 @@ def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Change
         places=planned or _emptied(request.cluster, victims),
         victims=victims,
         wait_s=draining.wait_s(data, reply.decisions),
+        protected=list(_protected(reply.decisions)),
     )
 
 
@@ -228,6 +240,12 @@ def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
         place = _named(stated.region_of(node), stated.zone_of(node)) if node else ''
         reason = row.get('reason') or plan_victims.reason(node_id, request, reply)
         yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
+
+
+def _protected(decisions: Sequence[Decision]) -> Iterator[ProtectedNode]:
+    for decision in decisions:
+        for row in decision.details.get('protected_nodes', ()):
+            yield ProtectedNode(row['id'], row['place'], row['until'], row['reason'])
 
 
 def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:

@@ -5,7 +5,13 @@ from typing import Any
 
 from placement_worker.cmd import draining, output
 from placement_worker.cmd.colors import PLAIN, Paint, Style
-from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
+from placement_worker.cmd.plan_changes import (
+    Changes,
+    PlaceChange,
+    PoolChange,
+    ProtectedNode,
+    Victim,
+)
 from placement_worker.formats.text import counted, escaped
 
 _SHOWN_SEPARATELY = ('pool', 'added', 'removed', 'updates', 'estimated_s')
@@ -38,6 +44,10 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
         yield ''
         yield 'To be deleted, in this order:'
         yield from _victims(changes.victims, paint)
+    if changes.protected:
+        yield ''
+        yield 'Protected from deletion:'
+        yield from _protected(changes.protected)
     for pool in changes.pools:
         yield ''
         yield from _pool(pool, paint)
@@ -68,12 +78,23 @@ def _sign(difference: int) -> tuple[str, Style]:
 
 
 def _victims(victims: Sequence[Victim], paint: Paint) -> Iterator[str]:
-    widths = [
-        max(len(text) for text in column) for column in zip(*map(_cells, victims), strict=True)
+    for line in _aligned(list(map(_cells, victims))):
+        yield f'  {paint("- " + line, "red")}'
+
+
+def _protected(nodes: Sequence[ProtectedNode]) -> Iterator[str]:
+    rows = [
+        (one.id, one.place, f'until {one.until}' if one.until else '', one.reason) for one in nodes
     ]
-    for victim in victims:
-        cells = (f'{text:<{width}}' for text, width in zip(_cells(victim), widths, strict=True))
-        yield f'  {paint(("- " + "  ".join(cells)).rstrip(), "red")}'
+    return (f'    {line}' for line in _aligned([tuple(map(escaped, row)) for row in rows]))
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the rows as lines with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f'{text:<{width}}' for text, width in zip(row, widths, strict=True))
+        yield '  '.join(cells).rstrip()
 
 
 def _cells(victim: Victim) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from placement_worker.contract.model import CheckReply, CheckRequest
 from tests.factories import (
     connected,
     deletion_policy,
+    node,
     nodes,
     request,
     zone_policy,
@@ -101,3 +102,50 @@ def test_of_with_spared_victims_counts_the_places_of_the_others():
     (changes,) = found.places.values()
     assert (found.deleted, found.wait_s) == (1, 9)
     assert sorted(row.after - row.before for row in changes) == [-1, 0]
+
+
+def test_of_a_deletion_has_the_protected_nodes(check):
+    """The plan shows the nodes that are protected, with end and reason, and counts the others."""
+    members = [*nodes(a=1), node(2, 'a', metadata={'protected': {'until': '9999-12-01'}})]
+    members.append(node(3, 'b', metadata={'protected': {'reason': 'batch\x1b job'}}))
+    asked = request(
+        'CLUSTER_SCALE_IN',
+        [zone_policy('a', 'b'), deletion_policy()],
+        members,
+        inputs={'count': 2},
+        explain='full',
+    )
+
+    found = plan_changes.of(
+        codec.decode(asked, CheckRequest), codec.decode(check(asked, 'ab'), CheckReply)
+    )
+
+    assert shown(found)[1:] == [
+        'CLUSTER_SCALE_IN of cluster web, BEFORE: 3 nodes -> 2',
+        '',
+        'Zones:',
+        '  - a  2 -> 1  -1     1 protected',
+        '    b  1 -> 1         1 protected',
+        '',
+        'To be deleted, in this order:',
+        '  - n1  a  oldest  ACTIVE',
+        '',
+        'Protected from deletion:',
+        '    n2  a  until 9999-12-01',
+        '    n3  b                    batch\\u001b job',
+        '',
+        'Plan: 1 node to delete. Nothing was done.',
+        '',
+    ]
+
+
+def test_of_a_deletion_without_unprotected_nodes_changes_nothing(check):
+    """If all nodes are protected, the plan says so."""
+    members = [node(1, metadata={'protected': 'true'})]
+    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], members, explain='full')
+
+    found = plan_changes.of(
+        codec.decode(asked, CheckRequest), codec.decode(check(asked), CheckReply)
+    )
+
+    assert shown(found)[-2] == 'Policies change nothing: All nodes are protected'
