@@ -268,7 +268,8 @@ def test_workers_are_replaced_one_after_the_other_under_load(start):
         new = start(workers=1, topic=old.topic)
         assert old.stop() == 0
         old = new
-        wait_for(lambda before=len(answered): failures or len(answered) > before + 10)
+        before = len(answered)
+        wait_for(lambda before=before: failures or len(answered) > before + 10)
     enough.set()
     for caller in callers:
         caller.join()
