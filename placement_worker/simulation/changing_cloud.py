@@ -1,11 +1,13 @@
 """A cloud that loses and regains zones and regions while a scenario is played."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import structs
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus
 from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.contract.model import Credentials
 
@@ -55,6 +57,11 @@ class ChangingCloud(Clouds):
         """Set whether Keystone knows a region."""
         self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
         self._show(self._whole)
+
+    def set_member_statuses(self, by_address: Mapping[str, OperatingStatus]) -> None:
+        """Set what the health monitors of pools find; other members are ONLINE."""
+        settings = structs.replace(self._whole.load_balancer, member_status=dict(by_address))
+        self._show(self._whole.changed(load_balancer=settings))
 
     def _show(self, whole: Inventory) -> None:
         self._whole = whole

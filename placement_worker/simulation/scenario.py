@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus
 from placement_worker.contract.model import Binding
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.policies.shared_placement import HEAVIEST
@@ -39,6 +40,13 @@ class Failing(Struct, frozen=True, forbid_unknown_fields=True):
     zone: str | None = None
     region: str | None = None
     seed: int = 0
+
+
+class MemberStatus(Struct, frozen=True, forbid_unknown_fields=True):
+    """The operating status of the pool members of some nodes: a number or a percentage of all."""
+
+    status: OperatingStatus
+    count: Count | Percentage = '100%'
 
 
 class Resize(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -68,6 +76,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     delete_nodes: Count | None = None
     fail_nodes: Count | Percentage | Failing | None = None
     replace_failed: Literal[True] | None = None
+    member_status: MemberStatus | None = None
     lose_zone: str | None = None
     restore_zone: str | None = None
     lose_region: str | None = None

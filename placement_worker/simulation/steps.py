@@ -10,7 +10,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import Decision, Explain, Phase
 from placement_worker.formats.text import counted
-from placement_worker.simulation.scenario import Failing, Resize, Step
+from placement_worker.simulation.scenario import Failing, MemberStatus, Resize, Step
 from placement_worker.simulation.world import Checked, World
 
 
@@ -115,6 +115,11 @@ def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
     return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 
+def _member_status(world: World, wanted: MemberStatus, _: Ask, seed: str) -> Taken:
+    members = counted(world.set_member_status(wanted, seed), 'member')
+    return Taken(f'{members} in operating status {wanted.status}', [], True)
+
+
 def _zone(available: bool) -> Callable[[World, str, Ask, str], Taken]:
     def taken(world: World, name: str, _: Ask, __: str) -> Taken:
         world.cloud.set_zone(name, available)
@@ -148,6 +153,7 @@ _TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
     'delete_nodes': _delete_nodes,
     'fail_nodes': _fail_nodes,
     'replace_failed': _replace_failed,
+    'member_status': _member_status,
     'lose_zone': _zone(False),
     'restore_zone': _zone(True),
     'lose_region': _region(False),

@@ -38,7 +38,12 @@ from placement_worker.simulation.balanced_pools import (
 from placement_worker.simulation.changing_cloud import ChangingCloud
 from placement_worker.simulation.decider import Decider
 from placement_worker.simulation.policy_changes import normalized, with_property
-from placement_worker.simulation.scenario import Failing, InvalidScenario, Scenario
+from placement_worker.simulation.scenario import (
+    Failing,
+    InvalidScenario,
+    MemberStatus,
+    Scenario,
+)
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 TICK = datetime.timedelta(minutes=1)
@@ -89,6 +94,8 @@ class World:
     def check(self, action: str, inputs: Mapping[str, Any], explain: Explain) -> Iterator[Checked]:
         """Check an action; run it if the check is OK, and check new nodes that need a member."""
         self._checks += 1
+        if any(map(is_load_balancing, self.policies)):
+            self.cloud.set_member_statuses(self.pools.probed(self.nodes, self.failed))
         action_id = f'action-{self.scenario.seed}-{self._checks}'
         request = self._request('BEFORE', Action(action_id, action, inputs=dict(inputs)), explain)
         reply = self._decided(request)
@@ -152,6 +159,15 @@ class World:
         chosen = generator.sample(healthy, _share(which.count, len(healthy)))
         for node_id in chosen:
             self.nodes[node_id] = structs.replace(self.nodes[node_id], status=FAILED)
+        return len(chosen)
+
+    def set_member_status(self, wanted: MemberStatus, seed: str) -> int:
+        """Set the operating status of the members of some nodes; the seed chooses them.
+
+        :returns: the number of nodes.
+        """
+        chosen = self.pick(_share(wanted.count, len(self.nodes)), seed)
+        self.pools.set_status(chosen, wanted.status)
         return len(chosen)
 
     def pick(self, count: int, seed: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from placement_worker.contract.model import Address, Node, ServerDetails
+from placement_worker.simulation.balanced_pools import BalancedPools
 from placement_worker.simulation.run import play
 from placement_worker.simulation.scenario import InvalidScenario
 
@@ -98,3 +100,51 @@ def test_load_balancers_of_a_simulation_leave_the_file_of_the_cloud_alone(run, b
 
     assert members(record) == [2]
     assert list(tmp_path.glob('state*')) == []
+
+
+@pytest.fixture
+def floored(balanced):
+    """Return a scenario whose load balancer keeps four members online."""
+    properties = balanced['policies'][-1]['spec']['properties']
+    spec = {'type': 'senlin.policy.loadbalance', 'version': '1.4'}
+    spec['properties'] = {**properties, 'health_monitor': {}, 'min_online': 4}
+    return {**balanced, 'policies': [*balanced['policies'][:-1], {'id': 'lb', 'spec': spec}]}
+
+
+@pytest.mark.parametrize(
+    ('change', 'size'),
+    [
+        ({'member_status': {'status': 'ONLINE'}}, 4),
+        ({'member_status': {'status': 'NO_MONITOR', 'count': 2}}, 4),
+        ({'member_status': {'status': 'OFFLINE'}}, 3),
+        ({'fail_nodes': 3}, 3),
+    ],
+)
+def test_scale_in_by_three_of_six_stops_at_the_floor_of_online_members(run, floored, change, size):
+    """Members that are not online leave, and of the others all but four."""
+    records = run([{'scale_out': 6}, change, {'scale_in': 3}], **floored)
+
+    assert (records[-1].size, members(records[-1])) == (size, [size])
+
+
+def test_member_status_that_a_step_sets_is_described(run, floored):
+    """The step names the number of members and their status, and needs no check."""
+    changed = {'member_status': {'status': 'DRAINING', 'count': '50%'}}
+
+    record = run([{'scale_out': 6}, changed], **floored)[-1]
+
+    assert record.what == '3 members in operating status DRAINING'
+    assert (record.changes_world, record.checks) == (True, [])
+
+
+def test_probed_status_ends_with_its_node():
+    """A status is that of a node: another node at its address is online again."""
+    pools = BalancedPools()
+    at = ServerDetails(addresses={'net': [Address('10.0.0.9', 4)]})
+    first, second = (Node(node_id, details=at) for node_id in ('n1', 'n2'))
+    pools.set_status(['n1'], 'OFFLINE')
+
+    assert pools.probed({'n1': first}, []) == {'10.0.0.9': 'OFFLINE'}
+    assert pools.probed({'n1': first}, ['n1']) == {'10.0.0.9': 'ERROR'}
+    assert pools.probed({'n2': second}, []) == {}
+    assert pools.probed({'n1': first}, []) == {}
