@@ -13,6 +13,7 @@ from tests.manual import ways, workspace
 from tests.manual.pages import HOW_TO, blocks
 
 CONFIGURATION = 'examples/how-to/worker.conf'
+NO_BROKER = 'rabbit://guest:guest@127.0.0.1:1/'
 URL = 'rabbit://guest:guest@127.0.0.1:5672/'
 """The broker of the pages."""
 START_TIMEOUT_S = 90
@@ -78,13 +79,13 @@ def url(own_broker, clone):
             worker.terminate()
 
 
-def run(command, clone):
+def run(command, clone, status=0):
     """Run a command in bash, and return its output without the warnings of libraries."""
     typed = ['bash', '-euc', command]
     done = subprocess.run(
         typed, cwd=clone, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f'{command}\n{done.stdout}{done.stderr}'
+    assert done.returncode == status, f'{command}\n{done.stdout}{done.stderr}'
     return done.stdout
 
 
@@ -107,3 +108,14 @@ def test_each_task_with_a_worker_is_typed():
     needing = {page for page in HOW_TO if 'how-to-worker>`' in page.read_text()}
 
     assert needing <= set(TYPED)
+
+
+def test_check_stored_before_a_failure_gets_its_reply_in_the_next_run(url, clone):
+    """The program that casts finds a check that it could not cast in its database."""
+    program = 'python3 examples/how-to/durable_casts.py'
+    assert run(f'{program} {NO_BROKER} examples/scale-out.yaml', clone, status=1) == ''
+
+    printed = run(f'{program} {url}', clone)
+
+    assert printed == '6f0c2c1e-scale-out: OK: Completed policy checking.\n'
+    assert run(f'{program} {url} examples/scale-out.yaml', clone) == ''

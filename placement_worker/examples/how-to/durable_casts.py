@@ -23,7 +23,10 @@ database.execute('CREATE TABLE IF NOT EXISTS checks (id PRIMARY KEY, expires_at,
 
 def on_reply(request_id: str, reply: CheckReply | PlacementWorkerError) -> None:
     """Store the first reply to a request; the broker keeps the reply until this returns."""
-    result = str(reply) if isinstance(reply, Exception) else reply.action.data['reason']
+    if isinstance(reply, PlacementWorkerError):
+        result = f'ERROR: {reply}'
+    else:
+        result = f'{reply.action.data["status"]}: {reply.action.data["reason"]}'
     if database.execute(FIRST, (result, request_id)).rowcount:
         print(f'{request_id}: {result}')
 
@@ -39,5 +42,5 @@ with client.serve_replies('engine', 'replies', on_reply):
         client.cast_check(json.loads(request), REPLY_TO, {'request_id': request_id})
     while database.execute(PENDING).fetchall():
         time.sleep(0.1)
-        database.execute(LATE, ('No reply in time', datetime.now(UTC).isoformat()))
+        database.execute(LATE, ('ERROR: No reply in time', datetime.now(UTC).isoformat()))
 client.close()

@@ -11,6 +11,12 @@ ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / 'doc' / 'source' / 'how-to'
 PROGRAMS = ROOT / 'placement_worker' / 'examples' / 'how-to'
 TASKS = sorted(set(FOLDER.glob('*.rst')) - {FOLDER / 'index.rst'})
+FILES = [
+    file
+    for pattern in ('*.*', '*/*.*')  # pip writes deeper folders when it installs an example
+    for file in sorted(PROGRAMS.glob(pattern))
+    if file.is_file() and file.suffix != '.pyc' and file.name != 'pytest.ini'
+]
 MAX_LINES = 48
 """The length of a program that a reader takes in at once, without blank lines."""
 ERROR = re.compile(r'^``(.+)``$', re.MULTILINE)
@@ -18,7 +24,7 @@ ERROR = re.compile(r'^``(.+)``$', re.MULTILINE)
 
 def sections(page):
     """Return the sections of a page: heading -> text."""
-    parts = re.split(r'^(.+)\n-{3,}\n', page.read_text(encoding='utf-8'), flags=re.MULTILINE)[1:]
+    parts = re.split(r'^(.+)\n={3,}\n', page.read_text(encoding='utf-8'), flags=re.MULTILINE)[3:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
@@ -57,16 +63,15 @@ def test_error_of_a_task_exists_in_the_code(texts, page, error):  # noqa: F811
 def test_each_file_of_the_examples_is_on_a_page():
     """Each file that belongs to the tasks is named on a page on a task."""
     pages = ''.join(page.read_text(encoding='utf-8') for page in FOLDER.glob('*.rst'))
-    files = [file for file in PROGRAMS.rglob('*.*') if file.is_file() and file.suffix != '.pyc']
+    names = [str(file.relative_to(PROGRAMS)) for file in FILES]
 
-    assert files
-    names = [str(file.relative_to(PROGRAMS)) for file in files if file.name != 'pytest.ini']
+    assert names
     assert [name for name in names if f'examples/how-to/{name}' not in pages] == []
 
 
-@pytest.mark.parametrize('program', sorted(PROGRAMS.rglob('*.py')), ids=lambda path: path.stem)
+@pytest.mark.parametrize('program', FILES, ids=lambda file: file.name)
 def test_program_of_a_task_is_short(program):
-    """A reader takes in a program at once."""
+    """A reader takes in a program or a file at once."""
     lines = program.read_text(encoding='utf-8').splitlines()
 
     assert sum(bool(line) for line in lines) <= MAX_LINES

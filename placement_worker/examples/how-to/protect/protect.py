@@ -26,10 +26,11 @@ class Protect(Policy[ProtectProperties]):
     targets = on(BEFORE, 'CLUSTER_SCALE_IN', 'CLUSTER_DEL_NODES', 'CLUSTER_RESIZE')
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        """Look for protected nodes among the victims that earlier policies have selected."""
-        victims = state.action_data.deletion.candidates
-        if victims is None:
-            return skipped('No policy has selected victims.')
+        """Look for protected nodes among the victims of earlier policies, or of the action."""
+        named = request.action.candidate_inputs.candidates
+        victims = state.action_data.deletion.candidates or named
+        if not victims:
+            return skipped('No victims are selected yet.')
         nodes = [node for node in request.cluster.nodes if node.id in victims]
         protected = [node.id for node in nodes if state.node_data(node).get(self.properties.key)]
         if protected:
