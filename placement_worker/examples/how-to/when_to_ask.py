@@ -16,7 +16,8 @@ def phases(action: str, cause: str, policies: list[Any], types: list[PolicyType]
     """Return the phases in which a policy of the cluster decides about the action."""
     if cause == 'Derived Action' and action.startswith('NODE_'):
         return []  # the policies have decided about the action that this one is a part of
-    bound = {Spec(one['spec']['type'], one['spec']['version']).type_name for one in policies}
+    specs = [one['spec'] for one in policies if one.get('enabled', True)]
+    bound = {Spec(spec['type'], spec['version']).type_name for spec in specs}
     triggers = [trigger for one in types if one.name in bound for trigger in one.triggers]
     deciding = {trigger.phase for trigger in triggers if trigger.action == action}
     return sorted(deciding - ({'AFTER'} if cause == HOOKED else set()), reverse=True)
