@@ -79,7 +79,8 @@ def _sentence(side: tuple[str, Record]) -> str:
         for one in record.standings
     )
     failed = ' A check ended in ERROR.' if record.status == 'ERROR' else ''
-    size = f'{counted(record.size, "node")}, {_number(record.misplaced)} off their ideal'
+    protected = f', {_number(record.protected)} protected' if record.protected else ''
+    size = f'{counted(record.size, "node")}{protected}, {_number(record.misplaced)} off their ideal'
     pools = ''.join(f' {one.policy} has {counted(one.members, "member")}.' for one in record.pools)
     return f'{label}{size}; {places}.{pools}{failed}'
 

@@ -38,6 +38,7 @@ class Record(Struct, frozen=True):
     standings: list[Standing]
     size: int
     failed: int
+    protected: int
     misplaced: float
     skew: float
     outages: list[str]
@@ -77,6 +78,7 @@ def _record(world: World, number: int, taken: Taken, note: str, expected: str) -
         standings=standings,
         size=len(world.nodes),
         failed=len(world.failed),
+        protected=len(world.protected),
         misplaced=measures.misplaced(standings),
         skew=measures.skew(standings),
         outages=world.cloud.outages,

@@ -42,6 +42,21 @@ class Failing(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
 
+class Protecting(Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes that a user protects: a number or a percentage, as in `Failing`.
+
+    :ivar minutes: the simulated time after which the protection ends; each step takes one minute.
+        None for a protection without an end.
+    """
+
+    count: Count | Percentage = '100%'
+    zone: str | None = None
+    region: str | None = None
+    seed: int = 0
+    minutes: Annotated[int, Meta(ge=1)] | None = None
+    reason: str = ''
+
+
 class MemberStatus(Struct, frozen=True, forbid_unknown_fields=True):
     """The operating status of the pool members of some nodes: a number or a percentage of all."""
 
@@ -76,6 +91,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     delete_nodes: Count | None = None
     fail_nodes: Count | Percentage | Failing | None = None
     replace_failed: Literal[True] | None = None
+    protect: Count | Percentage | Protecting | None = None
     member_status: MemberStatus | None = None
     lose_zone: str | None = None
     restore_zone: str | None = None

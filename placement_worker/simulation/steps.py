@@ -10,7 +10,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import Decision, Explain, Phase
 from placement_worker.formats.text import counted
-from placement_worker.simulation.scenario import Failing, MemberStatus, Resize, Step
+from placement_worker.simulation.scenario import Failing, MemberStatus, Protecting, Resize, Step
 from placement_worker.simulation.world import Checked, World
 
 
@@ -98,10 +98,24 @@ def _delete_nodes(world: World, count: int, ask: Ask, seed: str) -> Taken:
 
 def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
     failing = which if isinstance(which, Failing) else Failing(which)
-    place = '/'.join(filter(None, (failing.region, failing.zone)))
-    where = f' in {place}' if place else ''
     failed = world.fail(failing, seed)
-    return Taken(f'{counted(failed, "node")} fail{"s" if failed == 1 else ""}{where}', [], True)
+    verb = 'fails' if failed == 1 else 'fail'
+    return Taken(f'{counted(failed, "node")} {verb}{_in_place(failing)}', [], True)
+
+
+def _in_place(which: Failing | Protecting) -> str:
+    place = '/'.join(filter(None, (which.region, which.zone)))
+    return f' in {place}' if place else ''
+
+
+def _protect(world: World, which: Any, _: Ask, seed: str) -> Taken:
+    protecting = which if isinstance(which, Protecting) else Protecting(which)
+    count = world.protect(protecting, seed)
+    verb = 'is' if count == 1 else 'are'
+    end = f' for {counted(protecting.minutes, "minute")}' if protecting.minutes else ''
+    reason = f' ({protecting.reason})' if protecting.reason else ''
+    what = f'{counted(count, "node")} {verb} protected{_in_place(protecting)}{end}{reason}'
+    return Taken(what, [], True)
 
 
 def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
@@ -153,6 +167,7 @@ _TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
     'delete_nodes': _delete_nodes,
     'fail_nodes': _fail_nodes,
     'replace_failed': _replace_failed,
+    'protect': _protect,
     'member_status': _member_status,
     'lose_zone': _zone(False),
     'restore_zone': _zone(True),

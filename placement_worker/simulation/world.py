@@ -3,7 +3,7 @@
 import datetime
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -21,13 +21,14 @@ from placement_worker.contract.model import (
     Data,
     Explain,
     Node,
+    NodeMetadata,
     NodePatch,
     Phase,
     Profile,
     ProfileContext,
     ProfileProperties,
 )
-from placement_worker.planning import sizing, victims
+from placement_worker.planning import protection, sizing, victims
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.addresses import Addresses
 from placement_worker.simulation.balanced_pools import (
@@ -42,6 +43,7 @@ from placement_worker.simulation.scenario import (
     Failing,
     InvalidScenario,
     MemberStatus,
+    Protecting,
     Scenario,
 )
 
@@ -147,19 +149,43 @@ class World:
 
         :returns: the number of nodes that fail.
         """
+        chosen = self._some(which, seed, except_ids=self.failed)
+        for node_id in chosen:
+            self.nodes[node_id] = structs.replace(self.nodes[node_id], status=FAILED)
+        return len(chosen)
+
+    @property
+    def protected(self) -> Collection[str]:
+        """The ids of the nodes that are protected now."""
+        return protection.in_force(protection.marked(self.nodes.values()), {}, self.now)
+
+    def protect(self, which: Protecting, seed: str) -> int:
+        """Protect nodes from deletion; the seed chooses them.
+
+        :returns: the number of nodes that become protected.
+        """
+        until = which.minutes and (self.now + which.minutes * TICK).isoformat()
+        metadata = NodeMetadata({'until': until, 'reason': which.reason})
+        chosen = self._some(which, seed, except_ids=self.protected)
+        for node_id in chosen:
+            self.nodes[node_id] = structs.replace(self.nodes[node_id], metadata=metadata)
+        return len(chosen)
+
+    def _some(
+        self, which: Failing | Protecting, seed: str, except_ids: Collection[str]
+    ) -> list[str]:
+        """Return the ids of some nodes of a place; the seed chooses them."""
         found = Snapshot(self.cloud.inventory, self.cluster)
-        healthy = [
+        excepted = set(except_ids)
+        eligible = [
             node.id
             for node in self.nodes.values()
-            if node.status != FAILED
+            if node.id not in excepted
             and which.zone in (None, found.zone_of(node))
             and which.region in (None, found.region_of(node))
         ]
         generator = random.Random(f'{seed}/{which.seed}')  # noqa: S311
-        chosen = generator.sample(healthy, _share(which.count, len(healthy)))
-        for node_id in chosen:
-            self.nodes[node_id] = structs.replace(self.nodes[node_id], status=FAILED)
-        return len(chosen)
+        return generator.sample(eligible, _share(which.count, len(eligible)))
 
     def set_member_status(self, wanted: MemberStatus, seed: str) -> int:
         """Set the operating status of the members of some nodes; the seed chooses them.

@@ -45,6 +45,15 @@ def test_simulate_prints_a_table_per_step_and_a_summary(program):
     )
 
 
+def test_simulate_with_protected_nodes_prints_their_number(program):
+    """The totals of a step have the number of protected nodes."""
+    steps = [{'scale_out': 3}, {'protect': 2}]
+
+    _, out, _ = program('simulate', 's', s={**SCENARIO, 'steps': steps})
+
+    assert '    3 nodes, 2 protected; 0.5 off their ideal, skew 1.0' in out.splitlines()
+
+
 @pytest.mark.parametrize('name', [['a'], {'a': 1}, None])
 @pytest.mark.parametrize('steps', [[{'scale_out': 1}], [{'weights': {'a': 2}}]])
 def test_simulate_with_an_invalid_place_name_is_refused_before_any_step(program, name, steps):

@@ -90,6 +90,7 @@ def record(number, **more):
         'standings': [Standing('a', number, float(number), True)],
         'size': number,
         'failed': 0,
+        'protected': 0,
         'misplaced': 0.0,
         'skew': 0.0,
         'outages': [],

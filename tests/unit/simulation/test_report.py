@@ -221,3 +221,15 @@ def test_page_with_more_places_than_colors_groups_the_rest(load, registry):
     page = report.page(scenario, played(scenario, registry))
 
     assert re.findall(r'</svg>(\w+)</li>', page)[:8] == [*names[:7], 'others']
+
+
+def test_page_of_protected_nodes_has_their_number_and_end(load, registry):
+    """The page says how many nodes are protected after a step, and why some are spared."""
+    steps = [{'scale_out': 3}, {'protect': {'count': 2, 'reason': 'batch job'}}, {'resize': 0}]
+
+    scenario = load(steps)
+    page = report.page(scenario, played(scenario, registry))
+
+    assert '3 nodes, 2 protected, skew' in page
+    assert '2 nodes are protected (batch job)' in page
+    assert '<caption>Protected nodes</caption>' in page

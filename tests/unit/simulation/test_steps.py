@@ -108,3 +108,42 @@ def test_play_deletes_nodes_by_name(run):
 
     assert (record.size, record.what) == (4, 'delete 2 nodes by name')
     assert record.checks[0].action == 'CLUSTER_DEL_NODES'
+
+
+def test_play_spares_protected_nodes_until_their_protection_ends(run):
+    """Protected nodes survive a scale-in, with a warning of the policy, until their time ends."""
+    protect = {'count': 2, 'zone': 'a', 'minutes': 2, 'reason': 'batch job'}
+    records = run([{'scale_out': 6}, {'protect': protect}, {'resize': 0}, {'resize': 0}])
+
+    assert [record.size for record in records] == [6, 6, 2, 0]
+    assert [record.protected for record in records] == [0, 2, 2, 0]
+    assert records[1].what == '2 nodes are protected in a for 2 minutes (batch job)'
+    assert records[1].changes_world
+    assert held(records[2]) == {'a': 2, 'b': 0, 'c': 0}
+
+
+@pytest.mark.parametrize(
+    ('which', 'what', 'protected'),
+    [
+        (1, '1 node is protected', 1),
+        ('50%', '3 nodes are protected', 3),
+        ({'zone': 'b'}, '2 nodes are protected in b', 2),
+    ],
+)
+def test_play_protects_the_given_nodes_without_an_end(run, which, what, protected):
+    """A step protects a number, a percentage, or all nodes of a place."""
+    records = run([{'scale_out': 6}, {'protect': which}, {'resize': 0}, {'protect': '100%'}])
+
+    assert (records[1].what, records[1].protected) == (what, protected)
+    assert records[2].size == protected
+    assert records[3].what == '0 nodes are protected'
+
+
+def test_play_of_a_protected_node_that_is_named_ends_in_an_error(run):
+    """A user who names a protected node is refused."""
+    steps = [{'scale_out': 2}, {'protect': '100%'}, {'delete_nodes': 1, 'expect': 'ERROR'}]
+
+    record = run(steps)[-1]
+
+    assert (record.as_expected, record.size) == (True, 2)
+    assert record.checks[0].reason.startswith('Protected nodes must not be deleted: n')
