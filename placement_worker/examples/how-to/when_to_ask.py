@@ -28,4 +28,5 @@ if __name__ == '__main__':
     policies = yaml.safe_load(Path(file).read_text())['policies']
     types = PolicyClient(url).policy_type_list()
     for action in sorted({trigger.action for one in types for trigger in one.triggers}):
-        print(f'{action}:', ', '.join(phases(action, cause, policies, types)) or 'do not ask')
+        if asked := phases(action, cause, policies, types):
+            print(f'{action}:', ', '.join(asked))

@@ -12,7 +12,7 @@ from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, s
 class ProtectProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """Properties of my.policy.protect-1.0."""
 
-    key: Annotated[str, Meta(description='Key of the data of protected nodes.')] = 'protected'
+    key: Annotated[str, Meta(description='Key of the data of protected nodes.')] = 'keep'
 
 
 class Protect(Policy[ProtectProperties]):

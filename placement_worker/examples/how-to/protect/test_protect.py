@@ -26,7 +26,7 @@ def request(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(('data', 'status'), [({}, 'OK'), ({'protected': True}, 'ERROR')])
+@pytest.mark.parametrize(('data', 'status'), [({}, 'OK'), ({'keep': True}, 'ERROR')])
 def test_protected_node_is_not_deleted(data: dict[str, Any], status: str) -> None:
     """The policy rejects the deletion of a protected node and of no other."""
     reply = WORKER.policy_check(request(data))
