@@ -39,7 +39,7 @@ POLICIES = {
     'region': region_policy('R1'),
     'zone': zone_policy('a'),
     'deletion': deletion_policy(version='1.2', hooks={'type': 'zaqar', 'params': {'queue': 'q'}}),
-    'load balancing': load_balancing_policy(),
+    'load balancing': load_balancing_policy(version='1.4', min_online=1),
 }
 """The name of each policy in the manual's tables -> a binding."""
 
