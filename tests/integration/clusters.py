@@ -104,7 +104,7 @@ class Cluster:
         self.nodes = [{**node, **patches.get(node['id'], {})} for node in self.nodes]
 
 
-def lb_policy(**properties: Any) -> Json:
+def lb_policy(version: str = '1.3', **properties: Any) -> Json:
     everything = {
         'pool': {'subnet': 'private-subnet', 'protocol_port': 8080},
         'vip': {'subnet': 'private-subnet'},
@@ -114,7 +114,11 @@ def lb_policy(**properties: Any) -> Json:
     }
     return {
         'id': 'balance',
-        'spec': {'type': 'senlin.policy.loadbalance', 'version': '1.3', 'properties': everything},
+        'spec': {
+            'type': 'senlin.policy.loadbalance',
+            'version': version,
+            'properties': everything,
+        },
         'data': {},
     }
 

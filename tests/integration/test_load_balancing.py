@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster, lb_policy, remaining, updates
+from tests.integration.service import matching
 
 
 def test_load_balancer_follows_cluster_from_attach_to_detach(
@@ -102,3 +103,43 @@ def test_existing_pool_keeps_foreign_members(
     [kept] = octavia.members(pool.id)
     assert (kept.id, kept.weight, kept.backup) == (foreign.id, 0, True)
     octavia.delete_load_balancer(balancer.id, cascade=True)
+
+
+def test_floor_of_a_pool_without_a_monitor_spares_victims(
+    openstack: Cloud, cluster: Callable[[int], Cluster]
+) -> None:
+    """Octavia reports NO_MONITOR, which counts as online; one request reads all statuses."""
+    web = cluster(4)
+    web.policy = lb_policy('1.4', health_monitor=None, min_online='75%')
+    assert web.attach()['status'] == 'OK'
+    statuses = {one.operating_status for one in remaining(openstack, web.name)['members']}
+    assert statuses == {'NO_MONITOR'}
+
+    with openstack.services['octavia'].watch() as seen:
+        planned = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 3}, dry_run=True)
+    checked = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 3})
+
+    assert len(matching(seen, 'GET', '/members')) == 1
+    assert planned['action']['data'] == checked['action']['data']
+    assert checked['action']['data']['deletion']['count'] == 1
+    assert len(remaining(openstack, web.name)['members']) == 3
+    assert web.detach()['status'] == 'OK'
+
+
+def test_floor_of_a_pool_whose_members_are_offline_spares_no_victim(
+    openstack: Cloud, cluster: Callable[[int], Cluster]
+) -> None:
+    """Members that no health monitor has found healthy are OFFLINE, and may leave."""
+    web = cluster(3)
+    web.policy = lb_policy('1.4', min_online='100%')
+    assert web.attach()['status'] == 'OK'
+    statuses = {one.operating_status for one in remaining(openstack, web.name)['members']}
+    assert statuses == {'OFFLINE'}
+
+    checked = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})
+
+    details = checked['decisions'][0]['details']
+    assert (details['members'], details['online'], details['required_online']) == (3, 0, 3)
+    assert checked['action']['data']['deletion']['count'] == 2
+    assert len(remaining(openstack, web.name)['members']) == 1
+    assert web.detach()['status'] == 'OK'
