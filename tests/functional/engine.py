@@ -39,6 +39,7 @@ class Gate:
     """Requests that a worker begins and does not finish until the test opens the gate."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self._runs, self._open = folder / 'gate-runs', folder / 'gate-open'
         self._runs.touch()
 

@@ -17,6 +17,7 @@ from tests.functional.conftest import amqp
 from tests.functional.engine import slow
 from tests.functional.test_delivery import CLOUD, PYTHONPATH
 from tests.malformed_requests import GOOD
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -208,10 +209,8 @@ def use_all_threads(client):
         list(callers.map(lambda _: client.policy_check(slow(0.2)), range(32)))
 
 
-def answer_s(client):
-    began = time.monotonic()
+def answered(client):
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
-    return time.monotonic() - began
 
 
 def test_table_of_malformed_messages_is_long():
@@ -223,14 +222,11 @@ def test_table_of_malformed_messages_is_long():
 def test_malformed_message_is_dropped_and_the_next_request_answered(worker, client, message):
     """A malformed message is dropped, and the worker replies to the next request."""
     pids = worker.children()
-    usual = sorted(answer_s(client) for _ in range(5))[2]
 
     publish(worker, [message])
-    took = answer_s(client)
+    answered(client)
 
-    reading = len(message[1]) / (10 * MIB)
-    assert took < usual + 2 + reading
-    assert left_on(worker) == 0
+    wait_for(lambda: left_on(worker) == 0)
     assert worker.children() == pids
 
 
@@ -242,8 +238,8 @@ def test_malformed_messages_leak_no_memory_and_no_threads(worker, client):
 
     for _ in range(ROUNDS):
         publish(worker, MESSAGES)
-        answer_s(client)
-    deadline = time.monotonic() + 90  # memory is given back for a minute after a large body
+        answered(client)
+    deadline = time.monotonic() + 180  # memory is given back for a minute after a large body
     while (
         threads(worker) >= threads_before + ROUNDS or memory(worker) >= before + 50
     ) and time.monotonic() < deadline:
@@ -253,7 +249,7 @@ def test_malformed_messages_leak_no_memory_and_no_threads(worker, client):
     assert threads(worker) < threads_before + ROUNDS, (
         'more than the odd connection to reply on, which has a thread'
     )
-    assert left_on(worker) == 0
+    wait_for(lambda: left_on(worker) == 0)
 
 
 def test_monitored_call_of_an_unknown_method_leaks_no_thread(worker, client):
@@ -272,12 +268,11 @@ def test_monitored_call_of_an_unknown_method_leaks_no_thread(worker, client):
                 '_reply_q': 'test-monitored',
             }
             publish(worker, [('', enveloped(call).encode(), {})])
-        answer_s(client)
-        time.sleep(1)
+        answered(client)
+        wait_for(lambda: threads(worker) <= before)
         channel.queue_purge('test-monitored')
-        time.sleep(2.5)
+        time.sleep(2.5)  # a heartbeat would come within 2 s
 
-        assert threads(worker) <= before
         assert channel.queue_declare('test-monitored', passive=True).message_count == 0
 
 
@@ -288,7 +283,7 @@ def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
     )
     publish(worker, MESSAGES)
     with closing(worker.client()) as client:
-        answer_s(client)
+        answered(client)
 
     def unacknowledged():
         listed = own_broker.control(
@@ -299,7 +294,7 @@ def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
 
     # The broker counts the messages of a quorum queue every five seconds only: a count of zero is
     # sure if it lasts for longer.
-    deadline, waiting_at = time.monotonic() + 60, time.monotonic()
+    deadline, waiting_at = time.monotonic() + 120, time.monotonic()
     while (now := time.monotonic()) < min(deadline, waiting_at + 6):
         if unacknowledged():
             waiting_at = now
@@ -308,8 +303,9 @@ def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
     assert worker.stop() == 0  # before its broker, which ends with this test
 
 
-def test_dead_reply_queues_leave_threads_for_other_calls(worker, client):
+def test_dead_reply_queues_leave_threads_for_other_calls(start_worker):
     """Replies to dead queues, as many as threads, leave half of the threads to other calls."""
+    worker = start_worker(CLOUD, threads=8, reply_timeout_s=900)  # longer than the calls wait
     dead = [
         (
             f'dead {n}',
@@ -318,10 +314,10 @@ def test_dead_reply_queues_leave_threads_for_other_calls(worker, client):
         )
         for n in range(8)
     ]
-    publish(worker, dead)
-
-    assert answer_s(client) < 2
-    assert answer_s(client) < 1
+    with closing(worker.client()) as client:
+        publish(worker, dead)
+        answered(client)
+        answered(client)
 
 
 def test_large_bodies_of_integers_leak_no_memory(start_worker):
@@ -336,8 +332,8 @@ def test_large_bodies_of_integers_leak_no_memory(start_worker):
                 call = {**CALL, 'args': {'request': 0}, place: {'request': 0}}
                 message = json.dumps(call).replace('{"request": 0}', f'{{"request": {request}}}')
                 publish(worker, [('', enveloped(message).encode(), {})])
-                answer_s(client)
-        deadline = time.monotonic() + 90
+                answered(client)
+        deadline = time.monotonic() + 180
         while memory(worker) > before + 50 and time.monotonic() < deadline:
             time.sleep(0.5)
 
@@ -375,7 +371,7 @@ def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start
     ]
     with closing(worker.client()) as client:
         publish(worker, messages)
-        answer_s(client)
+        answered(client)
 
     written = worker.log.read_bytes().decode()
 

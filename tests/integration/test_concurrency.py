@@ -27,7 +27,7 @@ def test_concurrent_writers_are_accepted_or_get_conflict(
 
     def add(writer: int) -> int:
         member = {'address': f'10.0.0.{writer + 1}', 'protocol_port': 80}
-        start.wait()
+        start.wait(WAIT_S)
         response = octavia.put(
             f'/lbaas/pools/{pool.id}/members?additive_only=true', json={'members': [member]}
         )

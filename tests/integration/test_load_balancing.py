@@ -78,12 +78,12 @@ def test_existing_pool_keeps_foreign_members(
     balancer = octavia.create_load_balancer(
         name='shared-frontend', vip_subnet_id=openstack.subnets['private-subnet'], pools=pools
     )
-    octavia.wait_for_load_balancer(balancer.id, wait=60)
+    octavia.wait_for_load_balancer(balancer.id, wait=180)
     [pool] = octavia.pools(name='shared')
     foreign = octavia.create_member(
         pool.id, address='10.0.200.1', protocol_port=80, weight=0, backup=True
     )
-    octavia.wait_for_load_balancer(balancer.id, wait=60)
+    octavia.wait_for_load_balancer(balancer.id, wait=180)
     web = cluster(4)
     web.policy = lb_policy(
         loadbalancer='shared-frontend',

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 from tests.process_reaper import Program, Reaper
+from tests.waiting import first_line
 
 ROOT = Path(__file__).parents[2]
-WAIT_S = 60
+WAIT_S = 120
 LINGERING = 'sleep 1000 & sleep 1000'
 TEST_RUN = """
 import signal, sys
@@ -39,9 +40,10 @@ def test_programs_of_killed_test_run_are_terminated(tmp_path: Path) -> None:
     folder.mkdir()
     reading, writing = os.pipe()
     arguments = [sys.executable, '-c', TEST_RUN, str(folder), str(writing), LINGERING]
-    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, pass_fds=[writing]) as run:
-        assert run.stdout is not None
-        assert run.stdout.readline() == b'started\n'
+    with subprocess.Popen(
+        arguments, cwd=ROOT, stdout=subprocess.PIPE, pass_fds=[writing], text=True
+    ) as run:
+        assert first_line(run) == 'started\n'
 
         run.send_signal(signal.SIGKILL)
 

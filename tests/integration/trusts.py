@@ -1,6 +1,5 @@
 """Endpoints of a worker for the test cloud, with trusts of plain users."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,8 +50,6 @@ def endpoints(
     octavia_settings: Callable[[], OctaviaSettings] = lambda: OctaviaSettings(
         poll_initial_s=0.1, poll_max_s=1
     ),
-    *,
-    clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
 ) -> Endpoints:
     """Return the endpoints of a worker with this configuration; see `configuration`."""
@@ -65,7 +62,6 @@ def endpoints(
         cloud_factory.create(conf),
         Registry.installed(),
         octavia_settings=octavia_settings,
-        clock=clock,
     )
 
 

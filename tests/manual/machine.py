@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
+from tests.waiting import first_line
+
 FOLDERS = ('/etc', '/opt', '/usr/local')
 PRELUDE = """
 set -e
@@ -74,6 +76,5 @@ class Machine:
         )
 
     def _wait(self) -> str | None:
-        assert self._inside.stdout is not None
         assert self._inside.stderr is not None
-        return None if self._inside.stdout.readline() == 'ready\n' else self._inside.stderr.read()
+        return None if first_line(self._inside) == 'ready\n' else self._inside.stderr.read()
