@@ -87,8 +87,9 @@ def _interface_problem(plugin: PolicyClass) -> str | None:
     """Return what to change if the worker does not support the interface version of a class.
 
     The worker supports all earlier minor versions of its major version. A class for a later one may
-    need an attribute or a method that the worker lacks. A class of another package must define `interface` itself, because the inherited value is the
-    version of the worker, whatever version the class was written for.
+    need an attribute or a method that the worker lacks. A class of another package must define
+    `interface` itself, because the inherited value is the version of the worker, whatever version
+    the class was written for.
     """
     upgrade = f'in {plugin.__module__}, {UPGRADE}'
     if 'interface' not in vars(plugin) and not is_built_in(plugin):

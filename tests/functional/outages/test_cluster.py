@@ -39,8 +39,9 @@ def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster
     enough = repeat(lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1)
     try:
         for node in cluster.nodes:
+            first = len(busy.calls)
             busy.call(CALLS_PER_KILL)
-            wait_for(lambda first=len(busy.calls) - CALLS_PER_KILL: busy.calls[first].done())
+            wait_for(busy.calls[first].done)
             assert not all(call.done() for call in busy.calls), (
                 'the kill would meet no call in flight'
             )
