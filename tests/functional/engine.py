@@ -97,15 +97,20 @@ class Engine:
                 else:
                     self.confirmed.append(name)
 
+    def renew_client(self) -> None:
+        """Let later calls use a client of their own, with a new reply queue."""
+        self._client = self.worker.client(timeout_s=REPLY_S)
+
     def call(self, count: int) -> None:
         """Call checks from several threads; `answered` waits for them."""
+        client = self._client
 
         def one(number):
             name = f'{self._name}-call-{number}'
             try:
-                return self._client.policy_check(
-                    slow(seconds_of(number), self.runs, name)
-                ).action.data['status']
+                return client.policy_check(slow(seconds_of(number), self.runs, name)).action.data[
+                    'status'
+                ]
             except BrokerUnreachable:
                 return 'not confirmed'
 
