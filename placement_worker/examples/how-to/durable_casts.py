@@ -34,7 +34,7 @@ def on_reply(request_id: str, reply: CheckReply | PlacementWorkerError) -> None:
 url, *files = sys.argv[1:]
 client = PolicyClient(url)
 for request in (yaml.safe_load(Path(file).read_text()) for file in files):
-    request['expires_at'] = (datetime.now(UTC) + timedelta(seconds=60)).isoformat()
+    request['expires_at'] = (datetime.now(UTC) + timedelta(minutes=10)).isoformat()
     row = request['action']['id'], request['expires_at'], json.dumps(request, default=str), None
     database.execute('INSERT OR IGNORE INTO checks VALUES (?, ?, ?, ?)', row)
 with client.serve_replies('engine', 'replies', on_reply):
