@@ -1,0 +1,60 @@
+"""Versions of Senlin's policy types that only the worker decides for.
+
+The entry points `senlin.policies` register them. A class keeps the name and the VERSION of its base
+class, because Senlin stores both with the data of a binding.
+"""
+
+from typing import Any
+
+from senlin.common import consts, schema
+from senlin.policies import base, lb_policy
+
+from placement_worker.engines.senlin.worker_client import is_configured
+
+SINCE = '2026.11'
+MIN_ONLINE = 'min_online'
+
+
+class DecidedByWorker:
+    """A policy that fails while senlin.conf names no broker, instead of a decision by Senlin."""
+
+    name: str
+    type: str
+
+    def attach(self, cluster: Any, enabled: bool = True) -> tuple[bool, Any]:
+        """Attach the policy by the worker."""
+        if not is_configured():
+            return False, self._reason
+        attached: tuple[bool, Any] = super().attach(cluster, enabled)  # type: ignore[misc]
+        return attached
+
+    def pre_op(self, cluster_id: str, action: Any) -> None:
+        """Fail a check before an action; Senlin calls it only without a worker."""
+        self._fail(action)
+
+    def post_op(self, cluster_id: str, action: Any) -> None:
+        """Fail a check after an action; Senlin calls it only without a worker."""
+        self._fail(action)
+
+    def _fail(self, action: Any) -> None:
+        action.data.update(status=base.CHECK_ERROR, reason=self._reason)
+
+    @property
+    def _reason(self) -> str:
+        return f'Policy type {self.type} needs a worker: set [placement_worker] transport_url'
+
+
+class LoadBalancingPolicy(DecidedByWorker, lb_policy.LoadBalancingPolicy):  # type: ignore[misc]
+    """Load balancing 1.4: Senlin's properties and `min_online`."""
+
+    VERSIONS = {
+        **lb_policy.LoadBalancingPolicy.VERSIONS,
+        '1.4': [{'status': consts.SUPPORTED, 'since': SINCE}],
+    }
+    properties_schema = {
+        **lb_policy.LoadBalancingPolicy.properties_schema,
+        MIN_ONLINE: schema.String(
+            'Number or percentage of pool members that stay online while nodes leave the pool.',
+            default=None,
+        ),
+    }
