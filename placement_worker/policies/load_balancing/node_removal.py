@@ -104,6 +104,7 @@ class NodeRemoval:
         """
         warnings = self._warnings_of_connections(data or self.state.data)
         access = PoolAccess.of(self.properties, self.request, self.state)
+        pool_floors.check_attached(self.request, self.state)
         nodes = selection.find(self.request, victims)[0]
         alone = (
             not access.stored.preexisting and self.request.action.action not in actions.OF_A_NODE

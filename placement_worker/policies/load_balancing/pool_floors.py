@@ -33,13 +33,21 @@ def bound(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingPropert
                 yield binding, properties
 
 
+def check_attached(request: CheckRequest, state: State) -> None:
+    """Check that each policy with a floor has a pool.
+
+    :raises NotAttached: a binding with a floor holds no load balancer.
+    """
+    for binding, properties in bound(request):
+        PoolAccess.of(properties, request, replace(state, binding=binding))
+
+
 def measured(request: CheckRequest, state: State, nodes: Sequence[Node], own: Pool) -> list[Floor]:
     """Return the floor of each pool, with the effect of removing the members of nodes.
 
     One listing per pool and check gives the operating statuses; the snapshot keeps it.
 
     :param own: the pool of the state's binding.
-    :raises NotAttached: a binding with a floor holds no load balancer.
     :raises LoadBalancerFailed: a preexisting load balancer cannot be looked up.
     :raises ApiError: a pool cannot be read.
     """

@@ -143,3 +143,17 @@ def test_later_pool_that_cannot_be_read_fails_the_check_before_a_removal():
     assert reply['action']['data']['status'] == 'ERROR'
     assert 'Octavia responded with status 403' in reply['action']['data']['reason']
     assert len(left(lab)) == 6
+
+
+def test_later_policy_without_a_pool_fails_the_check_without_blaming_nodes():
+    """If a policy with a floor was never attached, no member leaves and no node gets a status."""
+    lab = Lab()
+    one, members = lab.attached([connected(n) for n in range(1, 4)], **MONITOR)
+    other = {**floored(1), 'id': 'pol-second'}
+
+    reply = lab.check(request(SCALE_IN, [one, other], members))
+
+    assert reply['action']['data']['reason'] == (
+        'The binding holds no load balancer: attach the policy before it is checked.'
+    )
+    assert (reply['nodes'], len(left(lab))) == ({}, 3)
