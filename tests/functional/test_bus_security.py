@@ -179,7 +179,7 @@ def test_dropped_reply_is_kept_by_the_policy_of_the_manual(client, monkeypatch):
 
 
 def test_receiver_without_a_permission_is_refused_with_the_page_to_read(secured, worker, client):
-    """A missing permission ends `serve_replies` at once, with the resource and the manual's page."""
+    """A missing permission ends `serve_replies` at once, and names resource and page."""
     with pytest.raises(errors.BrokerRefused) as refused:
         client.serve_replies('engine', 'other-replies', print)
 
