@@ -6,13 +6,13 @@ class, because Senlin stores both with the data of a binding.
 
 from typing import Any
 
-from senlin.common import consts, schema
-from senlin.policies import base, lb_policy
+from senlin.common import constraints, consts, schema
+from senlin.policies import base, deletion_policy, lb_policy
 
 from placement_worker.engines.senlin.worker_client import is_configured
 
 SINCE = '2026.11'
-MIN_ONLINE = 'min_online'
+MIN_ONLINE, PROTECTION = 'min_online', 'protection'
 
 
 class DecidedByWorker:
@@ -42,6 +42,25 @@ class DecidedByWorker:
     @property
     def _reason(self) -> str:
         return f'Policy type {self.type} needs a worker: set [placement_worker] transport_url'
+
+
+class DeletionPolicy(DecidedByWorker, deletion_policy.DeletionPolicy):  # type: ignore[misc]
+    """Deletion 1.2: Senlin's properties and `protection`, also before nodes are replaced."""
+
+    VERSIONS = {
+        **deletion_policy.DeletionPolicy.VERSIONS,
+        '1.2': [{'status': consts.SUPPORTED, 'since': SINCE}],
+    }
+    TARGET = [*deletion_policy.DeletionPolicy.TARGET, ('BEFORE', consts.CLUSTER_REPLACE_NODES)]
+    properties_schema = {
+        **deletion_policy.DeletionPolicy.properties_schema,
+        PROTECTION: schema.String(
+            'Whether fewer nodes are deleted (best_effort) or the action fails (strict) if too few '
+            'nodes are not protected.',
+            default='best_effort',
+            constraints=[constraints.AllowedValues(['best_effort', 'strict'])],
+        ),
+    }
 
 
 class LoadBalancingPolicy(DecidedByWorker, lb_policy.LoadBalancingPolicy):  # type: ignore[misc]
