@@ -209,6 +209,21 @@ def test_replay_of_load_balancing_calls_no_octavia_and_does_not_wait(registry):
     assert [replay.differences(one, registry) for one in entries] == [[]] * 5
 
 
+def test_replay_of_a_health_floor_uses_the_recorded_statuses(registry):
+    """Victims are spared by the statuses of the record, so the replay gives the same reply."""
+    lab = Lab(member_status={'10.0.0.1': 'ERROR'})
+    policy, members = lab.attached(
+        [connected(n) for n in range(1, 5)], version='1.4', min_online='50%', health_monitor={}
+    )
+    endpoints, lines = recorded(lab)
+    victims = {'deletion': {'count': 3, 'candidates': ['n1', 'n2', 'n3']}}
+
+    reply = endpoints.policy_check(request('CLUSTER_SCALE_IN', [policy], members, data=victims))
+
+    assert reply['action']['data']['deletion']['candidates'] == ['n1', 'n2']
+    assert replay.differences(entry(lines[0]), registry) == []
+
+
 @pytest.mark.parametrize('status', [409, 429, 500, 503, None])
 def test_replay_of_any_failure_of_octavia_gives_the_same_reply(registry, status):
     """A failure of Octavia at any call is replayed with the same reply."""
