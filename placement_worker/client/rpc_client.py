@@ -99,6 +99,13 @@ class PolicyClient(Caller):
         The cast calls `method(request_id, reply)` there. After an error `reply` is
         `{"error": {"type", "message"}}`.
 
+        The timeouts of the client apply to calls only. Set `expires_at` of the request: a cast
+        without it never expires.
+
+        :param request: the check; its own `reply_to` is replaced.
+        :param reply_to: exchange, topic and method of the reply; None for no reply. The method is
+            free to choose: `serve_replies` receives every method of its topic.
+        :param context: the ids of the caller; `request_id` returns with the reply.
         :returns: the `request_id` of the context, or a new one if the context has none.
         :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is
             unreachable.

@@ -5,6 +5,7 @@ import subprocess
 import time
 
 import pytest
+import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
@@ -117,5 +118,20 @@ def test_check_stored_before_a_failure_gets_its_reply_in_the_next_run(url, clone
 
     printed = run(f'{program} {url}', clone)
 
-    assert printed == '6f0c2c1e-scale-out: OK: Completed policy checking.\n'
+    assert printed == '6f0c2c1e-scale-out-BEFORE: OK: Completed policy checking.\n'
     assert run(f'{program} {url} examples/scale-out.yaml', clone) == ''
+
+
+def test_expired_request_is_sent_again(url, clone):
+    """The program that retries sends a request again after the reply that it has expired."""
+    request = yaml.safe_load((clone / 'examples' / 'scale-out.yaml').read_text())
+    late = {**request, 'expires_at': '2026-01-01T00:00:00Z'}
+    (clone / 'late.yaml').write_text(yaml.safe_dump(late))
+
+    printed = run(f'python3 examples/how-to/retry.py {url} late.yaml', clone)
+
+    assert printed.splitlines() == [
+        'Request expired; next attempt in 2 s',
+        'Request expired; next attempt in 4 s',
+        'ERROR Request expired',
+    ]

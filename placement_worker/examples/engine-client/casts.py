@@ -3,6 +3,7 @@
 import sys
 import threading
 import uuid
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import yaml
@@ -34,6 +35,7 @@ client = PolicyClient(url)
 with client.serve_replies('engine', 'replies', on_reply):
     for request_id, file in list(pending.items()):
         request = yaml.safe_load(Path(file).read_text())
+        request['expires_at'] = datetime.now(UTC) + timedelta(seconds=60)
         reply_to = ReplyTo(exchange='engine', topic='replies', method='policy_checked')
         client.cast_check(request, reply_to, {'request_id': request_id})
     is_done.wait(60)

@@ -35,7 +35,8 @@ url, *files = sys.argv[1:]
 client = PolicyClient(url)
 for request in (yaml.safe_load(Path(file).read_text()) for file in files):
     request['expires_at'] = (datetime.now(UTC) + timedelta(minutes=10)).isoformat()
-    row = request['action']['id'], request['expires_at'], json.dumps(request, default=str), None
+    check_id = f'{request["action"]["id"]}-{request["target"]}'  # an action has two checks
+    row = check_id, request['expires_at'], json.dumps(request, default=str), None
     database.execute('INSERT OR IGNORE INTO checks VALUES (?, ?, ?, ?)', row)
 with client.serve_replies('engine', 'replies', on_reply):
     for request_id, request in database.execute(PENDING).fetchall():

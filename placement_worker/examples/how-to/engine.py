@@ -1,6 +1,7 @@
 """Scale a cluster by the plan of a worker: python3 engine.py URL ACTION_ID ACTION COUNT."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,24 @@ def ask(worker: Caller, phase: str, action: Any, cluster: Any, policies: Any) ->
         raise SystemExit(f'{phase}: {action["data"]["reason"]}')
 
 
+def new_node(node_id: str, place: Any, nodes: Any) -> Any:
+    """Create a node (a real engine: and its server, in place['zone']), and return it."""
+    return {
+        'id': node_id,
+        'index': max((node['index'] for node in nodes), default=0) + 1,
+        'status': 'ACTIVE',
+        'created_at': datetime.now(UTC).isoformat(),
+        'data': {'placement': place},
+    }
+
+
 def scale(worker: Caller, action: Any, cluster: Any, policies: Any) -> None:
     """Ask BEFORE, carry out the plan, and ask AFTER."""
     ask(worker, 'BEFORE', action, cluster, policies)
     for number, place in enumerate(action['data'].get('placement', {}).get('placements', [])):
-        node = {'id': f'{action["id"]}-{number}', 'status': 'ACTIVE', 'data': {'placement': place}}
-        cluster['nodes'].append(node)  # a real engine creates the server in place['zone']
-        action['data']['creation'].setdefault('nodes', []).append(node['id'])
+        node = new_node(f'{action["id"]}-{number}', place, cluster['nodes'])
+        cluster['nodes'].append(node)
+        action['data'].setdefault('creation', {}).setdefault('nodes', []).append(node['id'])
     victims = action['data'].get('deletion', {}).get('candidates', [])
     cluster['nodes'] = [node for node in cluster['nodes'] if node['id'] not in victims]
     action['inputs']['action_result'] = 'OK'

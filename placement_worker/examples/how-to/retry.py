@@ -13,16 +13,21 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply
 
 PAUSES_S = (2, 4)
+EXPIRED = 'Request expired'
 
 
 def check(client: PolicyClient, request: Mapping[str, Any]) -> CheckReply:
-    """Return the reply to a check; send the same request again if no worker replies."""
+    """Return the reply to a check; send the same request again if nothing was decided."""
     for pause_s in PAUSES_S:
         try:
-            return client.policy_check(request)
+            reply = client.policy_check(request)
+            cause = reply.action.data['reason']
+            if cause != EXPIRED:
+                return reply
         except errors.NoWorkerAnswered as exc:  # BrokerUnreachable is a subclass
-            print(f'{exc}; next attempt in {pause_s} s')
-            time.sleep(pause_s)
+            cause = str(exc)
+        print(f'{cause}; next attempt in {pause_s} s')
+        time.sleep(pause_s)
     return client.policy_check(request)
 
 

@@ -1,6 +1,7 @@
 """Test engine.py with a worker in this process: no broker, no cloud."""
 
 from pathlib import Path
+from typing import Any
 
 import engine
 import pytest
@@ -13,27 +14,36 @@ from placement_worker.policies.registry import Registry
 CLUSTER = Path(__file__).with_name('cluster.yaml')
 
 
-def zones_after(action: str, is_up: bool = True) -> list[str]:
-    """Return the zones of the nodes after an action that changes the size by one."""
+def scaled(stored: Any, action: str, count: int = 1, is_up: bool = True) -> Any:
+    """Return the nodes of a stored cluster after an action."""
     cloud = Inventory.parse({'zones': dict.fromkeys(('az1', 'az2', 'az3'), is_up)}, 'the test')
     worker = InProcessCaller(cloud, Registry.installed())
-    stored = yaml.safe_load(CLUSTER.read_text())
-    requested = {'id': 'a1', 'action': action, 'inputs': {'count': 1}}
+    requested = {'id': f'{action}-{count}', 'action': action, 'inputs': {'count': count}}
     engine.scale(worker, requested, stored['cluster'], stored['policies'])
-    return [node['data']['placement']['zone'] for node in stored['cluster']['nodes']]
+    return stored['cluster']['nodes']
 
 
-def test_new_node_goes_to_the_empty_zone() -> None:
+@pytest.fixture
+def stored() -> Any:
+    """The cluster, and the policies that are bound to it."""
+    return yaml.safe_load(CLUSTER.read_text())
+
+
+def test_new_node_goes_to_the_empty_zone(stored: Any) -> None:
     """The engine creates the node in the zone that the worker has planned."""
-    assert zones_after('CLUSTER_SCALE_OUT') == ['az1', 'az1', 'az2', 'az3']
+    assert scaled(stored, 'CLUSTER_SCALE_OUT')[-1]['data']['placement'] == {'zone': 'az3'}
 
 
-def test_victim_leaves_the_fullest_zone() -> None:
-    """The engine deletes the node that the worker has selected."""
-    assert zones_after('CLUSTER_SCALE_IN') == ['az1', 'az2']
+def test_shrinking_a_grown_cluster_deletes_the_oldest_node(stored: Any) -> None:
+    """The engine stores the age of a new node, so that the next action deletes an older one."""
+    created = [node['id'] for node in scaled(stored, 'CLUSTER_SCALE_OUT', count=4)][3:]
+
+    left = [node['id'] for node in scaled(stored, 'CLUSTER_SCALE_IN')]
+
+    assert left == ['n2', 'n3', *created]
 
 
-def test_action_fails_without_an_available_zone() -> None:
+def test_action_fails_without_an_available_zone(stored: Any) -> None:
     """The engine creates nothing if no policy can decide."""
     with pytest.raises(SystemExit, match='No availability zone found available'):
-        zones_after('CLUSTER_SCALE_OUT', is_up=False)
+        scaled(stored, 'CLUSTER_SCALE_OUT', is_up=False)
