@@ -1,6 +1,7 @@
 """The methods of the contract: decode and validate a request, handle it, encode the reply."""
 
 import datetime
+import logging
 import os
 import socket
 import time
@@ -28,6 +29,7 @@ from placement_worker.contract.request_limits import Limits
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
+from placement_worker.handlers import reply_address
 from placement_worker.handlers.decision_state import Expiry
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import Delivery, Recorder
@@ -35,15 +37,7 @@ from placement_worker.handlers.request_handler import RequestHandler
 from placement_worker.handlers.request_log import RequestLog
 from placement_worker.policies.registry import Registry
 
-
-class _ReplyAddress(msgspec.Struct, frozen=True):
-    """The keys of a request that its reply needs.
-
-    The others are not decoded, since the request may be the one that crashed a worker.
-    """
-
-    reply_to: ReplyTo | None = None
-    expires_at: datetime.datetime | None = None
+LOG = logging.getLogger(__name__)
 
 
 def _now() -> datetime.datetime:
@@ -97,12 +91,12 @@ class Endpoints:
         self._started_at = now().replace(microsecond=0)
 
     def policy_check(self, raw: object, request_id: str | None = None) -> Any:
-        """Decide one check, and deliver the reply to `reply_to` as well.
+        """Decide one check, and deliver the reply or the error to `reply_to` as well.
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
         try:
-            request = raw if isinstance(raw, CheckRequest) else self._decode(raw, CheckRequest)
+            request = self._decode_check(raw, request_id)
             if request.reply_to:
                 return self._check_and_deliver(request, request.reply_to, request_id, raw)
             return codec.encode(self._handler.check(request, request_id), like=raw)
@@ -112,12 +106,15 @@ class Endpoints:
 
     def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
         """Deliver an error to `reply_to` in place of the reply to a check that was not decided."""
+        if self._delivery is None:
+            return
         try:
-            address = self._decode(raw, _ReplyAddress)
-            if address.reply_to is None:
+            address = reply_address.of_request(raw, self._limits().request_bytes)
+            if address is None:
                 return
             self._destinations.check(address.reply_to)
-        except Refused:  # a request without a valid address: the parked copy remains
+        except Refused as cause:
+            LOG.warning('Sent no error to reply_to of request %s: %s', request_id, cause)
             return
         reply = codec.encode(error_object(exc), like=raw)
         self._deliver(address.reply_to, address.expires_at, request_id, reply)
@@ -184,6 +181,15 @@ class Endpoints:
             strict_json.decode if isinstance(raw, str) else codec.decode
         )
         return decode(raw, kind, max_bytes=self._limits().request_bytes)
+
+    def _decode_check(self, raw: object, request_id: str | None) -> CheckRequest:
+        if isinstance(raw, CheckRequest):
+            return raw
+        try:
+            return self._decode(raw, CheckRequest)
+        except Refused as exc:
+            self.deliver_error(raw, request_id, exc)
+            raise
 
     def _check_and_deliver(
         self, request: CheckRequest, to: ReplyTo, request_id: str | None, raw: object

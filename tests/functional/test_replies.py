@@ -320,6 +320,34 @@ def test_with_an_allow_list_a_reply_goes_to_what_it_names_and_nowhere_else(stric
     wait_for(lambda: channel.queue_declare('test-allowed-replies', passive=True).message_count == 1)
 
 
+def test_casts_that_do_not_decode_get_the_error_of_a_call(start_worker, channel):
+    """A refused cast gets a reply with the cause, as an object and as a string."""
+    worker, queue = start_worker(CLOUD), f'test-refused-casts-{uuid.uuid4().hex}'
+    channel.exchange_declare(queue, 'topic', durable=True, auto_delete=False)
+    channel.queue_declare(queue, durable=True, auto_delete=False)
+    channel.queue_bind(queue, queue, queue)
+    asked = {**GOOD, 'reply_to': _to(queue, queue)}
+    refused = [
+        {**asked, 'target': 'BEFOR'},
+        {**asked, 'cluster': None},
+        {key: value for key, value in asked.items() if key != 'cluster'},
+        {**asked, 'expires_at': 'tomorrow'},
+    ]
+    requests = [*refused, *map(json.dumps, refused)]
+    with raw_client(worker) as raw:
+        for number, request in enumerate(requests):
+            raw.cast({'request_id': f'refused-{number}'}, 'policy_check', request=request)
+    wait_for(lambda: channel.queue_declare(queue, passive=True).message_count == len(requests))
+
+    replies = [json.loads(body)['args'] for body in _bodies(channel, queue)]
+
+    assert sorted(reply['request_id'] for reply in replies) == [f'refused-{n}' for n in range(8)]
+    for reply in replies:
+        text = reply['reply']
+        error = (json.loads(text) if isinstance(text, str) else text)['error']
+        assert error['type'] == 'InvalidRequest', error
+
+
 def test_a_reply_makes_no_exchange(strict_worker, channel):
     """The worker declares nothing that `reply_to` names: an exchange that is missing stays
     missing.

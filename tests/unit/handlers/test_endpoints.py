@@ -318,6 +318,66 @@ def test_policy_check_with_reply_to_delivers_an_error(endpoints, outbox):
     assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
 
 
+FORMS = [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()]
+"""The forms of a request: an object, and the same object as a JSON string."""
+
+
+@pytest.mark.parametrize('form', FORMS, ids=['object', 'string'])
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda r: r.update(target='BEFOR'),
+        lambda r: r.update(cluster=None),
+        lambda r: r.pop('cluster'),
+        lambda r: r.update(expires_at='tomorrow'),
+    ],
+    ids=['unknown target', 'no cluster', 'missing cluster', 'no time'],
+)
+def test_policy_check_that_does_not_decode_delivers_the_error_to_reply_to(
+    endpoints, outbox, form, change
+):
+    """A cast that does not fit the contract gets the error that a call gets, in its own form."""
+    asked = form(changed({**GOOD, 'reply_to': TO}, change))
+
+    with pytest.raises(InvalidRequest) as refused:
+        endpoints.policy_check(asked, 'req-1')
+
+    error = form({'error': {'type': 'InvalidRequest', 'message': str(refused.value)}})
+    assert outbox.sent == [
+        ('reply', 'engine', 'replies', 'policy_checked', 'req-1', error),
+        ('policy_check.error', 'InvalidRequest', str(refused.value), 'req-1'),
+    ]
+
+
+@pytest.mark.parametrize('reply_to', [{**TO, 'exchange': EXCHANGE}, {**TO, 'topic': '#'}, 7])
+def test_policy_check_that_does_not_decode_sends_no_error_to_an_invalid_reply_to(
+    endpoints, outbox, caplog, reply_to
+):
+    """The rules of `reply_to` hold for errors as well, and the log names the request."""
+    with pytest.raises(InvalidRequest):
+        endpoints.policy_check({'target': 'BEFOR', 'reply_to': reply_to}, 'req-1')
+
+    assert [event[0] for event in outbox.sent] == ['policy_check.error']
+    (record,) = [record for record in caplog.records if record.levelname == 'WARNING']
+    assert record.getMessage().startswith('Sent no error to reply_to of request req-1: ')
+
+
+def test_policy_check_that_does_not_decode_without_reply_to_logs_no_warning(endpoints, caplog):
+    """The caller of a call gets the error as the reply, so no reply is missing."""
+    with pytest.raises(InvalidRequest):
+        endpoints.policy_check({'target': 'BEFOR'}, 'req-1')
+
+    assert not [record for record in caplog.records if record.levelname == 'WARNING']
+
+
+def test_policy_check_that_does_not_decode_without_delivery_logs_no_warning(registry, caplog):
+    """Without a bus there is no destination to check."""
+    with pytest.raises(InvalidRequest):
+        Endpoints(CLOUD, registry).policy_check('{', 'req-1')
+
+    assert not [record for record in caplog.records if record.levelname == 'WARNING']
+
+
 def test_policy_check_with_reply_to_hides_the_text_of_an_internal_error(registry, outbox):
     """The text of an internal error is not delivered to `reply_to`."""
 
@@ -337,9 +397,7 @@ def test_policy_check_with_reply_to_hides_the_text_of_an_internal_error(registry
     assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
 
 
-@pytest.mark.parametrize(
-    'form', [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()]
-)
+@pytest.mark.parametrize('form', FORMS)
 def test_deliver_error_for_a_parked_request_delivers_to_reply_to(endpoints, outbox, form):
     """The error about a parked request is delivered to its `reply_to`."""
     endpoints.deliver_error(
