@@ -5,6 +5,7 @@ from the records, with all explanations.
 """
 
 import datetime
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,8 +18,9 @@ from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import BindRequest, CheckRequest, Node
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
-from placement_worker.formats.text import counted
+from placement_worker.formats.text import counted, shortened
 from placement_worker.policies.base import AFTER, BEFORE
+from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.load_balancing.node_patches import MEMBER
 from placement_worker.policies.registry import Registry
 
@@ -74,17 +76,17 @@ def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event 
             created.update((check.action.id, one) for one in _new_nodes(check, node))
         else:
             bind = codec.decode_encoded(bytes(entry.request), BindRequest)
-            events += _of_pool(_Reader(entry, entry.method), _named(bind.cluster.nodes, node))
+            events += _of_pool(_Record(entry, entry.method), _named(bind.cluster.nodes, node))
     for entry in _entries(paths, created):
         if isinstance(entry, Entry) and entry.method == 'policy_check':
             check = codec.decode_encoded(bytes(entry.request), CheckRequest)
             if check.target == BEFORE and check.action.id in created:
-                events.append(_placed(_Reader.of(entry, check), created[check.action.id]))
+                events.append(_placed(_Record.of(entry, check), created[check.action.id]))
     yield from sorted(events, key=lambda event: event.at)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _Record:
     """A record and its action."""
 
     entry: Entry
@@ -92,8 +94,8 @@ class _Reader:
     action_id: str | None = None
 
     @classmethod
-    def of(cls, entry: Entry, check: CheckRequest) -> '_Reader':
-        """Return the reader of a check."""
+    def of(cls, entry: Entry, check: CheckRequest) -> '_Record':
+        """Return the record of a check, with its action."""
         return cls(entry, check.action.action, check.action.id)
 
     @property
@@ -130,18 +132,18 @@ def _entries(paths: Sequence[str], texts: Iterable[str]) -> Iterator[Entry | Inv
 
 
 def _of_check(entry: Entry, check: CheckRequest, node: str, registry: Registry) -> Iterator[Event]:
-    reader, nodes = _Reader.of(entry, check), _nodes_of(check, node)
+    record, nodes = _Record.of(entry, check), _nodes_of(check, node)
     if check.dry_run or not nodes:
         return
-    yield from _of_pool(reader, nodes)
+    yield from _of_pool(record, nodes)
     if check.target != BEFORE:
         return
     if entry.reply['action']['data']['status'] == 'ERROR':
-        yield from _of_failure(reader, check, nodes)
+        yield from _of_failure(record, check, nodes)
     elif check.action.action == actions.NODE_CREATE:
-        yield from (_placed(reader, one) for one in nodes)
+        yield from (_placed(record, one) for one in nodes)
     else:
-        yield from _of_deletion(reader, nodes, registry)
+        yield from _of_deletion(record, nodes, registry)
 
 
 def _nodes_of(check: CheckRequest, name: str) -> list[Node]:
@@ -166,68 +168,87 @@ def _new_nodes(check: CheckRequest, name: str) -> list[Node]:
     return [node for node in _nodes_of(check, name) if node.id in new]
 
 
-def _placed(reader: _Reader, node: Node) -> Event:
+def _placed(record: _Record, node: Node) -> Event:
     """Return the event of a new node, whose data name the place, with the plan."""
-    patch = reader.reply['nodes'].get(node.id, {})
+    patch = record.reply['nodes'].get(node.id, {})
     placement = patch.get('data', node.data).get('placement') or {}
     place = ', '.join(
         f'{what} {placement[key]}'
         for what, key in (('region', 'region_name'), ('zone', 'zone'))
         if placement.get(key)
     )
-    text = f'in {place}' if place else f'nowhere: {_reason(reader)}'
-    return reader.event('placed', node, text, plans=True)
+    text = f'in {place}' if place else f'nowhere: {_reason(record)}'
+    return record.event('placed', node, text, plans=True)
 
 
-def _reason(reader: _Reader) -> str:
+def _reason(record: _Record) -> str:
     """Return the reason of a check."""
-    return str(reader.reply['action']['data']['reason'])
+    return str(record.reply['action']['data']['reason'])
 
 
-def _of_pool(reader: _Reader, nodes: Iterable[Node]) -> Iterator[Event]:
+def _of_pool(record: _Record, nodes: Iterable[Node]) -> Iterator[Event]:
     """Yield the changes of the nodes' pool members."""
     for node in nodes:
-        patch = reader.reply['nodes'].get(node.id)
+        patch = record.reply['nodes'].get(node.id)
         if patch is None:
             continue
         before, after = node.data.get(MEMBER), patch['data'].get(MEMBER)
         if before and before != after:
-            yield reader.event('left', node, f'member {before} was removed')
+            yield record.event('left', node, f'member {before} was removed')
         if after and before != after:
-            yield reader.event('joined', node, f'member {after} was added')
+            yield record.event('joined', node, f'member {after} was added')
         if patch.get('status_reason'):
-            yield reader.event('failed', node, patch['status_reason'])
+            yield record.event('failed', node, patch['status_reason'])
 
 
-def _of_failure(reader: _Reader, check: CheckRequest, nodes: Iterable[Node]) -> Iterator[Event]:
+def _of_failure(record: _Record, check: CheckRequest, nodes: Iterable[Node]) -> Iterator[Event]:
     """Yield the failure of a check for nodes that its action or its reason names."""
-    reason = _reason(reader)
+    reason = _reason(record)
     for node in nodes:
-        if node is check.action.node or node.id in reason:
-            yield reader.event('failed', node, reason)
+        if node is check.action.node or _names(reason, node.id):
+            yield record.event('failed', node, reason)
 
 
-def _of_deletion(reader: _Reader, nodes: Iterable[Node], registry: Registry) -> Iterator[Event]:
+def _names(text: str, node_id: str) -> bool:
+    """Return whether a text has an id as a whole: "n12 is protected" does not name n1."""
+    return re.search(rf'(?<![\w-]){re.escape(node_id)}(?![\w-])', text) is not None
+
+
+def _of_deletion(record: _Record, nodes: Iterable[Node], registry: Registry) -> Iterator[Event]:
     """Yield whether the nodes are victims of the action, with their ranks."""
-    candidates = ActionData(reader.reply['action']['data']).deletion.candidates
+    candidates = ActionData(record.reply['action']['data']).deletion.candidates
     if candidates is None:
         return
-    ranked = _ranked(reader.entry, registry)
+    rows = _rows_of_nodes(record.entry, registry)
+    number = counted(len(candidates), 'victim')
     for node in nodes:
-        row = ranked.get(node.id, {})
-        rank = f'rank {row["rank"]} ({row["reason"]})' if row else 'rank unknown'
-        is_victim = node.id in candidates
-        others = 'among' if is_victim else 'after'
-        text = f'{rank} {others} {counted(len(candidates), "victim")}'
-        yield reader.event('chosen' if is_victim else 'spared', node, text, plans=True)
+        row = rows.get(node.id, {})
+        rank = f'rank {row["rank"]} ({row["reason"]})' if 'rank' in row else 'rank unknown'
+        if node.id in candidates:
+            yield record.event('chosen', node, f'{rank} among {number}', plans=True)
+        elif 'until' in row:
+            yield record.event('spared', node, _protection(row), plans=True)
+        else:
+            yield record.event('spared', node, f'{rank} after {number}', plans=True)
 
 
-def _ranked(entry: Entry, registry: Registry) -> Mapping[str, Mapping[str, Any]]:
-    """Return node id -> rank and reason of the victims and of the first spared nodes."""
+def _protection(row: Mapping[str, str]) -> str:
+    """Return the protection of a node in words, with its end and its reason."""
+    until = f' until {row["until"]}' if row['until'] else ''
+    reason = f' ({shortened(row["reason"])})' if row['reason'] else ''
+    return f'protected{until}{reason}'
+
+
+def _rows_of_nodes(entry: Entry, registry: Registry) -> Mapping[str, Mapping[str, Any]]:
+    """Return node id -> its row in the explanation of the deletion policy.
+
+    The policy has rows of the victims, and of the first spared and the first protected nodes.
+    """
     reply = replay.explained(entry, registry)
     return {
         row['id']: row
         for decision in reply['decisions']
-        for key in ('victims', 'spared')
+        if decision['policy_type'].rpartition('-')[0] == Deletion.name
+        for key in ('victims', 'spared', 'protected_nodes')
         for row in decision['details'].get(key, ())
     }

@@ -88,6 +88,31 @@ def test_victim_of_a_missing_policy_has_no_rank(decide, history):
     assert event.text == 'rank unknown among 1 victim'
 
 
+def test_node_spared_by_a_health_floor_keeps_its_rank(history):
+    """A victim that a health floor spares is an event, with the rank that it had."""
+    lab = Lab()
+    policy, members = lab.attached(
+        [connected(number) for number in (1, 2)], version='1.4', min_online=1, health_monitor={}
+    )
+    endpoints, lines = recorded(lab)
+    policies = [deletion_policy(), policy]
+    endpoints.policy_check(request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}))
+
+    assert [(one.event, one.text) for one in history('n2', lines)] == [
+        ('spared', 'rank 2 (oldest) after 1 victim')
+    ]
+
+
+def test_protected_node_is_spared_with_end_and_reason(decide, history):
+    """A protected node has no rank, so its event has the protection."""
+    data = {'protected': {'until': '2999-01-01', 'reason': 'batch job'}}
+    line, _ = decide(shrinking(1, *nodes(a=2), node(3, 'a', data=data)))
+
+    (event,) = history('n3', [line])
+
+    assert (event.event, event.text) == ('spared', 'protected until 2999-01-01 (batch job)')
+
+
 def test_pool_member_joins_and_leaves(history):
     """A node joins a pool when the policy is attached, and leaves it when it is detached."""
     endpoints, lines = recorded(Lab())
@@ -112,6 +137,16 @@ def test_failed_check_counts_if_it_names_the_node(decide, history):
     failed = request('NODE_CREATE', [zone_policy('gone')], node=node(9))
     (event,) = history('n9', [decide(failed)[0]])
     assert (event.event, event.text) == ('failed', 'No availability zone found available.')
+
+
+def test_failed_check_of_a_node_with_a_longer_id_does_not_count(decide, history):
+    """A reason about n12 is no event of n1."""
+    members = [node(1), node(12, data={'protected': True})]
+    line, _ = decide(request('CLUSTER_DEL_NODES', [deletion_policy()], members,
+                             inputs={'candidates': ['n12']}))  # fmt: skip
+
+    assert history('n1', [line]) == []
+    assert [event.event for event in history('n12', [line])] == ['failed']
 
 
 def test_dry_run_is_no_event(decide, history):
