@@ -18,6 +18,7 @@ from msgspec import Struct
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
+from placement_worker.contract.actions import OF_A_NODE
 from placement_worker.contract.model import (
     Binding,
     BindRequest,
@@ -86,12 +87,16 @@ class State:
         return sizing.size_of(request.action, self.action_data, request.cluster, self.max_nodes)
 
     def protected(self, request: CheckRequest) -> dict[str, Protection]:
-        """Return the nodes that must not be deleted now, by id."""
+        """Return the nodes that must not be deleted now, by id.
+
+        The node of the action counts only for an action of one node. In another action it need not
+        be a member of the cluster, and would reduce the number of members that can be deleted.
+        """
         nodes, node = request.cluster.nodes, request.action.node
         versions = protection.marked(nodes)
         if self.nodes:
             versions += [one for one in nodes if one.id in self.nodes]
-        if node:
+        if node and request.action.action in OF_A_NODE:
             versions.append(node)
         return protection.in_force(versions, self.nodes, self.now)
 

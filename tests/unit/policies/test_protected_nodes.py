@@ -139,10 +139,23 @@ def test_best_effort_deletes_as_many_nodes_as_it_can(problem, count, places):
     )
 
 
+def test_protected_node_outside_the_cluster_does_not_limit_the_plan():
+    """The node of the action is no member here, so it does not reduce the number of victims."""
+    stranger = node(9, 'a', data={'protected': True})
+    policies = [zone_policy('a', 'b'), deletion_policy()]
+    cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
+    endpoints = Endpoints(cloud, Registry.installed())
+
+    reply = endpoints.policy_check(
+        request(SCALE_IN, policies, [node(1, 'a')], inputs={'count': 1}, node=stranger)
+    )
+
+    deletion = reply['action']['data']['deletion']
+    assert (deletion['zones'], deletion['candidates']) == ({'a': 1}, ['n1'])
+
+
 def test_plan_by_zones_takes_more_from_other_zones():
-    """The nodes of a place that must leave are replaced by those of another one: the quotas of a
-    plan are feasible with protected nodes.
-    """
+    """If the nodes of a place are protected, the plan takes more nodes from another place."""
     nodes = [node(number, 'a', metadata={'protected': 'true'}) for number in (1, 2, 3)]
     nodes += [node(number, 'b') for number in (4, 5)]
     cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
