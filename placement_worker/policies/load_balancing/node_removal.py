@@ -157,7 +157,8 @@ class NodeRemoval:
         self, outcome: Outcome, floor: Floor, victims: Sequence[str], kept: Sequence[str]
     ) -> Outcome:
         """Return the outcome with fewer victims; a plan by place for all of them is dropped."""
-        spared = [node_id for node_id in victims if node_id not in set(kept)]
+        leaving = set(kept)
+        spared = [node_id for node_id in victims if node_id not in leaving]
         data = outcome.data or self.state.data
         deletion = ActionData(data).deletion.replanned(len(kept), candidates=list(kept))
         warning = f'{floor.explained(len(victims), len(kept))}; spared: {listed(spared, shortened)}'
