@@ -76,6 +76,7 @@ class State:
     cluster: ClusterPatch | None = None
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
+    _marked: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -93,7 +94,9 @@ class State:
         be a member of the cluster, and would reduce the number of members that can be deleted.
         """
         nodes, node = request.cluster.nodes, request.action.node
-        versions = protection.marked(nodes)
+        if not self._marked:  # the states of all policies of a check share this list
+            self._marked.append(protection.marked(nodes))
+        versions = list(self._marked[0])
         if self.nodes:
             versions += [one for one in nodes if one.id in self.nodes]
         if node and request.action.action in OF_A_NODE:
