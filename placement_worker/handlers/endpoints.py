@@ -1,6 +1,7 @@
 """The methods of the contract: decode and validate a request, handle it, encode the reply."""
 
 import datetime
+import functools
 import logging
 import os
 import socket
@@ -38,10 +39,7 @@ from placement_worker.handlers.request_log import RequestLog
 from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
+_now = functools.partial(datetime.datetime.now, datetime.UTC)
 
 
 class Endpoints:

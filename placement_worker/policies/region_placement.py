@@ -77,13 +77,13 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         protected = shared_placement.protected_of(size, request, state)
-        leaving = shared_placement.possible(size, request, protected)
-        if not leaving.count:
+        possible = shared_placement.possible(size, request, protected)
+        if not possible.count:
             return skipped(size.explained(ALL_PROTECTED))
         nodes = sizing.current_nodes(request.action, request.cluster)
         groups, staying = shared_placement.in_groups(size, nodes, state.cloud.regions_of, protected)
         plan = self.planner(size, self._places(request, size, state), groups, staying)
-        return self._applied(request, state, leaving, plan)
+        return self._applied(request, state, size, possible, plan)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -100,7 +100,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         """Return the regions of the spec that are not among the known ones."""
         return [region.name for region in self.properties.regions if region.name not in known]
 
-    def _applied(self, request: CheckRequest, state: State, size: Size, plan: Plan) -> Outcome:
+    def _applied(
+        self, request: CheckRequest, state: State, size: Size, possible: Size, plan: Plan
+    ) -> Outcome:
+        """Return the outcome of a plan; parameters are those of zone placement."""
         entries: list[dict[str, str]] = []
         if size.kind == CREATION:
             order = interleave({row.name: row.planned for row in plan.rows})
@@ -109,10 +112,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         unknown = self._unknown(known)
         return Outcome(
             'APPLIED',
-            shared_placement.summary(size, 'region', len(counts)),
-            data=state.action_data.planned(
-                size.kind, state.size(request).count, {'regions': counts}, entries
-            ),
+            shared_placement.summary(possible, 'region', len(counts)),
+            data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
             nodes=shared_placement.placed_node(request, state, entries),
             details={'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced},
             warnings=[place_names.unknown('region', unknown, known)] if unknown else [],

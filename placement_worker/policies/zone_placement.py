@@ -87,11 +87,11 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
             shares, warnings = self._shares_alone(request, state, size, protected)
-            return self._applied(request, state, possible, shares, warnings)
+            return self._applied(request, state, size, possible, shares, warnings)
         shares = self._shares_in_regions(regions, request, state, size, protected)
         by_region = {'regions': regions, 'places': zone_shares.places(shares)}
         warnings = self._warnings_in(regions, state)
-        return self._applied(request, state, possible, shares, warnings, by_region)
+        return self._applied(request, state, size, possible, shares, warnings, by_region)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -204,25 +204,27 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         request: CheckRequest,
         state: State,
         size: Size,
+        possible: Size,
         shares: Sequence[Share],
         warnings: Sequence[str],
         by_region: Mapping[str, Any] | None = None,
     ) -> Outcome:
         """Return the outcome of a plan.
 
-        :param size: the number of nodes that the plan creates or deletes.
+        :param size: the number of nodes that the action asks for.
+        :param possible: the number of nodes that the plan creates or deletes.
         :param by_region: the keys of a plan by region and zone.
         """
         counts = zone_shares.counts(shares)
         entries = zone_shares.entries(shares) if size.kind == CREATION else []
         details = zone_shares.details(shares)
         patch = shared_placement.placed_node(request, state, entries)
-        reason = shared_placement.summary(size, 'zone', len(counts))
+        reason = shared_placement.summary(possible, 'zone', len(counts))
         plan = {'zones': counts, **(by_region or {})}
         return Outcome(
             'APPLIED',
             reason,
-            data=state.action_data.planned(size.kind, state.size(request).count, plan, entries),
+            data=state.action_data.planned(size.kind, size.count, plan, entries),
             nodes=patch,
             details=details,
             warnings=warnings,
