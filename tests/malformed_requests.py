@@ -159,6 +159,12 @@ TABLE = [
         '(did you mean `CLUSTER_SCALE_IN`?)',
     ),
     _row(
+        'an action of another engine',
+        _set('action.action', 'CLUSTER_GROW'),
+        ACTION,
+        'Expected an action of Senlin, got `CLUSTER_GROW` - at `$.action.action`',
+    ),
+    _row(
         'an unknown action',
         _set('action.action', 'x' * 500),
         ACTION,

@@ -46,7 +46,9 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
     try:
         target = oslo_messaging.TransportURL.parse(conf, url)
     except oslo_messaging.InvalidTransportURL as exc:
-        raise ConfigurationError(f'The transport URL is not valid: {exc}') from exc
+        raise ConfigurationError(
+            f'The transport URL is not valid: {exc}; expected rabbit://user:password@host:port/vhost'
+        ) from exc
     except ValueError:  # its text may contain a part of the password
         raise ConfigurationError(
             'The transport URL is not valid: after host and colon it needs a number'
@@ -176,7 +178,8 @@ def _establish(connection: Connection) -> None:
         )
     except (AccessRefused, NotAllowed) as exc:
         broker = _host_port(connection)
-        raise BrokerRefused(f'The broker at {broker} refused access: {exc}') from exc
+        wrong = 'user and password' if isinstance(exc, AccessRefused) else 'the virtual host'
+        raise BrokerRefused(f'The broker at {broker} refused access: {exc}; check {wrong}') from exc
     except TRANSIENT_TLS_ERRORS:
         raise
     except ssl.SSLError as exc:

@@ -45,6 +45,8 @@ class PolicyClient(Caller):
     """Call running workers.
 
     The client has a transport of its own and does not change the configuration of the process.
+    A call sends the end of its timeout as `expires_at`, unless the request has one: that of the
+    request wins, and does not change how long the call waits.
     """
 
     def __init__(
@@ -218,7 +220,8 @@ def _no_queue(route: Route) -> errors.NoWorkerAnswered:
         else f'a worker with [worker] host = {route.server}'
     )
     return errors.NoWorkerAnswered(
-        f'There is no queue for topic {route.queue}: {worker} has never run on this broker'
+        f'There is no queue for topic {route.queue}: {worker} has never run on this broker; '
+        'start it, or correct the topic'
     )
 
 

@@ -33,26 +33,33 @@ class Caller(ABC):
 
     Each may raise `Refused`, and `NoWorkerAnswered` if the worker runs elsewhere. Requests may be
     objects of `model` or plain data; keys of plain data that the contract does not list are removed
-    before a request is sent. `context` is the context of the caller as a dict; only its ids are
-    sent.
+    before a request is sent. `context` is the context of the caller as a dict; only its
+    `request_id`, `global_request_id`, `user_id` and `project_id` are sent.
+
+    :raises Refused: the request does not fit the contract; do not send it again.
+    :raises NoWorkerAnswered: no reply in time, or no broker (BrokerUnreachable); ask again.
+    :raises BrokerRefused: the broker refuses access.
+    :raises RequestParked: the request crashed several workers; do not send it again.
+    :raises WorkerFailed: the worker has a bug or a broken plugin.
+    :raises ConfigurationError: the transport URL or an option cannot be used.
     """
 
     def policy_check(
         self, request: CheckRequest | Mapping[str, Any], context: Context | None = None
     ) -> CheckReply:
-        """Decide one check."""
+        """Decide one check; a policy that cannot decide is a reply with status ERROR."""
         return self._call(methods.POLICY_CHECK, self._prepared(request, CheckRequest), context)
 
     def policy_attach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
     ) -> BindReply:
-        """Attach a policy to a cluster."""
+        """Attach a policy to a cluster; the reply has its new data, or status ERROR."""
         return self._call(methods.POLICY_ATTACH, self._prepared(request, BindRequest), context)
 
     def policy_detach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
     ) -> BindReply:
-        """Detach a policy from a cluster."""
+        """Detach a policy from a cluster; the reply has its new data, or status ERROR."""
         return self._call(methods.POLICY_DETACH, self._prepared(request, BindRequest), context)
 
     def policy_validate(

@@ -122,11 +122,11 @@ class Cluster(Wire, frozen=True):
 
 
 class Action(Wire, frozen=True, gc=True, dict=True):
-    """The action that the engine is about to do or has done; `id` seeds every random choice.
+    """The action that the engine is about to do or has done; `id` seeds every random choice."""
 
-    Each `*_inputs` decodes `inputs` on its first use, and raises InvalidInput for a value that does
-    not fit. `dict=True` stores the decoded inputs; msgspec 0.22 supports it with `gc=True` only.
-    """
+    # Each `*_inputs` decodes `inputs` on its first use, and raises InvalidInput for a value that
+    # does not fit. `dict=True` stores the decoded inputs; msgspec 0.22 supports it with `gc=True`
+    # only.
 
     id: str
     action: str

@@ -1,6 +1,8 @@
 """Call the methods of the worker in this process, without a broker."""
 
+import datetime
 import logging
+from collections.abc import Callable
 from typing import Any, Self
 
 import msgspec
@@ -20,13 +22,23 @@ LOG = logging.getLogger(__name__)
 class InProcessCaller(Caller):
     """A caller with a worker of its own, for commands and tests."""
 
-    def __init__(self, clouds: Clouds, registry: Registry) -> None:
+    def __init__(
+        self,
+        clouds: Clouds,
+        registry: Registry,
+        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+    ) -> None:
+        """Prepare the worker.
+
+        :param now: returns the time of decisions, with its time zone, for tests.
+        """
         self._registry = registry
-        self._endpoints = Endpoints(clouds, registry)
+        self._now = now
+        self._endpoints = Endpoints(clouds, registry, now=now)
 
     def over(self, clouds: Clouds) -> Self:
         """Return a caller with the same policy types over another cloud."""
-        return type(self)(clouds, self._registry)
+        return type(self)(clouds, self._registry, self._now)
 
     def policy_check_decoded(self, request: CheckRequest) -> CheckReply:
         """Decide one check; its request was decoded from JSON, so its types are not checked."""

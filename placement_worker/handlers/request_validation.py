@@ -7,6 +7,9 @@ from placement_worker.contract.model import CheckRequest, Cluster
 from placement_worker.errors import InvalidRequest, UnsupportedAction
 from placement_worker.formats.text import shortened
 
+SIMILAR = 0.8
+"""The similarity of a suggestion; CLUSTER_GROW and CLUSTER_RECOVER have 0.74."""
+
 
 def validate_check(request: CheckRequest) -> None:
     """Check the action and the cluster of a check.
@@ -16,7 +19,7 @@ def validate_check(request: CheckRequest) -> None:
     """
     name = request.action.action
     if name not in actions.ALL:
-        near = difflib.get_close_matches(shortened(name), sorted(actions.ALL), n=1)
+        near = difflib.get_close_matches(shortened(name), sorted(actions.ALL), n=1, cutoff=SIMILAR)
         hint = f' (did you mean `{near[0]}`?)' if near else ''
         raise UnsupportedAction(
             f'Expected an action of Senlin, got `{shortened(name)}` - at `$.action.action`{hint}'

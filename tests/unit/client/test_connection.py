@@ -3,7 +3,7 @@
 import ssl
 
 import pytest
-from amqp.exceptions import AccessRefused
+from amqp.exceptions import AccessRefused, NotAllowed
 from oslo_config import cfg
 
 from placement_worker import config
@@ -134,6 +134,23 @@ def test_open_connection_that_a_host_refuses_tries_no_other_host(
 
     assert str(raised.value).startswith(message)
     assert len(connections.attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ('failure', 'remedy'),
+    [
+        (AccessRefused('login refused'), '; check user and password'),
+        (NotAllowed('no such vhost'), '; check the virtual host'),
+    ],
+)
+def test_open_connection_that_a_host_refuses_names_the_remedy(failure, remedy, conf, connections):
+    """The error says which part of the transport URL to check."""
+    connections.failures = {'h1': failure}
+
+    with pytest.raises(BrokerRefused) as raised:
+        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1/'))
+
+    assert str(raised.value).endswith(remedy)
 
 
 def test_open_connection_that_tls_ends_early_tries_the_next_host(conf, connections):

@@ -1,5 +1,7 @@
 """The worker of a command."""
 
+import datetime
+
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
@@ -70,3 +72,13 @@ def test_call_that_fails_in_a_policy_raises_worker_failed():
         WorkerFailed, match=r'policy_check failed: ZeroDivisionError: oops \(in .*\) \(use -vv'
     ):
         caller.policy_check(request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=1)))
+
+
+def test_time_of_decisions_is_that_of_the_given_clock(registry):
+    """A test sets the time of decisions, also over another cloud."""
+    late = datetime.datetime(3000, 1, 2, tzinfo=datetime.UTC)
+    cloud = Inventory.parse({'zones': {'a': True}}, 'test')
+    caller = InProcessCaller(cloud, registry, now=lambda: late).over(cloud)
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], expires_at='3000-01-01T00:00:00Z')
+
+    assert caller.policy_check(asked).action.data['reason'] == 'Request expired'

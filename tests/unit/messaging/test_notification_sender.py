@@ -47,7 +47,8 @@ def configured(tmp_path):
     [
         (
             'transport_url = foo',
-            'transport_url: The transport URL is not valid: No scheme specified',
+            'transport_url: The transport URL is not valid: No scheme specified; '
+            'expected rabbit://user:password@host:port/vhost',
         ),
         (
             'transport_url = rabbit://audit:Sec/ret@127.0.0.1:5672/',

@@ -1,0 +1,44 @@
+"""Tests for the policy type in this process, without a broker and without a cloud."""
+
+from typing import Any
+
+import pytest
+from pause import Pause
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.registry import Registry
+
+WORKER = InProcessCaller(
+    Inventory.parse({}, 'the test'), Registry([('my.policy.pause-1.0', Pause)])
+)
+
+
+def status(data: dict[str, Any], action: str, inputs: dict[str, Any]) -> str:
+    """Return the status of a check of a cluster of one node, which has this data."""
+    request = {
+        'target': 'BEFORE',
+        'action': {'id': 'a1', 'action': action, 'inputs': inputs},
+        'cluster': {
+            'id': 'c1',
+            'profile': {'type': 'os.nova.server-1.0'},
+            'nodes': [{'id': 'n1'}],
+            'data': data,
+        },
+        'policies': [{'id': 'p1', 'spec': {'type': Pause.name, 'version': '1.0'}}],
+    }
+    return str(WORKER.policy_check(request).action.data['status'])
+
+
+@pytest.mark.parametrize(('data', 'expected'), [({}, 'OK'), ({'paused': True}, 'ERROR')])
+def test_paused_cluster_keeps_its_nodes(data: dict[str, Any], expected: str) -> None:
+    """The policy rejects a deletion while the cluster is paused."""
+    assert status(data, 'CLUSTER_SCALE_IN', {'count': 1}) == expected
+
+
+@pytest.mark.parametrize(('number', 'expected'), [(1, 'OK'), (-1, 'ERROR')])
+def test_paused_cluster_may_grow(number: int, expected: str) -> None:
+    """The policy rejects a resize only if it deletes nodes."""
+    inputs = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': number}
+
+    assert status({'paused': True}, 'CLUSTER_RESIZE', inputs) == expected
