@@ -60,19 +60,21 @@ class Floor:
         :param asked: the number of nodes that are to leave.
         :param kept: the number of nodes that can leave.
         """
-        who = f'Only {kept} of {asked} nodes' if kept else f'None of {counted(asked, "node")}'
+        nodes = f'Only {kept} of {asked} nodes' if kept else f'None of {counted(asked, "node")}'
+        start = f'{nodes} can leave pool {shortened(self.pool_id)}'
+        if self.required > self.members:  # never for a percentage
+            return f'{start}: {self.required} members must stay online, but it has {self.members}'
         share = f' (min_online {self.min_online})' if '%' in str(self.min_online) else ''
         return (
-            f'{who} can leave pool {shortened(self.pool_id)}: {self.required} of its '
-            f'{counted(self.members, "member")} must stay online{share}, and {self.online} '
-            f'{"is" if self.online == 1 else "are"}'
+            f'{start}: {self.required} of its {counted(self.members, "member")} must stay '
+            f'online{share}, and {self.online} {"is" if self.online == 1 else "are"}'
         )
 
 
 def kept(victims: Sequence[str], floors: Sequence[Floor]) -> list[str]:
     """Return the victims that can leave, in their order, without passing below a floor.
 
-    A victim without an online member always can, because its removal leaves as many online.
+    A victim without an online member can always leave: as many members are online without it.
     """
     room = [floor.removable for floor in floors]
     found = []

@@ -82,6 +82,11 @@ def test_kept_victims_fit_the_floors_of_all_pools():
             0,
             'None of 3 nodes can leave pool p1: 1 of its 1 member must stay online, and 1 is',
         ),
+        (
+            Floor(POOL, 9, 5, 5),
+            0,
+            'None of 3 nodes can leave pool p1: 9 members must stay online, but it has 5',
+        ),
     ],
 )
 def test_explanation_names_the_pool_and_all_numbers(floor, left, sentence):
