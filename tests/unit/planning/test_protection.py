@@ -47,6 +47,7 @@ def test_parse_of_an_absent_or_false_value_protects_nothing(value):
         ('', '`""`'),
         ('maybe', '`"maybe"`'),
         ('2026-13-01', '`"2026-13-01"`'),
+        ('1712011200000', '`"1712011200000"`'),
         (1, '`1`'),
         (1.5, '`1.5`'),
         ([], '`array`'),
