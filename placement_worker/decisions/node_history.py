@@ -171,11 +171,12 @@ def _new_nodes(check: CheckRequest, name: str) -> list[Node]:
 def _placed(record: _Record, node: Node) -> Event:
     """Return the event of a new node, whose data name the place, with the plan."""
     patch = record.reply['nodes'].get(node.id, {})
-    placement = patch.get('data', node.data).get('placement') or {}
+    placement = patch.get('data', node.data).get('placement')
+    known = placement if isinstance(placement, dict) else {}
     place = ', '.join(
-        f'{what} {placement[key]}'
+        f'{what} {known[key]}'
         for what, key in (('region', 'region_name'), ('zone', 'zone'))
-        if placement.get(key)
+        if known.get(key)
     )
     text = f'in {place}' if place else f'nowhere: {_reason(record)}'
     return record.event('placed', node, text, plans=True)

@@ -66,6 +66,16 @@ def test_single_created_node_has_its_own_plan(decide, history):
     assert (event.event, event.text) == ('placed', 'in zone a')
 
 
+def test_created_node_with_malformed_placement_is_placed_nowhere(decide, history):
+    """Data of an engine in another form do not break the history."""
+    new = node(1, created_at=None, data={'placement': 'a'})
+    line, _ = decide(request('NODE_CREATE', [deletion_policy()], node=new))
+
+    (event,) = history('n1', [line])
+
+    assert event.text.startswith('nowhere: ')
+
+
 def test_victim_and_spared_node_have_rank_and_reason(decide, history):
     """A log without explanations is explained by deciding again."""
     members = [node(1, 'a'), node(2, 'a'), node(3, 'b', status='ERROR')]
