@@ -14,7 +14,7 @@ from sphinx.util.nodes import make_refnode
 
 LOG = logging.getLogger(__name__)
 UNLINKED = (nodes.title, nodes.caption, nodes.reference, pending_xref)
-"""Parents whose names stay as they are."""
+"""Elements inside which no name becomes a link."""
 HISTORY = 'release-notes'
 """The page that may name options of earlier versions."""
 Place = tuple[str, str]

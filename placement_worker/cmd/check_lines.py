@@ -56,8 +56,8 @@ def _failed(exc: errors.PlacementWorkerError, found: list[str]) -> Answer:
 def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
     """Return the caller and the request of a line.
 
-    The request is an object, or plain data if it may have an error. The words of an error take
-    several times as long as a check, because Python visits every key for them.
+    The request is an object, or plain data if it may have an error. Plain data are checked again
+    to describe the error, which takes several times as long as a check of the object.
     """
     try:
         kind, limit = strict(CheckRequest), Limits().request_bytes

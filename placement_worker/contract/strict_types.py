@@ -19,7 +19,7 @@ def strict(kind: type[S]) -> type[S]:
     Free-form maps and excerpts accept any key.
     """
     fields = structs.fields(kind)
-    members: dict[str, Any] = {one.name: _again(one) for one in fields}
+    members: dict[str, Any] = {one.name: _redeclared(one) for one in fields}
     members['__annotations__'] = {one.name: _strict(one.type) for one in fields}
     members['__module__'] = __name__
     # `defstruct` would reset the options that a subclass inherits, such as `frozen`.
@@ -27,8 +27,8 @@ def strict(kind: type[S]) -> type[S]:
     return new_class(kind.__name__, (kind,), options, lambda names: names.update(members))
 
 
-def _again(one: structs.FieldInfo) -> Any:
-    """Return the declaration of a field; an absent default may be passed on as such."""
+def _redeclared(one: structs.FieldInfo) -> Any:
+    """Return a declaration with the name and the default of a field, which may have no default."""
     name, default, factory = one.encode_name, one.default, one.default_factory
     return msgspec.field(name=name, default=default, default_factory=factory)  # type: ignore[call-overload]
 

@@ -19,7 +19,8 @@ from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
 GENERATED = 'Candidates generated'
-SPARED_SHOWN = 10
+NODES_SHOWN = 10
+"""The number of spared nodes, and of protected nodes, in the details of a decision."""
 KEPT = 'chosen by an earlier policy'
 
 
@@ -179,7 +180,7 @@ class Deletion(Policy[DeletionProperties]):
                 *_ranked(kept, 1, lambda _: KEPT, location_of),
                 *_ranked(choice.victims, first, reason, location_of),
             ],
-            'spared': _ranked(choice.spared[:SPARED_SHOWN], next_rank, reason, location_of),
+            'spared': _ranked(choice.spared[:NODES_SHOWN], next_rank, reason, location_of),
             **protected,
         }
 
@@ -198,7 +199,7 @@ class Deletion(Policy[DeletionProperties]):
         nodes = {node.id: node for node in request.cluster.nodes}
         rows = [
             {'id': node_id, 'place': '/'.join(location_of(nodes[node_id])), **one.details}
-            for node_id, one in itertools.islice(protections.items(), SPARED_SHOWN)
+            for node_id, one in itertools.islice(protections.items(), NODES_SHOWN)
         ]
         return {'protected': len(protections), 'protected_nodes': rows}
 
