@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
+from placement_worker import errors
 from placement_worker.client.connection import connect, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.topics import EXCHANGE, TOPIC
@@ -165,6 +166,41 @@ def test_failure_of_a_refused_call_has_the_keys_of_the_manual(reply):
     assert failure.pop('tb')[:1] == shown.pop('tb')
     assert failure == shown
     assert (message['result'], message['ending']) == (None, True)
+
+
+def outcomes():
+    """Return the section of the manual about the outcomes of calls."""
+    return PAGE.read_text().partition('\nOutcomes\n===')[2].partition('\n\nReplies to casts\n')[0]
+
+
+@pytest.mark.parametrize(
+    ('change', 'name'),
+    [
+        ({'method': 'policy_chek'}, 'NoSuchMethod'),
+        ({'version': '2.0'}, 'UnsupportedVersion'),
+        ({'args': {}}, 'TypeError'),
+    ],
+)
+def test_failure_of_a_call_without_a_handler_has_a_class_of_the_manual(reply, change, name):
+    """The manual names the classes of oslo.messaging and Python that a strict engine receives."""
+    request = json.loads(json.loads(SHOWN['The body of a call'])['oslo.message'])
+
+    body, _ = reply({**request, **change})
+
+    message = json.loads(json.loads(body)['oslo.message'])
+    assert json.loads(message['failure'])['class'] == name
+    assert f'``{name}``' in outcomes()
+
+
+def test_outcomes_of_the_manual_have_the_classes_of_the_worker_and_none_of_the_client():
+    """The table for programs without the client lists exactly the errors that messages contain."""
+    refused = {kind.__name__ for kind in errors.Refused.__subclasses__()}
+    of_client = {'NoWorkerAnswered', 'BrokerUnreachable', 'BrokerRefused', 'QueueMismatch'}
+
+    named = set(re.findall(r'``([A-Z]\w+)``', outcomes()))
+
+    assert refused | {'RequestParked', 'WorkerFailed'} <= named
+    assert not named & of_client
 
 
 def test_reply_to_a_cast_has_the_bytes_and_the_destination_of_the_manual(reply):

@@ -1,43 +1,53 @@
 """Call and cast a check without oslo.messaging: python3 pika_client.py amqp://... FILE."""
 
+import contextlib
 import datetime
 import json
 import sys
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pika
+from pika.exceptions import ChannelClosedByBroker, UnroutableError
 
 url, file = sys.argv[1:]
 TIMEOUT_S = 60
 QUORUM = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
-JSON = pika.BasicProperties(
-    content_type='application/json', content_encoding='utf-8', delivery_mode=2
-)
+JSON = {'content_type': 'application/json', 'content_encoding': 'utf-8', 'delivery_mode': 2}
 channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
 channel.confirm_delivery()
 channel.basic_qos(prefetch_count=1)
 
 
-def publish(request: Any, **more: str) -> None:
-    """Publish a check; pika raises UnroutableError if no worker has ever run."""
+def publish(request: Any, expiration: str | None, **more: str) -> None:
+    """Publish a check; the broker drops it after the expiration, in milliseconds."""
     expires_at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=TIMEOUT_S)
-    args = {'request': {**request, 'expires_at': expires_at.isoformat()}}
+    args = {'request': json.dumps({**request, 'expires_at': expires_at.isoformat()})}
     call = {'method': 'policy_check', 'args': args, 'version': '1.0', **more}
     message = json.dumps({**call, '_unique_id': uuid.uuid4().hex})
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': message})
-    channel.basic_publish('placement_worker', 'placement-worker', body, JSON, mandatory=True)
+    header = pika.BasicProperties(**JSON, expiration=expiration)
+    try:
+        channel.basic_publish('placement_worker', 'placement-worker', body, header, mandatory=True)
+    except (ChannelClosedByBroker, UnroutableError) as exc:  # no exchange, or no queue
+        sys.exit(f'The broker did not accept the request: {exc}')
 
 
-def receive(queue: str) -> Any:
-    """Return the next message of a queue."""
-    delivery, _, body = next(channel.consume(queue, inactivity_timeout=TIMEOUT_S))
-    if delivery is None:
-        raise TimeoutError(f'no reply in queue {queue}')
-    channel.basic_ack(delivery.delivery_tag)
+@contextlib.contextmanager
+def received(queue: str, is_expected: Callable[[Any], bool]) -> Iterator[Any]:
+    """Yield the expected message of a queue; it is acknowledged after the block has handled it."""
+    for delivery, _, body in channel.consume(queue, inactivity_timeout=TIMEOUT_S):
+        if delivery is None:
+            sys.exit(f'No reply arrived in queue {queue} within {TIMEOUT_S} s')
+        message = json.loads(json.loads(body)['oslo.message'])
+        if is_last := is_expected(message):
+            yield message
+        channel.basic_ack(delivery.delivery_tag)
+        if is_last:
+            break
     channel.cancel()
-    return json.loads(json.loads(body)['oslo.message'])
 
 
 check = json.loads(Path(file).read_text())
@@ -45,17 +55,18 @@ check = json.loads(Path(file).read_text())
 # A call: the reply, or the failure, arrives in a queue named reply_...
 reply_queue, call_id = f'reply_{uuid.uuid4().hex}', uuid.uuid4().hex
 channel.queue_declare(reply_queue, exclusive=True)
-publish(check, _msg_id=call_id, _reply_q=reply_queue)
-while (reply := receive(reply_queue))['_msg_id'] != call_id or not reply['ending']:
-    pass
-print('called:', reply['failure'] or reply['result']['action']['data']['status'])
+publish(check, str(TIMEOUT_S * 1000), _msg_id=call_id, _reply_q=reply_queue)
+with received(reply_queue, lambda m: m['_msg_id'] == call_id and m['ending']) as message:
+    failure, reply = (json.loads(message[key] or 'null') for key in ('failure', 'result'))
+    print('called:', failure['class'] if failure else reply['action']['data']['status'])
 
 # A cast: the reply is another cast, to the exchange and topic that `reply_to` names.
+request_id = f'req-{uuid.uuid4()}'
 channel.exchange_declare('engine', 'topic', durable=True)
 channel.queue_declare('replies', durable=True, arguments=QUORUM)
 channel.queue_bind('replies', 'engine', 'replies')
 reply_to = {'exchange': 'engine', 'topic': 'replies', 'method': 'policy_checked'}
-publish({**check, 'reply_to': reply_to}, _context_request_id='req-1')
-arguments = receive('replies')['args']
-reply = arguments['reply']
-print('cast:', arguments['request_id'], reply.get('error') or reply['action']['data']['status'])
+publish({**check, 'reply_to': reply_to}, None, _context_request_id=request_id)
+with received('replies', lambda m: m['args']['request_id'] == request_id) as message:
+    reply = json.loads(message['args']['reply'])
+    print('cast:', reply['error'] if 'error' in reply else reply['action']['data']['status'])
