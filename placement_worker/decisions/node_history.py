@@ -18,6 +18,7 @@ from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import BindRequest, CheckRequest, Node
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
+from placement_worker.errors import InvalidRequest
 from placement_worker.formats.text import counted, shortened
 from placement_worker.policies.base import AFTER, BEFORE
 from placement_worker.policies.deletion import Deletion
@@ -48,7 +49,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class InvalidLine:
-    """A line of a log that is no record."""
+    """A line of a log that is no record, or whose request is not valid any more."""
 
     path: str
     number: int
@@ -67,21 +68,18 @@ def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event 
     """
     events: list[Event] = []
     created: dict[str, Node] = {}
-    for entry in _entries(paths, [node]):
-        if isinstance(entry, InvalidLine):
-            yield entry
-        elif entry.method == 'policy_check':
-            check = codec.decode_encoded(bytes(entry.request), CheckRequest)
-            events += _of_check(entry, check, node, registry)
-            created.update((check.action.id, one) for one in _new_nodes(check, node))
+    for found in _lines(paths, [node]):
+        if isinstance(found, InvalidLine):
+            yield found
+            continue
+        entry, request = found
+        if isinstance(request, CheckRequest):
+            events += _of_check(entry, request, node, registry)
+            created.update((request.action.id, one) for one in _new_nodes(request, node))
         else:
-            bind = codec.decode_encoded(bytes(entry.request), BindRequest)
-            events += _of_pool(_Record(entry, entry.method), _named(bind.cluster.nodes, node))
-    for entry in _entries(paths, created):
-        if isinstance(entry, Entry) and entry.method == 'policy_check':
-            check = codec.decode_encoded(bytes(entry.request), CheckRequest)
-            if check.target == BEFORE and check.action.id in created:
-                events.append(_placed(_Record.of(entry, check), created[check.action.id]))
+            events += _of_pool(_Record(entry, entry.method), _named(request.cluster.nodes, node))
+    for found in _lines(paths, created):
+        events += () if isinstance(found, InvalidLine) else _of_creation(*found, created)
     yield from sorted(events, key=lambda event: event.at)
 
 
@@ -123,12 +121,28 @@ class _Record:
                 yield from rows if isinstance(rows, list) else ()
 
 
-def _entries(paths: Sequence[str], texts: Iterable[str]) -> Iterator[Entry | InvalidLine]:
-    """Yield the lines that contain one of the texts."""
+def _lines(
+    paths: Sequence[str], texts: Iterable[str]
+) -> Iterator[tuple[Entry, CheckRequest | BindRequest] | InvalidLine]:
+    """Yield the records, with their requests, of the lines that contain one of the texts."""
     sought = [msgspec.json.encode(text)[1:-1] for text in texts]
     for path in paths if sought else ():
         for number, entry in replay.entries(path, sought):
-            yield entry if isinstance(entry, Entry) else InvalidLine(path, number, str(entry))
+            found = entry if isinstance(entry, InvalidRequest) else _with_request(entry)
+            if isinstance(found, InvalidRequest):
+                yield InvalidLine(path, number, str(found))
+            else:
+                yield found
+
+
+def _with_request(entry: Entry) -> tuple[Entry, CheckRequest | BindRequest] | InvalidRequest:
+    """Return a record and its request, or the error of a request that is not valid any more."""
+    is_check = entry.method == 'policy_check'
+    kind: type[CheckRequest | BindRequest] = CheckRequest if is_check else BindRequest
+    try:
+        return entry, codec.decode_encoded(bytes(entry.request), kind)
+    except InvalidRequest as exc:
+        return exc
 
 
 def _of_check(entry: Entry, check: CheckRequest, node: str, registry: Registry) -> Iterator[Event]:
@@ -166,6 +180,19 @@ def _new_nodes(check: CheckRequest, name: str) -> list[Node]:
         return []
     new = set(ActionData(check.action.data).creation.nodes)
     return [node for node in _nodes_of(check, name) if node.id in new]
+
+
+def _of_creation(
+    entry: Entry, request: CheckRequest | BindRequest, created: Mapping[str, Node]
+) -> Iterator[Event]:
+    """Yield the event of a new node, from the check that planned its place.
+
+    :param created: id of the action -> the node that it has created.
+    """
+    if not isinstance(request, CheckRequest) or request.target != BEFORE:
+        return
+    if request.action.id in created:
+        yield _placed(_Record.of(entry, request), created[request.action.id])
 
 
 def _placed(record: _Record, node: Node) -> Event:

@@ -184,6 +184,17 @@ def test_compressed_and_invalid_logs_are_read(decide, tmp_path, registry):
     assert (invalid.number, event.event) == (1, 'chosen')
 
 
+def test_record_of_a_request_that_is_refused_now_is_an_invalid_line(decide, history):
+    """A record that does not fit the present contract does not hide the other records."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    invalid, event = history('n1', [line.replace(b'"target":"BEFORE"', b'"target":"DURING"'), line])
+
+    assert isinstance(invalid, InvalidLine)
+    assert (invalid.number, event.event) == (1, 'chosen')
+    assert '$.target' in invalid.error
+
+
 def test_lines_without_the_node_are_not_decoded(decide, history):
     """A large log costs little, because only lines with the node's name are decoded."""
     line, _ = decide(shrinking(1, *nodes(a=2)))
