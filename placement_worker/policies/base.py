@@ -130,6 +130,10 @@ class Outcome:
     warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        if self.outcome not in ('APPLIED', 'SKIPPED'):
+            raise TypeError(f"outcome must be 'APPLIED' or 'SKIPPED', got {self.outcome!r}")
+        if not isinstance(self.reason, str):
+            raise TypeError(f'reason must be a string, got {type(self.reason).__name__}')
         _check_types(self)
 
 
@@ -155,8 +159,10 @@ class BindingOutcome:
 def _check_types(result: Outcome | BindingOutcome) -> None:
     """Check the types in the result of a plugin, so that the error names the plugin.
 
-    :raises TypeError: a patch or the warnings have another type.
+    :raises TypeError: the data, a patch or the warnings have another type.
     """
+    if result.data is not None and not isinstance(result.data, Mapping):
+        raise TypeError(f'data must be a map, got {type(result.data).__name__}')
     for node_id, patch in result.nodes.items():
         if not isinstance(patch, NodePatch):
             raise TypeError(f'nodes[{node_id!r}] must be a NodePatch, got {type(patch).__name__}')

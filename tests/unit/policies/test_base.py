@@ -81,6 +81,9 @@ def test_page_for_authors_names_objects_that_can_be_imported():
     ('kind', 'values', 'problem'),
     [
         (Outcome, {'nodes': {'n1': {}}}, r"nodes\['n1'\] must be a NodePatch, got dict"),
+        (Outcome, {'outcome': 'PASSED'}, "outcome must be 'APPLIED' or 'SKIPPED', got 'PASSED'"),
+        (Outcome, {'reason': 5}, 'reason must be a string, got int'),
+        (Outcome, {'data': 'x'}, 'data must be a map, got str'),
         (Outcome, {'cluster': {}}, 'cluster must be a ClusterPatch, got dict'),
         (Outcome, {'warnings': 'careful'}, 'warnings must be a sequence of strings'),
         (Outcome, {'warnings': [1]}, 'warnings must be a sequence of strings'),
@@ -92,7 +95,7 @@ def test_result_of_a_wrong_type_is_refused(kind, values, problem):
     required = {'data': {}} if kind is BindingOutcome else {'outcome': 'APPLIED', 'reason': 'r'}
 
     with pytest.raises(TypeError, match=problem):
-        kind(**required, **values)
+        kind(**{**required, **values})
 
 
 def test_node_data_has_the_changes_of_earlier_policies():
