@@ -9,7 +9,9 @@ from placement_worker.contract.model import Decision
 
 
 def wait_s(data: Mapping[str, Any], decisions: Sequence[Decision]) -> int:
-    """Return the seconds for which nodes outlive their members; 0 if no member leaves a pool.
+    """Return the seconds from the removal of members to the deletion of their nodes.
+
+    The result is 0 if no member leaves a pool.
 
     :param data: the action's data in the reply.
     """

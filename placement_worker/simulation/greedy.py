@@ -26,7 +26,7 @@ def plan_for(
 ) -> Plan:
     """Plan by the greedy rule; nodes outside the usable places do not count.
 
-    The rule knows no protection: protected nodes count as any other.
+    The rule ignores protection, so protected nodes are treated like all others.
 
     :raises NoFeasiblePlan: the targets leave nodes over.
     """

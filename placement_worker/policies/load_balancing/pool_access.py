@@ -43,7 +43,7 @@ class PoolAccess:
         return cls(stored, updater, tags, request.cluster)
 
     def pool(self, subnet_id: str | None = None) -> Pool:
-        """Return the pool; raises as `StoredLoadBalancer.pool`."""
+        """Return the pool, or raise an error of `StoredLoadBalancer.pool`."""
         return self.stored.pool(self.updater, self.tags, self.cluster, subnet_id)
 
 
