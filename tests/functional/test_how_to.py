@@ -108,6 +108,7 @@ def test_each_task_with_a_worker_is_typed():
     """Each page that needs the worker has commands that this module runs."""
     needing = {page for page in HOW_TO if 'how-to-worker>`' in page.read_text()}
 
+    assert needing
     assert needing <= set(TYPED)
 
 
