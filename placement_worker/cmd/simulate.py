@@ -223,9 +223,12 @@ def _totals(record: 'Record') -> str:
     failed = f', {record.failed} of them failed' if record.failed else ''
     protected = f', {record.protected} protected' if record.protected else ''
     measures = f'{record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'
-    pools = ''.join(f'; {one.members} members of {escaped(one.policy)}' for one in record.pools)
+    pools = ''.join(
+        f'; {counted(one.members, "member")} of {escaped(one.policy)}' for one in record.pools
+    )
     updates = f', {counted(record.updates, "update")}' if record.pools else ''
-    return f'{record.size} nodes{failed}{protected}; {measures}{pools}{updates}'
+    nodes = counted(record.size, 'node')
+    return f'{nodes}{failed}{protected}; {measures}{pools}{updates}'
 
 
 def _summary(history: 'History', paint: Paint) -> Iterator[str]:

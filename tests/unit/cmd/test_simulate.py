@@ -54,6 +54,13 @@ def test_simulate_with_protected_nodes_prints_their_number(program):
     assert '    3 nodes, 2 protected; 0.5 off their ideal, skew 1.0' in out.splitlines()
 
 
+def test_simulate_with_one_node_counts_it_in_the_singular(program):
+    """The totals of a step with one node have its noun in the singular."""
+    _, out, _ = program('simulate', 's', s={**SCENARIO, 'steps': [{'scale_out': 1}]})
+
+    assert '    1 node; 0.5 off their ideal, skew 1.0' in out.splitlines()
+
+
 @pytest.mark.parametrize('name', [['a'], {'a': 1}, None])
 @pytest.mark.parametrize('steps', [[{'scale_out': 1}], [{'weights': {'a': 2}}]])
 def test_simulate_with_an_invalid_place_name_is_refused_before_any_step(program, name, steps):
