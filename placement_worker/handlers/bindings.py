@@ -40,6 +40,10 @@ def _reply(
 ) -> BindReply:
     try:
         outcome = act(state_for_binding(request, conditions))
+        if not isinstance(outcome, BindingOutcome):
+            raise TypeError(
+                f'{policy.name} returned {type(outcome).__name__}, expected a BindingOutcome'
+            )
     except Rejected as exc:
         return _failed(request, exc)
     except Exception as exc:

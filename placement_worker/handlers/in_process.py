@@ -37,7 +37,7 @@ class InProcessCaller(Caller):
         self._endpoints = Endpoints(clouds, registry, now=now)
 
     def over(self, clouds: Clouds) -> Self:
-        """Return a caller with the same policy types over another cloud."""
+        """Return a caller with the same policy types and time over another cloud."""
         return type(self)(clouds, self._registry, self._now)
 
     def policy_check_decoded(self, request: CheckRequest) -> CheckReply:

@@ -134,6 +134,9 @@ class Outcome:
             raise TypeError(f"outcome must be 'APPLIED' or 'SKIPPED', got {self.outcome!r}")
         if not isinstance(self.reason, str):
             raise TypeError(f'reason must be a string, got {type(self.reason).__name__}')
+        if self.data is not None:
+            _check_map('data', self.data)
+        _check_map('details', self.details)
         _check_types(self)
 
 
@@ -153,7 +156,13 @@ class BindingOutcome:
     warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        _check_map('data', self.data)
         _check_types(self)
+
+
+def _check_map(name: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f'{name} must be a map, got {type(value).__name__}')
 
 
 def _check_types(result: Outcome | BindingOutcome) -> None:
@@ -161,8 +170,7 @@ def _check_types(result: Outcome | BindingOutcome) -> None:
 
     :raises TypeError: the data, a patch or the warnings have another type.
     """
-    if result.data is not None and not isinstance(result.data, Mapping):
-        raise TypeError(f'data must be a map, got {type(result.data).__name__}')
+    _check_map('nodes', result.nodes)
     for node_id, patch in result.nodes.items():
         if not isinstance(patch, NodePatch):
             raise TypeError(f'nodes[{node_id!r}] must be a NodePatch, got {type(patch).__name__}')

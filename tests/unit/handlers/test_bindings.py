@@ -73,6 +73,15 @@ def test_internal_error_names_the_policy_type(act):
     assert raised.value.__notes__ == [f'in senlin.policy.deletion-1.1, a plugin of {__name__}']
 
 
+@pytest.mark.parametrize('act', [bindings.attach, bindings.detach])
+def test_result_of_a_wrong_type_names_the_policy_type(act):
+    """A policy that returns no `BindingOutcome` raises an error that names its type."""
+    with pytest.raises(TypeError, match='returned NoneType, expected a BindingOutcome') as raised:
+        act(Scripted(lambda: None), REQUEST, CONDITIONS)
+
+    assert raised.value.__notes__ == [f'in senlin.policy.deletion-1.1, a plugin of {__name__}']
+
+
 def test_attach_to_an_unsupported_profile_type_is_rejected():
     """A policy cannot be attached to a profile type that it does not support."""
     policy = Scripted(lambda: BindingOutcome({}))

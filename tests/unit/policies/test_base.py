@@ -2,12 +2,16 @@
 
 import importlib
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Action, CheckRequest, Node, NodePatch
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State
@@ -77,6 +81,30 @@ def test_page_for_authors_names_objects_that_can_be_imported():
             importlib.import_module(name)
 
 
+def test_page_for_authors_lists_each_action():
+    """The section on targets lists exactly the actions that a target may name."""
+    section = PAGE.read_text(encoding='utf-8').split('\nTargets\n---')[1]
+    items = section.partition('\n* ')[2].partition('\nA policy ')[0]
+    listed = re.findall(r'``(\w+)``', items)
+
+    assert sorted(listed) == sorted(actions.ALL)
+
+
+def test_page_for_authors_has_an_example_with_versions_and_time_that_works(tmp_path):
+    """The tests on the page, of two versions of a type at a given time, pass as shown."""
+    text = PAGE.read_text(encoding='utf-8')
+    for name in ('quiet_hours.py', 'test_quiet_hours.py'):
+        block = text.split(f'   :caption: {name}\n')[1]
+        code = re.split(r'^(?=\S)', block, maxsplit=1, flags=re.MULTILINE)[0]
+        (tmp_path / name).write_text(textwrap.dedent(code), encoding='utf-8')
+
+    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '.']
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert '5 passed' in ended.stdout
+
+
 @pytest.mark.parametrize(
     ('kind', 'values', 'problem'),
     [
@@ -87,7 +115,11 @@ def test_page_for_authors_names_objects_that_can_be_imported():
         (Outcome, {'cluster': {}}, 'cluster must be a ClusterPatch, got dict'),
         (Outcome, {'warnings': 'careful'}, 'warnings must be a sequence of strings'),
         (Outcome, {'warnings': [1]}, 'warnings must be a sequence of strings'),
+        (Outcome, {'nodes': ['n1']}, 'nodes must be a map, got list'),
+        (Outcome, {'outcome': ['APPLIED']}, r"outcome must be .*, got \['APPLIED'\]"),
+        (Outcome, {'details': None}, 'details must be a map, got NoneType'),
         (BindingOutcome, {'cluster': {}}, 'cluster must be a ClusterPatch, got dict'),
+        (BindingOutcome, {'data': None}, 'data must be a map, got NoneType'),
     ],
 )
 def test_result_of_a_wrong_type_is_refused(kind, values, problem):
@@ -95,7 +127,7 @@ def test_result_of_a_wrong_type_is_refused(kind, values, problem):
     required = {'data': {}} if kind is BindingOutcome else {'outcome': 'APPLIED', 'reason': 'r'}
 
     with pytest.raises(TypeError, match=problem):
-        kind(**{**required, **values})
+        kind(**(required | values))
 
 
 def test_node_data_has_the_changes_of_earlier_policies():
