@@ -189,9 +189,9 @@ def _of_creation(
 
     :param created: id of the action -> the node that it has created.
     """
-    if not isinstance(request, CheckRequest) or request.target != BEFORE:
+    if not isinstance(request, CheckRequest) or request.dry_run:
         return
-    if request.action.id in created:
+    if request.target == BEFORE and request.action.id in created:
         yield _placed(_Record.of(entry, request), created[request.action.id])
 
 

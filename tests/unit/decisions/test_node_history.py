@@ -56,6 +56,17 @@ def test_created_node_has_the_plan_of_its_action(decide, history):
     ]
 
 
+def test_created_node_has_no_plan_of_a_dry_run(decide, history):
+    """A dry run with the id of the action is no second plan of the node."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], nodes(a=2), inputs={'count': 1})
+    tried, planned = decide({**asked, 'dry_run': True})[0], decide(asked)[0]
+    data = {'creation': {'count': 1, 'nodes': ['n3']}}
+    members = [*nodes(a=2), node(3, 'b')]
+    created, _ = decide(request('CLUSTER_SCALE_OUT', [], members, target='AFTER', data=data))
+
+    assert [event.event for event in history('n3', [tried, planned, created])] == ['placed']
+
+
 def test_single_created_node_has_its_own_plan(decide, history):
     """The check of a NODE_CREATE names the place of its node."""
     new = node(1, created_at=None)
