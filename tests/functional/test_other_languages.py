@@ -1,6 +1,7 @@
 """Clients without oslo.messaging: refusals of messages that can get no reply."""
 
 import json
+from contextlib import closing
 
 import amqp
 import pytest
@@ -45,3 +46,20 @@ def test_message_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_
     assert f"Refused a message for a reply to queue '{queue}'" in log
     assert 'doc/source/other-languages.rst' in log
     assert 'policy_check' not in log.partition('Refused a message')[2]
+
+
+@pytest.mark.parametrize('properties', [{}, {'content_type': 'text/plain'}], ids=['none', 'text'])
+def test_message_of_another_content_type_is_dropped_with_a_warning(
+    start_worker, channel, properties
+):
+    """The log names the property that a message lacks, and the worker handles the next call."""
+    worker = start_worker(CLOUD)
+
+    channel.basic_publish(
+        amqp.Message('{}', **properties), exchange=EXCHANGE, routing_key=worker.topic
+    )
+
+    wait_for(lambda: 'Dropped a message: expected content_type' in worker.log.read_text())
+    with closing(worker.client()) as client:
+        client.get_capabilities()
+    assert 'Failed to process message' not in worker.log.read_text()

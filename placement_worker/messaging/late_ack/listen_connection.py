@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from placement_worker.messaging.late_ack.content_types import only_json
+
 LOG = logging.getLogger(__name__)
 DRAIN_S = 0.02
 """The longest wait for the rest of a frame that has begun to arrive."""
@@ -61,10 +63,15 @@ class ListenConnection:
         return self._connection.connection
 
     def add_consumer(self, exchange: str, topic: str, callback: Callable[[Any], None]) -> None:
-        """Declare the exchange and the queue of a topic; the next `wait` starts to consume it."""
+        """Declare the exchange and the queue of a topic; the next `wait` starts to consume it.
+
+        Messages of other content types than JSON are dropped.
+        """
         self._connection.declare_topic_consumer(
             exchange_name=exchange, topic=topic, callback=callback
         )
+        *_, consumer = self._connection._consumers
+        consumer._callback = only_json(consumer._callback)
 
     def wake(self) -> None:
         """End the `wait` of the polling thread, or its next one."""

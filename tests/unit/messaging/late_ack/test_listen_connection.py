@@ -2,6 +2,7 @@
 
 import socket
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +27,7 @@ class DriverConnection:
         return {'hostname': f'host-{self.current}', 'port': 5672}[name]
 
     def declare_topic_consumer(self, exchange_name, topic, callback):
-        self._consumers[ListenedQueue(self, topic)] = len(self._consumers) + 1
+        self._consumers[ListenedQueue(self, topic, callback)] = len(self._consumers) + 1
 
     def ensure_connection(self):
         assert self.max_retries == 0, 'one attempt'
@@ -64,8 +65,9 @@ class DriverConnection:
 
 
 class ListenedQueue:
-    def __init__(self, connection, topic):
+    def __init__(self, connection, topic, callback):
         self.connection, self.topic, self.queue = connection, topic, self
+        self._callback = callback
 
     def consume(self, connection, tag):
         if connection.refuses_consumers:
@@ -180,6 +182,23 @@ def test_reconnect_to_a_host_that_refuses_consumers_tries_the_next_host_later(li
 
     assert driver.tried == [0, 1]
     assert driver.consumed == [('consume', 'topic', 1)]
+
+
+def test_consumer_of_a_topic_gets_messages_of_oslo_messaging_only(listen):
+    """Each consumer drops messages whose content type is not that of oslo.messaging."""
+    connection, driver = listen(True)
+    taken, channel = [], SimpleNamespace(basic_reject=lambda tag, requeue: None)
+    connection.add_consumer('exchange', 'topic.host', taken.append)
+    messages = [
+        SimpleNamespace(properties={'content_type': kind}, channel=channel, delivery_tag=1)
+        for kind in ('application/json', 'text/plain')
+    ]
+
+    _, consumer = driver._consumers
+    for message in messages:
+        consumer._callback(message)
+
+    assert taken == messages[:1]
 
 
 def test_wait_ends_early_when_woken_or_when_input_arrives(listen):

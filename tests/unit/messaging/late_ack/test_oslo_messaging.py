@@ -28,6 +28,7 @@ PARAMETERS = {
     impl_rabbit.Connection._heartbeat_supported_and_enabled: 'self',
     impl_rabbit.Connection.close: 'self',
     impl_rabbit.Consumer.consume: 'self conn tag',
+    impl_rabbit.Consumer._callback: 'self message',
     impl_rabbit.RabbitMessage.acknowledge: 'self',
     impl_rabbit.RabbitMessage.requeue: 'self',
     amqp.unpack_context: 'msg',
@@ -82,7 +83,7 @@ def test_private_functions_have_the_parameters_that_are_used(function):
             impl_rabbit.Connection._set_current_channel,
             ['for consumer in self._consumers', 'consumer.declare(self)'],
         ),
-        (impl_rabbit.Consumer.consume, ['consumer_tag=str(tag)']),
+        (impl_rabbit.Consumer.consume, ['callback=self._callback', 'consumer_tag=str(tag)']),
         (impl_rabbit.Consumer.declare, ['self.queue = kombu.entity.Queue(']),
         (common.ConnectionContext.__init__, ['self.connection = connection_pool.create(purpose)']),
         (
