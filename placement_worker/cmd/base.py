@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import textwrap
+import traceback
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NoReturn
@@ -68,6 +69,9 @@ class LocalCommand(command.Command):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise
         except (errors.PlacementWorkerError, DocumentError, OSError) as exc:
+            if self.app.options.debug:
+                for line in ''.join(traceback.format_exception(exc)).splitlines():
+                    print(escaped(line), file=self.app.stderr)
             status = self.write_error(hints.with_hint(exc))
             self._write_details(exc if isinstance(exc, DocumentError) else exc.__cause__)
             return status

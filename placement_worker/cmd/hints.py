@@ -18,10 +18,6 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     ),
     (errors.QueueMismatch, 'correct the queue as the message says'),
     (errors.RequestParked, f'run "{_COMMAND} parked list" to see parked requests'),
-    (
-        errors.WorkerFailed,
-        'look for the cause in the log of the worker, and report it to the maintainers',
-    ),
     (errors.ServiceRefused, 'correct the cause and try again'),
     (errors.CloudUnavailable, 'try again when the service is available'),
     (errors.ConfigurationError, 'correct the option'),
@@ -41,5 +37,19 @@ def with_hint(exc: Exception, text: str = '') -> str:
     """
     text = text or (errors.file_error(exc) if isinstance(exc, OSError) else str(exc))
     text = ' '.join(text.split())
-    hint = next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
+    if isinstance(exc, errors.WorkerFailed):
+        hint: str | None = _for_internal_error(text)
+    else:
+        hint = next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
     return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'
+
+
+def _for_internal_error(text: str) -> str:
+    """Return where the traceback of an internal error is, and the maintainers to report it to."""
+    look = (
+        'look for the traceback in the log of the worker'
+        if ' in the worker: ' in text
+        else f'run "{_COMMAND} --debug ..." for the traceback'
+    )
+    owner = 'the plugin' if ', a plugin of ' in text else 'placement-worker'
+    return f'{look}, and report it to the maintainers of {owner}'

@@ -58,6 +58,4 @@ class InProcessCaller(Caller):
             raise
         except Exception as exc:
             LOG.debug('%s failed', method, exc_info=True)
-            raise WorkerFailed(
-                f'{method} failed: {with_notes(exc)} (use -vv for the traceback)'
-            ) from exc
+            raise WorkerFailed(f'{method} failed: {with_notes(exc)}') from exc

@@ -66,6 +66,7 @@ def valid(found: Iterable[tuple[str, object]]) -> dict[str, PolicyClass]:
     for name, cycle in _in_cycles(types).items():
         _log_skipped(name, f'after forms a cycle: {", ".join(cycle)}')
         del types[name]
+    _warn_of_unknown(types)
     return types
 
 
@@ -118,6 +119,9 @@ def _problem(name: str, plugin: PolicyClass) -> str | None:
     kind, _, version = name.rpartition('-')
     if plugin.name != kind or version not in plugin.versions:
         return f'its class defines {plugin.name} with versions {", ".join(plugin.versions)}'
+    mutable = [one for one, schema in plugin.versions.items() if not _is_frozen(schema)]
+    if mutable:
+        return f'the properties of version {", ".join(mutable)} must be a Struct with frozen=True'
     return '; '.join(_attribute_problems(plugin)) or None
 
 
@@ -126,6 +130,11 @@ def _are_schemas(versions: object) -> bool:
         isinstance(version, str) and isinstance(schema, type) and issubclass(schema, Struct)
         for version, schema in versions.items()
     )
+
+
+def _is_frozen(schema: type[Struct]) -> bool:
+    """Return whether concurrent requests can share an object of a schema."""
+    return bool(schema.__struct_config__.frozen)
 
 
 def _attribute_problems(plugin: PolicyClass) -> Iterator[str]:
@@ -177,6 +186,21 @@ def _in_cycles(types: Mapping[str, PolicyClass]) -> dict[str, Sequence[str]]:
             return {
                 name: cycles[policy.name] for name, policy in types.items() if policy.name in cycles
             }
+
+
+def _warn_of_unknown(types: Mapping[str, PolicyClass]) -> None:
+    """Warn of names in `after` that no type has: the order may depend on a misspelled name."""
+    names = {policy.name for policy in types.values()}
+    for type_name, policy in types.items():
+        unknown = sorted(policy.after - names)
+        if unknown and not is_built_in(policy):
+            LOG.warning(
+                'Policy type %s%s runs after types that are not installed: %s; check the names in '
+                'after',
+                type_name,
+                _package(type_name),
+                listed(unknown),
+            )
 
 
 def _log_skipped(name: str, problem: str) -> None:

@@ -69,7 +69,7 @@ from placement_worker.policies.base import BEFORE, Policy, on
 
 class NotAPolicy: pass
 
-class Nothing(Struct): pass
+class Nothing(Struct, frozen=True): pass
 
 class Raising(Policy):
     interface = (2, 0)

@@ -133,3 +133,13 @@ def test_command_with_a_closed_pipe_ends_silently(tmp_path):
     )
 
     assert (done.returncode, done.stdout.count('\n'), done.stderr) == (141, 1, '')
+
+
+@pytest.mark.parametrize(('options', 'shown'), [((), False), (('--debug',), True)])
+def test_error_of_a_command_with_debug_has_a_traceback(program, options, shown):
+    """With --debug, the traceback of an error is above the line that describes the error."""
+    status, _, err = program(*options, 'check', '/nowhere/request.yaml')
+
+    assert status == 2
+    assert ('Traceback (most recent call last):' in err) is shown
+    assert err.splitlines()[-1].startswith('placement-policy check: ')

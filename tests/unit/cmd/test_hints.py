@@ -38,3 +38,23 @@ def test_with_hint_of_an_error_that_names_a_command_adds_none():
     text = 'No parked request 7; run "placement-policy parked list" for the parked requests'
 
     assert hints.with_hint(errors.InvalidRequest(text)) == text
+
+
+@pytest.mark.parametrize(
+    ('text', 'hint'),
+    [
+        (
+            'policy_check failed: KeyError: 1 (in a.b-1.0, a plugin of a)',
+            'run "placement-policy --debug ..." for the traceback, and report it to the '
+            'maintainers of the plugin',
+        ),
+        (
+            'policy_check failed in the worker: KeyError: 1',
+            'look for the traceback in the log of the worker, and report it to the maintainers of '
+            'placement-worker',
+        ),
+    ],
+)
+def test_with_hint_of_an_internal_error_says_where_its_traceback_is(text, hint):
+    """The hint names the place of the traceback and the maintainers of the code that failed."""
+    assert hints.with_hint(errors.WorkerFailed(text)) == f'{text}; {hint}'

@@ -5,7 +5,7 @@ from msgspec import Struct
 from placement_worker.policies import base
 
 
-class Properties(Struct, forbid_unknown_fields=True):
+class Properties(Struct, frozen=True, forbid_unknown_fields=True):
     size: int = 1
 
 

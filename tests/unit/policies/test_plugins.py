@@ -4,6 +4,7 @@ import logging
 from importlib import metadata
 
 import pytest
+from msgspec import Struct
 
 from placement_worker.policies import base, plugins
 from tests.unit.policies.good_policy import Good, Properties
@@ -19,6 +20,10 @@ class Undated(Good):
 
 class Newer(Good):
     interface = (3, 0)
+
+
+class Mutable(Struct):
+    """Properties that concurrent requests must not share."""
 
 
 class Never(Good):
@@ -107,6 +112,11 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         ),
         (
             'test.good-1.0',
+            with_attribute('versions', {'1.0': Mutable, '1.1': Properties}),
+            'the properties of version 1.0 must be a Struct with frozen=True',
+        ),
+        (
+            'test.good-1.0',
             with_attribute('priority', 'high'),
             'priority must be an integer, got "high"',
         ),
@@ -171,6 +181,21 @@ def test_valid_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):
     assert all(
         set(message.rpartition(': ')[2].split(', ')) == {'a', 'b', 'c'} for message in logged[:3]
     )
+
+
+def test_valid_unknown_name_in_after_logs_a_warning(caplog):
+    """A type that runs after a type that is not installed stays, with a warning of the name."""
+    found = [depending('a', 'b', 'c'), depending('b')]
+
+    assert sorted(plugins.valid(found)) == ['a-1.0', 'b-1.0']
+    assert caplog.record_tuples == [
+        (
+            plugins.__name__,
+            logging.WARNING,
+            'Policy type a-1.0 runs after types that are not installed: c; check the names in '
+            'after',
+        )
+    ]
 
 
 def test_valid_skipped_type_of_an_installed_package_names_the_package(caplog, monkeypatch):
