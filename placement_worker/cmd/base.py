@@ -19,7 +19,7 @@ from placement_worker.cmd import file_errors, hints, summaries, targets
 from placement_worker.cmd.progress import Progress
 from placement_worker.contract.caller import Caller
 from placement_worker.formats.documents import Document, DocumentError
-from placement_worker.formats.text import escaped
+from placement_worker.formats.text import escaped, escaped_lines
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
 HELP_WIDTH = 79
@@ -70,8 +70,8 @@ class LocalCommand(command.Command):
             raise
         except (errors.PlacementWorkerError, DocumentError, OSError) as exc:
             if self.app.options.debug:
-                for line in ''.join(traceback.format_exception(exc)).splitlines():
-                    print(escaped(line), file=self.app.stderr)
+                lines = ''.join(traceback.format_exception(exc)).rstrip()
+                print(escaped_lines(lines), file=self.app.stderr)
             status = self.write_error(hints.with_hint(exc))
             self._write_details(exc if isinstance(exc, DocumentError) else exc.__cause__)
             return status

@@ -30,7 +30,7 @@ from placement_worker.contract.request_limits import Limits
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
-from placement_worker.handlers import reply_address
+from placement_worker.handlers import reply_address, reply_encoding
 from placement_worker.handlers.decision_state import Expiry
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import Delivery, Recorder
@@ -97,7 +97,8 @@ class Endpoints:
             request = self._decode_check(raw, request_id)
             if request.reply_to:
                 return self._check_and_deliver(request, request.reply_to, request_id, raw)
-            return codec.encode(self._handler.check(request, request_id), like=raw)
+            reply = self._handler.check(request, request_id)
+            return reply_encoding.encode(reply, raw, self._registry)
         except Exception as exc:
             self._events.handle(RequestFailed(methods.POLICY_CHECK.name, exc, request_id))
             raise
@@ -194,7 +195,8 @@ class Endpoints:
     ) -> Any:
         self._destinations.check(to)
         try:
-            reply = codec.encode(self._handler.check(request, request_id), like=raw)
+            decided = self._handler.check(request, request_id)
+            reply = reply_encoding.encode(decided, raw, self._registry)
         except Exception as exc:
             error = codec.encode(error_object(exc), like=raw)
             self._deliver(to, request.expires_at, request_id, error)
