@@ -40,6 +40,7 @@ def full_queue(channel, queue, exchange=''):
     if exchange:
         channel.exchange_declare(exchange, 'topic', durable=True, auto_delete=False)
         channel.queue_bind(queue, exchange, queue)
+    channel.queue_purge(queue)  # an earlier test may have filled it
     channel.basic_publish(amqp.Message('full'), exchange='', routing_key=queue)
 
 
