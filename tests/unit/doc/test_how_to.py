@@ -33,7 +33,7 @@ def quoted():
     return [
         (page.stem, error)
         for page in TASKS
-        for error in ERROR.findall(sections(page)['What can go wrong'])
+        for error in ERROR.findall(sections(page)['Possible errors'])
     ]
 
 
@@ -42,7 +42,7 @@ def test_task_has_the_parts_of_its_kind(page):
     """Each page on a task names its conditions first, and errors and further reading last."""
     first, *steps, errors, further = sections(page)
 
-    assert (first, errors, further) == ('Before you start', 'What can go wrong', 'See also')
+    assert (first, errors, further) == ('Before you start', 'Possible errors', 'See also')
     assert steps
 
 

@@ -140,7 +140,7 @@ def test_best_effort_deletes_as_many_nodes_as_it_can(problem, count, places):
 
 
 def test_protected_node_outside_the_cluster_does_not_limit_the_plan():
-    """The node of the action is no member here, so it does not reduce the number of victims."""
+    """The node of the action is not a member here, so it does not reduce the number of victims."""
     stranger = node(9, 'a', data={'protected': True})
     policies = [zone_policy('a', 'b'), deletion_policy()]
     cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
