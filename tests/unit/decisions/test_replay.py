@@ -100,7 +100,7 @@ class Clerk(Policy):
 
     interface = INTERFACE
     name = 'test.policy.clerk'
-    versions = {'1.0': msgspec.defstruct('Properties', [])}
+    versions = {'1.0': msgspec.defstruct('Properties', [], frozen=True)}
     priority = 1
     targets = on('BEFORE', 'CLUSTER_SCALE_OUT')
 

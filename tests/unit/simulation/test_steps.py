@@ -75,7 +75,7 @@ class Guard(Policy):
 
     interface = (2, 0)
     name = 'test.guard'
-    versions = {'1.0': msgspec.defstruct('Properties', [])}
+    versions = {'1.0': msgspec.defstruct('Properties', [], frozen=True)}
     priority = 1
     targets = on(BEFORE, actions.CLUSTER_DEL_NODES)
 
