@@ -17,7 +17,7 @@ MEASURED = (
 
 
 def played(folder, turns):
-    """Return the summary of a run with six steps per turn, and its peak memory in KiB."""
+    """Return the output of a run with six steps per turn, and its peak memory in KiB."""
     turn = [
         {'scale_out': 7},
         {'fail_nodes': '5%'},
