@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from benchmarks.pairing import Effort, Spread, cpu_ms, interleaved, timed
 from benchmarks.results import Bar, Result, Row, Table
-from placement_worker.planning.placement import Place, grow, shrink
+from placement_worker.planning.placement import grow, shrink
+from placement_worker.planning.places import Place
 
 NODES = (10, 1000, 100_000, 1_000_000)
 PLACES = (1, 10, 100, 1000)

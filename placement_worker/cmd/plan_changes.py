@@ -13,7 +13,7 @@ from placement_worker.contract.action_data import CREATION, DELETION, PLAN_KEYS
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
-from placement_worker.planning.placement import NO_PLACE
+from placement_worker.planning.places import NO_PLACE
 from placement_worker.policies.base import AFTER
 
 

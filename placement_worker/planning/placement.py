@@ -6,84 +6,23 @@ change of the plan for one node less.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from placement_worker.contract.action_data import CREATION
 from placement_worker.planning.apportionment import apportion
 from placement_worker.planning.infeasible import infeasible
+from placement_worker.planning.places import (
+    NO_CAP,
+    NO_PLACE,
+    NOWHERE,
+    Counts,
+    Located,
+    Place,
+    total,
+)
+from placement_worker.planning.plan_rows import Plan, listed_rows, unlisted_rows, with_protected
 from placement_worker.planning.sizing import Size
-
-NO_CAP = -1
-NO_PLACE = '(no known place)'
-UNKNOWN = 'unknown to the cloud'
-Located = Mapping[str | None, int]
-"""Place -> number of nodes there; None stands for an unknown place."""
-NOWHERE: Located = MappingProxyType({})
-"""No nodes in any place."""
-Counts = Counter[str | None]
-"""A mutable `Located`; a missing place has no nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A zone or region that a policy lists.
-
-    `known`: the cloud has it. `available`: nodes can be created there now; this implies `known`.
-    `note`: why nodes cannot be created there, for the row of the plan.
-    """
-
-    name: str
-    weight: int = 100
-    cap: int = NO_CAP
-    known: bool = True
-    available: bool = True
-    note: str = 'unavailable'
-
-    @property
-    def obstacle(self) -> str:
-        """Why nodes cannot be created there, or an empty string."""
-        if self.available:
-            return ''
-        return self.note if self.known else UNKNOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One place of a plan; `ideal` is the share of the place in the size afterwards."""
-
-    name: str
-    weight: int
-    cap: int
-    usable: bool
-    current: int
-    ideal: Fraction
-    planned: int
-    final: int
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The places in the order of the spec, then unlisted places by name.
-
-    `unplaced`: the number of nodes of unknown place to delete.
-    """
-
-    rows: tuple[Row, ...]
-    unplaced: int = 0
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Place -> number of nodes to create or delete there, by name, without zeros."""
-        return {
-            row.name: row.planned
-            for row in sorted(self.rows, key=lambda row: row.name)
-            if row.planned
-        }
 
 
 def plan_for(
@@ -115,15 +54,12 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
     if sum(ceilings) < sum(held) + count:
         room = {place.name: ceilings[i] - held[i] for i, place in enumerate(known)}
-        raise infeasible(
-            count,
-            room,
-            [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places],
-        )
+        rows = [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places]
+        raise infeasible(count, room, rows)
     final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
-    rows = _rows(known, held, final, usable=[place.available for place in known])
+    rows_of_known = listed_rows(known, held, final, [place.available for place in known])
     unlisted = _unlisted(places, current)
-    return Plan(rows + _unlisted_rows(places, unlisted, unlisted))
+    return Plan(rows_of_known + unlisted_rows(places, unlisted, unlisted))
 
 
 def shrink(
@@ -134,46 +70,22 @@ def shrink(
 ) -> Plan:
     """Plan from where to delete `count` nodes; a group follows when the ones before it are empty.
 
-    Each group leaves in stages: nodes of unknown place, nodes of unlisted places, nodes above a
-    cap, all others. In the last two stages the next node leaves the place where its unit costs
-    most: (2x-1)/w for the last of the x nodes there, of any group. A unit costs more than the units
-    below it, so removing n units one by one leaves the cheapest units that may stay. `apportion`
-    finds these for any n, with the nodes that must stay as floors. Only the stage in which the
-    count runs out leaves a choice, so one apportionment is enough for a plan.
-
     :param places: in the order of the spec, which breaks ties.
     :param groups: place -> number of nodes there, for each group; may contain unlisted places.
     :param staying: place -> number of protected nodes there. They count as held, but stay, even if
         fewer than `count` nodes can leave: the plan then removes all others.
     :raises NoFeasiblePlan: there are fewer than `count` nodes.
     """
-    known = [place for place in places if place.known]
     before = total([*groups, staying])
-    if count > before.total():
-        room = {name or NO_PLACE: number for name, number in total(groups).items()}
-        there = {name or NO_PLACE: number for name, number in sorted(before.items(), key=str)}
-        raise infeasible(count, room, [(*one, NO_CAP, '') for one in there.items() if one[1]])
-    after = before.copy()
-    for group in groups:
-        movable = Counter(group)
-        for units in _stages(known, movable, after):
-            count -= _remove(units, count, movable, after)
-
+    _check_held(before, groups, count)
+    known = [place for place in places if place.known]
+    after = _after_removal(known, before, groups, count)
     held, final = ([counts[place.name] for place in known] for counts in (before, after))
-    rows = _rows(known, held, final, usable=[True] * len(known))
     unlisted = _unlisted(places, before)
     unlisted_after = {name: after[name] for name in unlisted}
-    unplaced = before[None] - after[None]
-    rows += _unlisted_rows(places, unlisted, unlisted_after)
-    return Plan(_with_protected(rows, staying) if staying else rows, unplaced)
-
-
-def total(groups: Sequence[Located]) -> Counts:
-    """Return the number of nodes of all groups by place."""
-    found: Counts = Counter()
-    for group in groups:
-        found.update(group)
-    return found
+    rows = listed_rows(known, held, final, [True] * len(known))
+    rows += unlisted_rows(places, unlisted, unlisted_after)
+    return Plan(with_protected(rows, staying) if staying else rows, before[None] - after[None])
 
 
 def _ceiling(place: Place, held: int, count: int) -> int:
@@ -183,6 +95,39 @@ def _ceiling(place: Place, held: int, count: int) -> int:
     if place.cap < 0:
         return held + count
     return max(held, min(place.cap, held + count))
+
+
+def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:
+    """Check that there are `count` nodes.
+
+    :param before: all nodes by place, protected ones included.
+    :raises NoFeasiblePlan: there are fewer.
+    """
+    if count <= before.total():
+        return
+    room = {name or NO_PLACE: number for name, number in total(groups).items()}
+    there = {name or NO_PLACE: number for name, number in sorted(before.items(), key=str)}
+    raise infeasible(count, room, [(*one, NO_CAP, '') for one in there.items() if one[1]])
+
+
+def _after_removal(
+    known: Sequence[Place], before: Counts, groups: Sequence[Located], count: int
+) -> Counts:
+    """Return the nodes by place after `count` nodes have left.
+
+    Each group leaves in stages: nodes of unknown place, nodes of unlisted places, nodes above a
+    cap, all others. In the last two stages the next node leaves the place where its unit costs
+    most: (2x-1)/w for the last of the x nodes there, of any group. A unit costs more than the units
+    below it, so removing n units one by one leaves the cheapest units that may stay. `apportion`
+    finds these for any n, with the nodes that must stay as floors. Only the stage in which the
+    count runs out leaves a choice, so one apportionment is enough for a plan.
+    """
+    after = before.copy()
+    for group in groups:
+        movable = Counter(group)
+        for units in _stages(known, movable, after):
+            count -= _remove(units, count, movable, after)
+    return after
 
 
 class _Units(NamedTuple):
@@ -233,61 +178,3 @@ def _unlisted(places: Sequence[Place], current: Located) -> dict[str, int]:
     known = {place.name for place in places if place.known}
     names = {name for name in current if name is not None} | {place.name for place in places}
     return {name: current.get(name, 0) for name in sorted(names - known)}
-
-
-def _rows(
-    places: Sequence[Place], held: Sequence[int], final: Sequence[int], usable: Sequence[bool]
-) -> tuple[Row, ...]:
-    size = sum(count for count, counts in zip(final, usable, strict=True) if counts)
-    weight = sum(place.weight for place, counts in zip(places, usable, strict=True) if counts)
-    return tuple(
-        Row(
-            name=place.name,
-            weight=place.weight,
-            cap=place.cap,
-            usable=counts,
-            current=before,
-            ideal=Fraction(size * place.weight, weight) if counts else Fraction(0),
-            planned=abs(after - before),
-            final=after,
-            note=_note(place, after),
-        )
-        for place, before, after, counts in zip(places, held, final, usable, strict=True)
-    )
-
-
-def _note(place: Place, final: int) -> str:
-    if not place.available:
-        return place.note
-    if place.cap < 0 or final < place.cap:
-        return ''
-    return 'at its cap' if final == place.cap else 'over its cap'
-
-
-def _with_protected(rows: Sequence[Row], staying: Located) -> tuple[Row, ...]:
-    """Return the rows with the number of protected nodes in their notes."""
-    notes = (f'{staying[row.name]} protected' if staying.get(row.name) else '' for row in rows)
-    return tuple(
-        replace(row, note=', '.join(filter(None, (row.note, note))))
-        for row, note in zip(rows, notes, strict=True)
-    )
-
-
-def _unlisted_rows(
-    places: Sequence[Place], before: Mapping[str, int], after: Mapping[str, int]
-) -> tuple[Row, ...]:
-    listed = {place.name: place for place in places}
-    return tuple(
-        Row(
-            name=name,
-            weight=listed[name].weight if name in listed else 0,
-            cap=listed[name].cap if name in listed else NO_CAP,
-            usable=False,
-            current=before[name],
-            ideal=Fraction(0),
-            planned=before[name] - after[name],
-            final=after[name],
-            note=UNKNOWN if name in listed else 'not listed',
-        )
-        for name in sorted(before)
-    )

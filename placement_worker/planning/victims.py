@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from placement_worker.contract.model import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import NO_PLACE
+from placement_worker.planning.places import NO_PLACE
 from placement_worker.planning.protection import Protection
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']

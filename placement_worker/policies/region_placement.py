@@ -14,7 +14,9 @@ from placement_worker.errors import NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.interleaving import interleave
-from placement_worker.planning.placement import NO_CAP, Place, Plan, plan_for
+from placement_worker.planning.placement import plan_for
+from placement_worker.planning.places import NO_CAP, Place
+from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names, shared_placement, zone_placement

@@ -10,7 +10,7 @@ from placement_worker.contract.action_data import CREATION, Placement
 from placement_worker.contract.model import CheckRequest, Node, NodePatch, Profile
 from placement_worker.formats.text import counted
 from placement_worker.planning import victims
-from placement_worker.planning.placement import Row
+from placement_worker.planning.plan_rows import Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BEFORE, State, on
 

@@ -13,7 +13,9 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable, NoUsablePlace
 from placement_worker.planning import sizing
-from placement_worker.planning.placement import Located, Place, Plan, plan_for
+from placement_worker.planning.placement import plan_for
+from placement_worker.planning.places import Located, Place
+from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names, shared_placement, zone_shares

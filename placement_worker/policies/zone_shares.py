@@ -9,7 +9,8 @@ from typing import Any
 from placement_worker.cloud.snapshot import Location
 from placement_worker.contract.action_data import CREATION
 from placement_worker.planning.interleaving import interleave_groups
-from placement_worker.planning.placement import NO_CAP, Plan, Row
+from placement_worker.planning.places import NO_CAP
+from placement_worker.planning.plan_rows import Plan, Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 

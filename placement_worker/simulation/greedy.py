@@ -14,7 +14,8 @@ from fractions import Fraction
 
 from placement_worker.contract.action_data import CREATION
 from placement_worker.planning.infeasible import infeasible
-from placement_worker.planning.placement import NOWHERE, Located, Place, Plan, Row, total
+from placement_worker.planning.places import NOWHERE, Located, Place, total
+from placement_worker.planning.plan_rows import Plan, Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.registry import Registry

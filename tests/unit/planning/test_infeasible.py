@@ -3,7 +3,8 @@
 import pytest
 
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import Place, grow, shrink
+from placement_worker.planning.placement import grow, shrink
+from placement_worker.planning.places import Place
 
 
 def details(plan, *arguments):

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import Place, grow, plan_for, shrink
+from placement_worker.planning.placement import grow, plan_for, shrink
+from placement_worker.planning.places import Place
 from placement_worker.planning.sizing import Size
 
 A, B, C = Place('a'), Place('b'), Place('c')

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import Place, shrink
+from placement_worker.planning.placement import shrink
+from placement_worker.planning.places import Place
 
 WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300])
 NAMES = 'abcd'

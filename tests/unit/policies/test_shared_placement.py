@@ -7,7 +7,8 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, NodePatch
-from placement_worker.planning.placement import Place, grow
+from placement_worker.planning.placement import grow
+from placement_worker.planning.places import Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State

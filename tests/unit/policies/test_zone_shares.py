@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.planning.placement import Place, grow, shrink
+from placement_worker.planning.placement import grow, shrink
+from placement_worker.planning.places import Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import zone_shares
 from placement_worker.policies.zone_shares import Share

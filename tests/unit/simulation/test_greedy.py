@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import Place
+from placement_worker.planning.places import Place
 from placement_worker.planning.sizing import Size
 from placement_worker.simulation import greedy
 from placement_worker.simulation.run import play

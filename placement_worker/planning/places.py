@@ -1,0 +1,47 @@
+"""Places: the zones or regions that a policy lists, and the nodes in them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+NO_CAP = -1
+NO_PLACE = '(no known place)'
+UNKNOWN = 'unknown to the cloud'
+Located = Mapping[str | None, int]
+"""Place -> number of nodes there; None stands for an unknown place."""
+NOWHERE: Located = MappingProxyType({})
+"""No nodes in any place."""
+Counts = Counter[str | None]
+"""A mutable `Located`; a missing place has no nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A zone or region that a policy lists.
+
+    `known`: the cloud has it. `available`: nodes can be created there now; this implies `known`.
+    `note`: why nodes cannot be created there, for the row of the plan.
+    """
+
+    name: str
+    weight: int = 100
+    cap: int = NO_CAP
+    known: bool = True
+    available: bool = True
+    note: str = 'unavailable'
+
+    @property
+    def obstacle(self) -> str:
+        """Why nodes cannot be created there, or an empty string."""
+        if self.available:
+            return ''
+        return self.note if self.known else UNKNOWN
+
+
+def total(groups: Sequence[Located]) -> Counts:
+    """Return the number of nodes of all groups by place."""
+    found: Counts = Counter()
+    for group in groups:
+        found.update(group)
+    return found

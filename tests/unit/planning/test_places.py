@@ -1,0 +1,27 @@
+"""Places and the nodes in them."""
+
+import pytest
+
+from placement_worker.planning.places import Place, total
+
+
+@pytest.mark.parametrize(
+    ('place', 'obstacle'),
+    [
+        (Place('a'), ''),
+        (Place('a', available=False), 'unavailable'),
+        (Place('a', available=False, note='no usable zone'), 'no usable zone'),
+        (Place('a', known=False, available=False), 'unknown to the cloud'),
+    ],
+)
+def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstacle):
+    """An available place has no obstacle; another one has its note, or is unknown."""
+    assert place.obstacle == obstacle
+
+
+def test_total_of_groups_adds_the_nodes_of_each_place():
+    """Nodes of all groups count, also those of unknown place; a missing place has none."""
+    found = total([{'a': 2, None: 1}, {'a': 1, 'b': 3}])
+
+    assert found == {'a': 3, 'b': 3, None: 1}
+    assert found['c'] == 0
