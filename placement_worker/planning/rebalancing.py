@@ -1,122 +1,120 @@
 """The fewest moves that lead nodes to the best counts, without a change of their number.
 
-The best counts are those of `apportion` for the nodes that are there. A tie is broken in favor of
-the nodes that are already in place, so no other best counts need fewer moves.
+The best counts are those of `apportion`: they consist of the cheapest units, where the k-th node of
+a place of weight w costs ``(2k-1)/w``. A move takes the most expensive unit and adds the cheapest
+one, as long as that lowers the sum. Each move therefore replaces a unit that no best counts contain
+by one that they contain. No plan has fewer moves, and each move gains at most as much as the one
+before it. A tie is no gain, so nodes that are already in place stay there.
 """
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import repeat
 from typing import NamedTuple
 
-from placement_worker.planning.apportionment import apportion
-
 NO_WEIGHT = 0
+_UNLISTED, _ABOVE_MOST, _OTHER = range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
     """A place with its nodes; a place that no policy lists has no weight.
 
-    `fixed`: the nodes that must stay. `most`: the maximum number of nodes, at least `fixed`.
+    `name`: None if the nodes of a region are not divided by zone. `fixed`: the number of nodes that
+    must stay. `most`: the maximum number of nodes, which `held` may exceed.
     """
 
-    name: str
+    name: str | None
     weight: int
     held: int
     fixed: int
     most: int
 
 
+class Unit(NamedTuple):
+    """One node of a place; units sort in the order in which they leave, or in which they arrive."""
+
+    stage: int
+    price: Fraction
+    weight: int
+    order: int
+    place: str | None
+
+
 class Move(NamedTuple):
-    """A node to create in one place and a node to delete in another one."""
+    """A node to create in one place and a node to delete in another one.
 
-    source: str
-    destination: str
+    `gain`: the decrease of `deviation`; None if the node leaves an unlisted place or a place above
+    its maximum, which comes before any gain.
+    """
+
+    source: str | None
+    destination: str | None
+    gain: Fraction | None
 
 
-def plan(holdings: Sequence[Holding]) -> list[Move]:
-    """Return the moves in descending order of their gain.
-
-    The gain of a move is the decrease of the chi-square deviation from the ideal counts. Each move
-    lowers the deviation. Nodes in places without weight leave before all others.
+def moves(holdings: Sequence[Holding]) -> Iterator[Move]:
+    """Yield the moves in descending order of their gain.
 
     :param holdings: in the order of the spec, which breaks ties.
     """
-    listed = [one for one in holdings if one.weight]
-    unlisted = [one for one in holdings if not one.weight]
-    movable = sum(one.held - one.fixed for one in unlisted)
-    held = sum(one.held for one in listed)
-    total = min(held + movable, sum(one.most for one in listed))
-    targets = best_counts(listed, max(total, sum(one.fixed for one in listed)))
-    sources = [*_unlisted_units(unlisted), *_surplus(listed, targets)]
-    return [
-        Move(source, destination)
-        for source, destination in zip(sources, _deficit(listed, targets), strict=False)
-    ]
+    total = sum(one.held for one in holdings if one.weight)
+    weight = sum(one.weight for one in holdings)
+    for source, destination in zip(sources(holdings), destinations(holdings), strict=False):
+        total += source.stage == _UNLISTED
+        if source.stage < _OTHER:
+            yield Move(source.place, destination.place, None)
+            continue
+        gain = (-source.price - destination.price) * weight / total
+        if gain <= 0:
+            return
+        yield Move(source.place, destination.place, gain)
 
 
-def best_counts(holdings: Sequence[Holding], total: int) -> list[int]:
-    """Return the best counts for a total; of several ones, those that need the fewest moves.
+def sources(holdings: Sequence[Holding]) -> Iterator[Unit]:
+    """Yield the nodes that may leave: those of unlisted places, those above a maximum, the others.
 
-    Best counts differ only in units of one cost: that of the most expensive assigned unit. A place
-    has at most one unit of a cost. These units go to places that hold them already, then to places
-    in the order of `apportion`.
+    Within each group the most expensive unit is first. Of units of equal cost, the one of the lower
+    weight leaves first, then the later one.
     """
-    counts = apportion(
-        total,
-        [one.weight for one in holdings],
-        [one.fixed for one in holdings],
-        [one.most for one in holdings],
-    )
-    costs = [_cost(x, one.weight) for x, one in zip(counts, holdings, strict=True) if x > one.fixed]
-    if not costs:
-        return counts
-    highest = max(costs)
-    assigned = {
-        i
-        for i, one in enumerate(holdings)
-        if counts[i] > one.fixed and _cost(counts[i], one.weight) == highest
-    }
-    for i in assigned:
-        counts[i] -= 1
-    tied = [
-        i
-        for i, one in enumerate(holdings)
-        if counts[i] < one.most and _cost(counts[i] + 1, one.weight) == highest
-    ]
-    tied.sort(key=lambda i: (holdings[i].held <= counts[i], i not in assigned))
-    for i in tied[: len(assigned)]:
-        counts[i] += 1
-    return counts
+    return heapq.merge(*(_leaving(one, -order) for order, one in enumerate(holdings)))
 
 
-def _surplus(holdings: Sequence[Holding], targets: Sequence[int]) -> list[str]:
-    """Return the place of each node above its target, the most expensive unit first."""
-    units = [
-        (_cost(unit, one.weight), -one.weight, -i)
-        for i, (one, target) in enumerate(zip(holdings, targets, strict=True))
-        for unit in range(target + 1, one.held + 1)
-    ]
-    return [holdings[-i].name for _, _, i in sorted(units, reverse=True)]
+def destinations(holdings: Sequence[Holding]) -> Iterator[Unit]:
+    """Yield the nodes that may arrive, the cheapest unit first, as `apportion` assigns them."""
+    return heapq.merge(*(_arriving(one, order) for order, one in enumerate(holdings) if one.weight))
 
 
-def _deficit(holdings: Sequence[Holding], targets: Sequence[int]) -> list[str]:
-    """Return the place of each node missing to its target, the cheapest unit first."""
-    units = [
-        (_cost(unit, one.weight), -one.weight, i)
-        for i, (one, target) in enumerate(zip(holdings, targets, strict=True))
-        for unit in range(one.held + 1, target + 1)
-    ]
-    return [holdings[i].name for _, _, i in sorted(units)]
+def misplaced(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> int:
+    """Return the number of nodes in unlisted places or above the maximum of a place."""
+    return sum(max(0, counts[one.name] - (one.most if one.weight else 0)) for one in holdings)
 
 
-def _unlisted_units(holdings: Sequence[Holding]) -> Iterator[str]:
-    """Yield the place of each node that may leave an unlisted place."""
-    for one in holdings:
-        yield from repeat(one.name, one.held - one.fixed)
+def deviation(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> Fraction:
+    """Return the chi-square statistic of the counts of listed places: ``sum((x - i)**2 / i)``.
+
+    The ideal count i of a place is its share of the nodes in listed places.
+    """
+    listed = [(one.weight, counts[one.name]) for one in holdings if one.weight]
+    weight, total = sum(one for one, _ in listed), sum(count for _, count in listed)
+    if not total:
+        return Fraction(0)
+    return sum((Fraction(x * x, w) for w, x in listed), Fraction(0)) * weight / total - total
 
 
-def _cost(unit: int, weight: int) -> Fraction:
+def _leaving(holding: Holding, order: int) -> Iterator[Unit]:
+    weight = holding.weight or 1
+    for unit in range(holding.held, holding.fixed, -1):
+        above = _ABOVE_MOST if unit > holding.most else _OTHER
+        stage = above if holding.weight else _UNLISTED
+        yield Unit(stage, -_price(unit, weight), weight, order, holding.name)
+
+
+def _arriving(holding: Holding, order: int) -> Iterator[Unit]:
+    for unit in range(holding.held + 1, holding.most + 1):
+        yield Unit(0, _price(unit, holding.weight), -holding.weight, order, holding.name)
+
+
+def _price(unit: int, weight: int) -> Fraction:
     return Fraction(2 * unit - 1, weight)
