@@ -2,9 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Annotated
 
-from msgspec import Meta, Struct
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
@@ -21,35 +19,11 @@ from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names, shared_placement, zone_placement
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
+from placement_worker.policies.region_properties import RegionPlacementProperties
+from placement_worker.policies.zone_plans import NO_ZONE
 from placement_worker.policies.zone_shares import NO_USABLE_ZONE
 
 NO_REGION = 'No region is found usable.'
-
-
-class Region(Struct, frozen=True, forbid_unknown_fields=True):
-    """A region that nodes may be placed in."""
-
-    name: Annotated[str, Meta(min_length=1, description='Name of a region.')]
-    weight: Annotated[
-        int, Meta(ge=1, le=shared_placement.HEAVIEST, description='Relative weight of the region.')
-    ] = 100
-    cap: Annotated[
-        int,
-        Meta(
-            ge=NO_CAP,
-            le=shared_placement.HEAVIEST,
-            description='Maximum number of nodes in this region; -1: no cap.',
-        ),
-    ] = NO_CAP
-
-
-class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.region_placement-1.0."""
-
-    regions: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')]
-
-    def __post_init__(self) -> None:
-        shared_placement.check_distinct('regions', [region.name for region in self.regions])
 
 
 class RegionPlacement(Policy[RegionPlacementProperties]):
@@ -150,7 +124,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             return regions
         regions = [_with_zones(region, zones, state) for region in regions]
         if not any(region.available for region in regions):
-            raise NoUsablePlace(zone_placement.NO_ZONE)
+            raise NoUsablePlace(NO_ZONE)
         return regions
 
 

@@ -2,53 +2,23 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from msgspec import Meta, Struct, structs
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
-from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
-from placement_worker.errors import CloudUnavailable, NoUsablePlace
-from placement_worker.planning import sizing
+from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
+from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import Located, Place
-from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names, shared_placement, zone_shares
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.zone_plans import ZonePlans
+from placement_worker.policies.zone_properties import ZonePlacementProperties
 from placement_worker.policies.zone_shares import Share
-
-NO_ZONE = 'No availability zone found available.'
-
-
-class Zone(Struct, frozen=True, forbid_unknown_fields=True):
-    """An availability zone that nodes may be placed in."""
-
-    name: Annotated[str, Meta(min_length=1, description='Name of an availability zone.')]
-    weight: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=shared_placement.HEAVIEST,
-            description='Relative weight of the availability zone.',
-        ),
-    ] = 100
-
-
-class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.zone_placement-1.0."""
-
-    zones: Annotated[
-        list[Zone], Meta(min_length=1, description='Availability zones to choose from.')
-    ]
-
-    def __post_init__(self) -> None:
-        shared_placement.check_distinct('zones', [zone.name for zone in self.zones])
 
 
 class ZonePlacement(Policy[ZonePlacementProperties]):
@@ -74,25 +44,26 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         size = state.size(request)
-        if request.action.action == actions.NODE_CREATE:
-            profile = shared_placement.profile_of_new_node(request)
-            if profile and profile.zone:
-                reason = f'The profile asks for availability zone {profile.zone}.'
-                patch = shared_placement.placed_node(request, state, [{'zone': profile.zone}])
-                return Outcome('SKIPPED', reason, nodes=patch)
+        profile = shared_placement.profile_of_new_node(request)
+        if profile and profile.zone:
+            patch = shared_placement.placed_node(request, state, [{'zone': profile.zone}])
+            reason = f'The profile asks for availability zone {profile.zone}.'
+            return Outcome('SKIPPED', reason, nodes=patch)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         protected = shared_placement.protected_of(size, request, state)
         possible = shared_placement.possible(size, request, protected)
         if not possible.count:
             return skipped(size.explained(ALL_PROTECTED))
+        plans = ZonePlans(self.properties.zones, self.planner, request, state, size, protected)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
-            shares, warnings = self._shares_alone(request, state, size, protected)
-            return self._applied(request, state, size, possible, shares, warnings)
-        shares = self._shares_in_regions(regions, request, state, size, protected)
-        by_region = {'regions': regions, 'places': zone_shares.places(shares)}
-        warnings = self._warnings_in(regions, state)
+            shares, by_region = [plans.alone()], {}
+            warnings = self._warnings([state.cloud.zones(plans.region)])
+        else:
+            shares = plans.in_regions(regions)
+            by_region = {'regions': regions, 'places': zone_shares.places(shares)}
+            warnings = self._warnings_in(regions, state)
         return self._applied(request, state, size, possible, shares, warnings, by_region)
 
     @override
@@ -116,71 +87,6 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             known = {} if usable.issuperset(names) else cloud.zones(region)
             usable.update(name for name, is_available in known.items() if is_available)
         place_names.refuse_unusable('availability zone', 'zones', names, usable)
-
-    def _shares_alone(
-        self, request: CheckRequest, state: State, size: Size, protected: Collection[str]
-    ) -> tuple[list[Share], list[str]]:
-        """Plan among the zones of one region, because no policy planned by region.
-
-        :returns: the only share, and the warnings.
-        """
-        region, nodes = _region_and_nodes(request, state)
-        groups, staying = shared_placement.in_groups(size, nodes, state.cloud.zones_of, protected)
-        known = state.cloud.zones(region)
-        plan = self._plan(known, size, groups, staying)
-        if plan is None:
-            names = [zone.name for zone in self.properties.zones]
-            raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
-        return [Share(None, size, len(nodes), plan)], self._warnings([known])
-
-    def _shares_in_regions(
-        self,
-        regions: Mapping[str, int],
-        request: CheckRequest,
-        state: State,
-        size: Size,
-        protected: Collection[str],
-    ) -> list[Share]:
-        """Plan each region's share among its own zones, for its own nodes."""
-        nodes = sizing.current_nodes(request.action, request.cluster)
-        located = partial(state.cloud.zones_in_regions, regions=regions)
-        groups, staying = shared_placement.in_groups(size, nodes, located, protected)
-        held = zone_shares.by_region([*groups, staying])
-        return [
-            Share(
-                region=name,
-                size=(share := Size(size.kind, count)),
-                held=sum(group.total() for group in held[name]),
-                plan=self._plan(state.cloud.zones(name), share, held[name][:-1], held[name][-1]),
-            )
-            for name, count in sorted(regions.items())
-            if count
-        ]
-
-    def _plan(
-        self,
-        known: Mapping[str, bool],
-        size: Size,
-        groups: Sequence[Located],
-        staying: Located,
-    ) -> Plan | None:
-        """Plan among the zones of one region; None if none of the listed ones is usable there.
-
-        :param known: zone of the region -> whether it is available.
-        :param staying: zone -> number of protected nodes there.
-        """
-        places = [
-            Place(
-                zone.name,
-                zone.weight,
-                known=zone.name in known,
-                available=known.get(zone.name, False),
-            )
-            for zone in self.properties.zones
-        ]
-        if not any(place.available if size.kind == CREATION else place.known for place in places):
-            return None
-        return self.planner(size, places, groups, staying)
 
     def _warnings_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
@@ -209,20 +115,20 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         possible: Size,
         shares: Sequence[Share],
         warnings: Sequence[str],
-        by_region: Mapping[str, Any] | None = None,
+        by_region: Mapping[str, Any],
     ) -> Outcome:
         """Return the outcome of a plan.
 
         :param size: the number of nodes that the action asks for.
         :param possible: the number of nodes that the plan creates or deletes.
-        :param by_region: the keys of a plan by region and zone.
+        :param by_region: the keys of a plan by region and zone, if a policy planned by region.
         """
         counts = zone_shares.counts(shares)
         entries = zone_shares.entries(shares) if size.kind == CREATION else []
         details = zone_shares.details(shares)
         patch = shared_placement.placed_node(request, state, entries)
         reason = shared_placement.summary(possible, 'zone', len(counts))
-        plan = {'zones': counts, **(by_region or {})}
+        plan = {'zones': counts, **by_region}
         return Outcome(
             'APPLIED',
             reason,
@@ -250,13 +156,3 @@ def zones_to_use(request: CheckRequest) -> list[str] | None:
             properties = normalized(binding.spec.properties, ZonePlacementProperties)
             return [zone['name'] for zone in properties['zones']]
     return None
-
-
-def _region_and_nodes(request: CheckRequest, state: State) -> tuple[str | None, Sequence[Node]]:
-    """Return the region whose zones are planned, and the current nodes that count there."""
-    new = request.action.node
-    if request.action.action != actions.NODE_CREATE or new is None:
-        return request.cluster.profile.region, request.cluster.nodes
-    nodes = sizing.current_nodes(request.action, request.cluster)
-    new = structs.replace(new, data=state.node_data(new))
-    return state.cloud.named_region_of(new), state.cloud.in_same_region(new, nodes)

@@ -1,0 +1,117 @@
+"""Plans by zone: among the zones of one region, or of each region that takes a share."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec import structs
+
+from placement_worker.contract import actions
+from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.model import CheckRequest, Node
+from placement_worker.errors import NoUsablePlace
+from placement_worker.planning import sizing
+from placement_worker.planning.places import Located, Place
+from placement_worker.planning.plan_rows import Plan
+from placement_worker.planning.sizing import Size
+from placement_worker.policies import place_names, shared_placement, zone_shares
+from placement_worker.policies.base import State
+from placement_worker.policies.zone_properties import Zone
+from placement_worker.policies.zone_shares import Share
+
+NO_ZONE = 'No availability zone found available.'
+Planner = Callable[[Size, Sequence[Place], Sequence[Located], Located], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePlans:
+    """The plans of one check.
+
+    :ivar zones: those of the spec, in its order.
+    :ivar size: the number of nodes that the action asks for.
+    :ivar protected: the ids of the nodes that must not be deleted.
+    """
+
+    zones: Sequence[Zone]
+    planner: Planner
+    request: CheckRequest
+    state: State
+    size: Size
+    protected: Collection[str]
+
+    @property
+    def region(self) -> str | None:
+        """The region whose zones are planned if no policy planned by region."""
+        if self._new_node is None:
+            return self.request.cluster.profile.region
+        return self.state.cloud.named_region_of(self._new_node)
+
+    def alone(self) -> Share:
+        """Plan among the zones of one region, because no policy planned by region.
+
+        :raises NoUsablePlace: no zone is usable there.
+        :raises NoFeasiblePlan: there are too few nodes to delete.
+        """
+        nodes = self._nodes_of_region()
+        groups, staying = shared_placement.in_groups(
+            self.size, nodes, self.state.cloud.zones_of, self.protected
+        )
+        known = self.state.cloud.zones(self.region)
+        plan = self._plan(known, self.size, groups, staying)
+        if plan is None:
+            names = [zone.name for zone in self.zones]
+            raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
+        return Share(None, self.size, len(nodes), plan)
+
+    def in_regions(self, regions: Mapping[str, int]) -> list[Share]:
+        """Plan each region's share among its own zones, for its own nodes.
+
+        :raises NoFeasiblePlan: there are too few nodes to delete.
+        """
+        nodes = sizing.current_nodes(self.request.action, self.request.cluster)
+        located = partial(self.state.cloud.zones_in_regions, regions=regions)
+        groups, staying = shared_placement.in_groups(self.size, nodes, located, self.protected)
+        held = zone_shares.by_region([*groups, staying])
+        return [
+            self._share(name, Size(self.size.kind, count), held[name][:-1], held[name][-1])
+            for name, count in sorted(regions.items())
+            if count
+        ]
+
+    def _share(self, region: str, size: Size, groups: Sequence[Located], staying: Located) -> Share:
+        held = sum(sum(group.values()) for group in (*groups, staying))
+        plan = self._plan(self.state.cloud.zones(region), size, groups, staying)
+        return Share(region, size, held, plan)
+
+    def _plan(
+        self, known: Mapping[str, bool], size: Size, groups: Sequence[Located], staying: Located
+    ) -> Plan | None:
+        """Plan among the zones of one region; None if none of the listed ones is usable there.
+
+        :param known: zone of the region -> whether it is available.
+        :param staying: zone -> number of protected nodes there.
+        """
+        places = [_place(zone, known) for zone in self.zones]
+        if not any(place.available if size.kind == CREATION else place.known for place in places):
+            return None
+        return self.planner(size, places, groups, staying)
+
+    @property
+    def _new_node(self) -> Node | None:
+        """The node of a NODE_CREATE, with the data of earlier policies; None for other actions."""
+        action = self.request.action
+        if action.action != actions.NODE_CREATE or action.node is None:
+            return None
+        return structs.replace(action.node, data=self.state.node_data(action.node))
+
+    def _nodes_of_region(self) -> Sequence[Node]:
+        """Return the current nodes that count in `region`."""
+        nodes = sizing.current_nodes(self.request.action, self.request.cluster)
+        new = self._new_node
+        return nodes if new is None else self.state.cloud.in_same_region(new, nodes)
+
+
+def _place(zone: Zone, known: Mapping[str, bool]) -> Place:
+    return Place(
+        zone.name, zone.weight, known=zone.name in known, available=known.get(zone.name, False)
+    )
