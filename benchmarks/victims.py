@@ -7,7 +7,7 @@ import msgspec
 from benchmarks.clusters import member
 from benchmarks.pairing import Effort, Took, cpu_ms, interleaved, timed
 from benchmarks.results import Result, Table
-from placement_worker.contract.model import Node
+from placement_worker.contract.cluster import Node
 from placement_worker.planning import victims
 
 NODES = (100, 1000, 10_000, 100_000, 1_000_000)

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from placement_worker.contract import inputs, topics
-from placement_worker.contract.model import BindReply, CheckReply, Data, Phase
+from placement_worker.contract import inputs, rpc
+from placement_worker.contract.cluster import Data
+from placement_worker.contract.model import BindReply, CheckReply, Phase
 
 Natural = Annotated[int, Meta(ge=0)]
 Counts = dict[str, Natural]
@@ -250,7 +251,7 @@ class SentMessage(Struct):
 
     method: Annotated[str, Meta(description='the name of the method')]
     args: Annotated[MessageArguments, Meta(description='the arguments of the method')]
-    version: Annotated[str, Meta(description='the version of the contract')] = topics.VERSION
+    version: Annotated[str, Meta(description='the version of the contract')] = rpc.VERSION
     unique_id: Annotated[str | UnsetType, Meta(description='the id of the message')] = field(
         default=UNSET, name='_unique_id'
     )

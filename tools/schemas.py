@@ -16,8 +16,8 @@ import msgspec
 import schema_types
 from msgspec.inspect import DateTimeType, StructType, UnionType
 
-from placement_worker.contract import actions, topics
-from placement_worker.contract.methods import METHODS, POLICY_CHECK
+from placement_worker.contract import actions, rpc
+from placement_worker.contract.rpc import METHODS, POLICY_CHECK
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / 'doc' / 'ext'))
@@ -72,7 +72,7 @@ def schemas() -> Iterator[tuple[str, Schema]]:
             name,
             {
                 '$schema': DIALECT,
-                '$id': f'urn:placement-worker:{topics.VERSION}:{name}',
+                '$id': f'urn:placement-worker:{rpc.VERSION}:{name}',
                 'title': title,
                 **body,
                 **({'$defs': used} if used else {}),

@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 from tables import labelled_cell, list_table
 from type_words import words
 
-from placement_worker.contract.methods import METHODS
+from placement_worker.contract.rpc import METHODS
 
 HEAD = ('method', 'request', 'reply', 'writes to the cloud')
 

@@ -1,6 +1,6 @@
 """Provide Sphinx directives for the contract and for the properties of policies.
 
-``.. struct:: Node`` draws a table of an object of `placement_worker.contract.model`, with one row
+``.. struct:: Node`` draws a table of an object of the contract, with one row
 per key. The descriptions are the content of the directive, a field list with one entry per key. A
 key without a description is an error, and so is a description without a key.
 
@@ -19,9 +19,8 @@ from msgspec import inspect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import label, list_table, plain
-from type_words import alternatives, bare, words
+from type_words import CONTRACT, alternatives, bare, words
 
-from placement_worker.contract import model
 from placement_worker.contract.model import Phase
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
@@ -36,7 +35,7 @@ class Struct(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a target, the docstring, and the table of the keys."""
         name = self.arguments[0]
-        struct = getattr(model, name)
+        struct = CONTRACT[name]
         described, fields = descriptions(self.content), msgspec.inspect.type_info(struct).fields
         odd = sorted(described.keys() ^ {field.encode_name for field in fields})
         if odd:

@@ -6,7 +6,15 @@ from typing import Any
 from msgspec import inspect
 from tables import plain
 
-from placement_worker.contract import model
+from placement_worker.contract import cluster, model
+from placement_worker.contract.cluster import Wire
+
+CONTRACT: Mapping[str, type[Wire]] = {
+    name: kind
+    for name, kind in {**vars(cluster), **vars(model)}.items()
+    if isinstance(kind, type) and issubclass(kind, Wire)
+}
+"""The objects of the contract, by name."""
 
 
 def words(annotated: inspect.Type) -> str:
@@ -29,7 +37,7 @@ def alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
 
 def _struct(kind: inspect.StructType) -> str:
     name = kind.cls.__name__
-    return f':ref:`{name} <contract-{name}>`' if hasattr(model, name) else 'map'
+    return f':ref:`{name} <contract-{name}>`' if name in CONTRACT else 'map'
 
 
 def _list(kind: inspect.ListType) -> str:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from placement_worker.client.connection import DEFAULTS, open_connection
 from placement_worker.contract import codec
 from placement_worker.contract.model import ReplyTo
-from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
+from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.errors import (
     BrokerRefused,
     ConfigurationError,

@@ -15,7 +15,7 @@ from placement_worker.client.connection import connect, probe_broker, transport_
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller, Context, R, expiring
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
-from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION, is_slow
+from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION, is_slow
 
 if TYPE_CHECKING:
     from placement_worker.client.reply_receiver import ReplyReceiver

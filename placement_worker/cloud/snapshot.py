@@ -15,7 +15,7 @@ from placement_worker.cloud.ports import (
     Resource,
     Subnet,
 )
-from placement_worker.contract.model import Cluster, Node, ServerDetails
+from placement_worker.contract.cluster import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]
 """Region and zone; None stands for an unknown one."""

@@ -10,7 +10,8 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cmd import draining, plan_size, plan_victims
 from placement_worker.contract.action_data import CREATION, DELETION, PLAN_KEYS
-from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
+from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import CheckReply, CheckRequest, Decision
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
 from placement_worker.planning.places import NO_PLACE

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_reports import opts as report_options
 
 from placement_worker.config import cloud, decision_log, load_balancer, metrics, worker
-from placement_worker.contract import topics
+from placement_worker.contract import rpc
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # between the timeout of an engine and that of RabbitMQ
 
@@ -27,7 +27,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 def set_defaults() -> None:
     """Change defaults of libraries."""
-    oslo_messaging.set_transport_defaults(topics.EXCHANGE)
+    oslo_messaging.set_transport_defaults(rpc.EXCHANGE)
     cfg.set_defaults(
         oslo_config_glue.service_opts, graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT_S
     )

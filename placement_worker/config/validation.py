@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_log import _options as log_options
 
 from placement_worker import config
-from placement_worker.contract.topics import ISOLATION_SUFFIX, PARKING_SUFFIX
+from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.errors import ConfigurationError
 
 

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from placement_worker.contract import codec, methods
+from placement_worker.contract import codec, rpc
 from placement_worker.contract.codec import decoder
-from placement_worker.contract.methods import Method
 from placement_worker.contract.model import (
     BindReply,
     BindRequest,
@@ -21,6 +20,7 @@ from placement_worker.contract.model import (
     TypeRequest,
     ValidateRequest,
 )
+from placement_worker.contract.rpc import Method
 
 Q = TypeVar('Q')
 A = TypeVar('A')
@@ -48,19 +48,19 @@ class Caller(ABC):
         self, request: CheckRequest | Mapping[str, Any], context: Context | None = None
     ) -> CheckReply:
         """Decide one check; a policy that cannot decide is a reply with status ERROR."""
-        return self._call(methods.POLICY_CHECK, self._prepared(request, CheckRequest), context)
+        return self._call(rpc.POLICY_CHECK, self._prepared(request, CheckRequest), context)
 
     def policy_attach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
     ) -> BindReply:
         """Attach a policy to a cluster; the reply has its new data, or status ERROR."""
-        return self._call(methods.POLICY_ATTACH, self._prepared(request, BindRequest), context)
+        return self._call(rpc.POLICY_ATTACH, self._prepared(request, BindRequest), context)
 
     def policy_detach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
     ) -> BindReply:
         """Detach a policy from a cluster; the reply has its new data, or status ERROR."""
-        return self._call(methods.POLICY_DETACH, self._prepared(request, BindRequest), context)
+        return self._call(rpc.POLICY_DETACH, self._prepared(request, BindRequest), context)
 
     def policy_validate(
         self,
@@ -70,19 +70,19 @@ class Caller(ABC):
     ) -> Spec:
         """Check a policy spec and return it with its defaults filled in."""
         request = ValidateRequest(codec.decode(spec, Spec), check_resources)
-        return self._call(methods.POLICY_VALIDATE, request, context).spec
+        return self._call(rpc.POLICY_VALIDATE, request, context).spec
 
     def policy_type_list(self, context: Context | None = None) -> list[PolicyType]:
         """Return the policy types of the worker."""
-        return self._call(methods.POLICY_TYPE_LIST, {}, context)
+        return self._call(rpc.POLICY_TYPE_LIST, {}, context)
 
     def policy_type_get(self, type_name: str, context: Context | None = None) -> PolicyType:
         """Return a policy type with the JSON Schema of its properties."""
-        return self._call(methods.POLICY_TYPE_GET, TypeRequest(type_name), context)
+        return self._call(rpc.POLICY_TYPE_GET, TypeRequest(type_name), context)
 
     def get_capabilities(self, context: Context | None = None) -> Capabilities:
         """Return the version, the process and the policy types of the worker."""
-        return self._call(methods.GET_CAPABILITIES, {}, context)
+        return self._call(rpc.GET_CAPABILITIES, {}, context)
 
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
         return codec.decode(request, kind)

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from placement_worker.contract import actions, codec
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.model import BindRequest, CheckRequest, Node
+from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
 from placement_worker.errors import InvalidRequest

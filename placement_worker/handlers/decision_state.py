@@ -10,7 +10,8 @@ from typing import cast
 from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.model import BindRequest, CheckRequest, in_utc
+from placement_worker.contract.cluster import in_utc
+from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
 from placement_worker.policies.base import State

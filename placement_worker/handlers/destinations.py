@@ -7,7 +7,7 @@ import fnmatch
 from collections.abc import Collection, Sequence
 
 from placement_worker.contract.model import ReplyTo
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import InvalidRequest
 
 RESERVED = 'amq.'

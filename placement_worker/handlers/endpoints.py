@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
-from placement_worker.contract import codec, methods, strict_json
-from placement_worker.contract.methods import Method
+from placement_worker.contract import codec, rpc, strict_json
 from placement_worker.contract.model import (
     BindReply,
     BindRequest,
@@ -27,6 +26,7 @@ from placement_worker.contract.model import (
     ValidateRequest,
 )
 from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Method
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
@@ -43,7 +43,7 @@ _now = functools.partial(datetime.datetime.now, datetime.UTC)
 
 
 class Endpoints:
-    """The methods of `contract.methods`, independent of the transport.
+    """The methods of `contract.rpc`, independent of the transport.
 
     Each takes a request as plain data or as a JSON string, and returns the reply in the same form.
     A caller in this process may pass a check as an object that was decoded from JSON; the reply is
@@ -100,7 +100,7 @@ class Endpoints:
             reply = self._handler.check(request, request_id)
             return reply_encoding.encode(reply, raw, self._registry)
         except Exception as exc:
-            self._events.handle(RequestFailed(methods.POLICY_CHECK.name, exc, request_id))
+            self._events.handle(RequestFailed(rpc.POLICY_CHECK.name, exc, request_id))
             raise
 
     def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
@@ -123,14 +123,14 @@ class Endpoints:
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind(methods.POLICY_ATTACH, self._handler.attach, raw, request_id)
+        return self._bind(rpc.POLICY_ATTACH, self._handler.attach, raw, request_id)
 
     def policy_detach(self, raw: object, request_id: str | None = None) -> Any:
         """Detach a policy from a cluster; its spec need not be valid.
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind(methods.POLICY_DETACH, self._handler.detach, raw, request_id)
+        return self._bind(rpc.POLICY_DETACH, self._handler.detach, raw, request_id)
 
     def policy_validate(self, raw: object, request_id: str | None = None) -> Any:
         """Check a policy spec and return it with its defaults filled in.

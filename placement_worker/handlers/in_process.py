@@ -9,7 +9,7 @@ import msgspec
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Clouds
-from placement_worker.contract import methods
+from placement_worker.contract import rpc
 from placement_worker.contract.caller import Caller, Context
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
@@ -42,7 +42,7 @@ class InProcessCaller(Caller):
 
     def policy_check_decoded(self, request: CheckRequest) -> CheckReply:
         """Decide one check; its request was decoded from JSON, so its types are not checked."""
-        reply: CheckReply = self._call_endpoint(methods.POLICY_CHECK.name, request)
+        reply: CheckReply = self._call_endpoint(rpc.POLICY_CHECK.name, request)
         return reply
 
     @override

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
-from placement_worker.contract import known_inputs, methods
+from placement_worker.contract import known_inputs, rpc
 from placement_worker.contract.model import (
     ActionPatch,
     BindReply,
@@ -68,7 +68,7 @@ class RequestHandler:
         conditions, record = self._begin(request, request_id)
         reply = self._decide(links, request, conditions)
         if record:
-            record.end(methods.POLICY_CHECK.name, request, reply)
+            record.end(rpc.POLICY_CHECK.name, request, reply)
         elapsed_s = self.clock() - started
         for decision in reply.decisions:
             self.events.handle(
@@ -84,7 +84,7 @@ class RequestHandler:
         """
         validate_cluster(request.cluster)
         policy = self.registry.policy(request.policy.spec, '$.policy.spec')
-        return self._bind(methods.POLICY_ATTACH.name, policy, bindings.attach, request, request_id)
+        return self._bind(rpc.POLICY_ATTACH.name, policy, bindings.attach, request, request_id)
 
     def detach(self, request: BindRequest, request_id: str | None) -> BindReply:
         """Detach a policy from a cluster; its spec need not be valid.
@@ -93,7 +93,7 @@ class RequestHandler:
         """
         validate_cluster(request.cluster)
         policy = self.registry.detachable(request.policy, '$.policy.spec')
-        return self._bind(methods.POLICY_DETACH.name, policy, bindings.detach, request, request_id)
+        return self._bind(rpc.POLICY_DETACH.name, policy, bindings.detach, request, request_id)
 
     def _decide(
         self, links: Sequence[Link], request: CheckRequest, conditions: Conditions

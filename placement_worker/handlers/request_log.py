@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from placement_worker.contract.model import Cluster
+from placement_worker.contract.cluster import Cluster
 from placement_worker.errors import Refused
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import BindingEnded, CheckEnded, Event, RequestFailed

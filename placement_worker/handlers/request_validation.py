@@ -3,7 +3,8 @@
 import difflib
 
 from placement_worker.contract import actions
-from placement_worker.contract.model import CheckRequest, Cluster
+from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidRequest, UnsupportedAction
 from placement_worker.formats.text import shortened
 

@@ -12,8 +12,7 @@ from typing_extensions import override
 
 from placement_worker.client.connection import control_exchange
 from placement_worker.cloud.request_id import bound_request_id
-from placement_worker.contract.methods import METHODS
-from placement_worker.contract.topics import VERSION
+from placement_worker.contract.rpc import METHODS, VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.endpoints import Endpoints
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
-from placement_worker.contract.model import Action, Cluster, Node
+from placement_worker.contract.cluster import Cluster, Node
+from placement_worker.contract.model import Action
 from placement_worker.planning.resizing import desired_size, limit_of, too_large
 
 _OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}

@@ -9,7 +9,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
 
-from placement_worker.contract.model import Node, in_utc
+from placement_worker.contract.cluster import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.places import NO_PLACE
 from placement_worker.planning.protection import Protection

@@ -19,9 +19,9 @@ from placement_worker.policies import base
 LOG = logging.getLogger(__name__)
 NAMESPACE = 'placement_worker.policies'
 UPGRADE = (
-    'import placement_worker.contract.model instead of placement_worker.model, rename Bond to '
-    'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
-    'interface = (2, 0)'
+    'import placement_worker.contract.model and placement_worker.contract.cluster instead of '
+    'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
+    'state.cloud.octavia_settings, and set interface = (2, 0)'
 )
 """The changes that a plugin for interface 1.x needs."""
 ATTRIBUTES: Mapping[str, tuple[Any, str]] = {

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from placement_worker.contract.model import CheckRequest, Cluster, Node
+from placement_worker.contract.cluster import Cluster, Node
+from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NodeProtected
 from placement_worker.formats import text
 from placement_worker.planning import protection, victims

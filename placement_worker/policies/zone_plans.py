@@ -8,7 +8,8 @@ from msgspec import structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.model import CheckRequest, Node
+from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.places import Located, Place

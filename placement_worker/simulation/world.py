@@ -10,23 +10,25 @@ from msgspec import structs
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
+from placement_worker.contract.cluster import (
+    Cluster,
+    Data,
+    Node,
+    NodeMetadata,
+    Profile,
+    ProfileContext,
+    ProfileProperties,
+)
 from placement_worker.contract.model import (
     Action,
     Binding,
     BindRequest,
     CheckReply,
     CheckRequest,
-    Cluster,
     ClusterPatch,
-    Data,
     Explain,
-    Node,
-    NodeMetadata,
     NodePatch,
     Phase,
-    Profile,
-    ProfileContext,
-    ProfileProperties,
 )
 from placement_worker.planning import protection, sizing, victims
 from placement_worker.policies.registry import Registry

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from tests.functional.conftest import amqp
 from tests.waiting import wait_for
 

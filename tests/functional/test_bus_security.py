@@ -20,7 +20,7 @@ from placement_worker.client import reply_receiver
 from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import ReplyTo
-from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 from tests.broker import Broker
 from tests.factories import request, zone_policy
 from tests.functional import conftest

@@ -16,7 +16,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker.client.connection import connect, transport_url
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
 from placement_worker.messaging.late_ack import LateAckServer
 from tests.factories import request, zone_policy

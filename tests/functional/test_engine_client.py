@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from tests.functional.conftest import amqp as amqp_connection
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'

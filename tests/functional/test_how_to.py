@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
-from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import SLOW_TOPIC, TOPIC
 from placement_worker.errors import NoWorkerAnswered
 from tests.manual import ways, workspace
 from tests.manual.pages import HOW_TO, blocks

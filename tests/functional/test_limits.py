@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from tests import hostile_requests
 from tests.functional.conftest import amqp
 from tests.functional.engine import slow

@@ -6,7 +6,7 @@ from contextlib import closing
 import amqp
 import pytest
 
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from tests.functional.conftest import amqp as amqp_connection
 from tests.functional.test_replies import CLOUD
 from tests.malformed_requests import GOOD

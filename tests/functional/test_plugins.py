@@ -100,9 +100,10 @@ BROKEN = (
     'Skipped policy type broken.new-1.0 from package broken: it implements plugin interface 2.1, '
     'this worker supports 2.0; upgrade the worker',
     'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1.2, '
-    'this worker supports 2.0; in broken, import placement_worker.contract.model instead of '
-    'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
-    'state.cloud.octavia_settings, and set interface = (2, 0)',
+    'this worker supports 2.0; in broken, import placement_worker.contract.model and '
+    'placement_worker.contract.cluster instead of placement_worker.model, rename Bond to '
+    'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
+    'interface = (2, 0)',
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from placement_worker.cmd import schema
-from placement_worker.contract.topics import PARKING_SUFFIX
+from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import RequestParked
 from tests.functional.conftest import amqp
 from tests.functional.engine import TO, Engine, slow

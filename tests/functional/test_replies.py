@@ -17,7 +17,7 @@ from oslo_config import cfg
 from placement_worker import errors
 from placement_worker.client.connection import connect, transport_url
 from placement_worker.contract.model import ReplyTo
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from tests.factories import changed
 from tests.functional.conftest import CALL_S
 from tests.functional.conftest import amqp as amqp_connection

@@ -20,7 +20,7 @@ from placement_worker import errors
 from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply, ReplyTo
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from tests.factories import changed, nodes, request, zone_policy
 from tests.functional.conftest import CALL_S, amqp
 from tests.functional.copies import copies

@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from placement_worker.contract.topics import PARKING_SUFFIX, SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import PARKING_SUFFIX, SLOW_TOPIC, TOPIC
 from placement_worker.messaging import parking
 from tests.broker import Broker
 from tests.functional.conftest import Worker, amqp

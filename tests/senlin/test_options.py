@@ -3,7 +3,7 @@
 import pytest
 from oslo_config import cfg
 
-from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 from placement_worker.engines.senlin import options
 
 

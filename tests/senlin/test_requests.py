@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from senlin.objects import node as nodes
 
-from placement_worker.contract.model import NodeMetadata
+from placement_worker.contract.cluster import NodeMetadata
 from placement_worker.engines.senlin import requests
 from tests.senlin import engine
 

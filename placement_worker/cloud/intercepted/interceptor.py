@@ -8,7 +8,8 @@ from typing_extensions import override
 
 from placement_worker.cloud import ports
 from placement_worker.cloud.ports import Kind, Network, Resource, Subnet
-from placement_worker.contract.model import Credentials, ServerDetails
+from placement_worker.contract.cluster import ServerDetails
+from placement_worker.contract.model import Credentials
 
 T = TypeVar('T')
 LOAD_BALANCER = 'load-balancer'

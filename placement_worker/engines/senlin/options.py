@@ -4,7 +4,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker.contract.topics import EXCHANGE, SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 
 GROUP = 'placement_worker'
 OPTIONS = [

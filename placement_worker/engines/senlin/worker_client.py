@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import BindRequest, CheckRequest
-from placement_worker.contract.topics import is_slow
+from placement_worker.contract.rpc import is_slow
 from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
 
 LOG = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.client.rpc_client import PolicyClient
-from placement_worker.contract.topics import SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import SLOW_TOPIC, TOPIC
 from tests.malformed_requests import GOOD
 
 LOADED = """

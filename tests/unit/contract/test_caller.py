@@ -5,7 +5,7 @@ import datetime
 import msgspec
 import pytest
 
-from placement_worker.contract import caller, methods
+from placement_worker.contract import caller, rpc
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidRequest
 from tests.factories import bind, deletion_policy, nodes, request
@@ -49,7 +49,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize('method', methods.METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize('method', rpc.METHODS, ids=lambda method: method.name)
 def test_call_of_each_method_sends_and_returns_its_types(method):
     """Each method sends the request type of the table, and decodes the reply type."""
     fake = FakeCaller()

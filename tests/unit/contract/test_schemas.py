@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import schema
-from placement_worker.contract.methods import METHODS
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.rpc import METHODS
 from placement_worker.errors import InvalidSpec, error_object
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging import notification_sender

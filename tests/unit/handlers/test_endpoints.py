@@ -16,7 +16,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions, codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.contract.request_limits import Limits
-from placement_worker.contract.topics import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import (
     CloudUnavailable,
     InvalidRequest,

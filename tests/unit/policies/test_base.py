@@ -13,7 +13,8 @@ import pytest
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.model import Action, CheckRequest, Node, NodePatch
+from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Action, CheckRequest, NodePatch
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State
 from tests.factories import NOW, node, request
 

@@ -53,9 +53,9 @@ def with_attribute(name, value):
 
 
 UPGRADE = (
-    'import placement_worker.contract.model instead of placement_worker.model, rename Bond to '
-    'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
-    'interface = (2, 0)'
+    'import placement_worker.contract.model and placement_worker.contract.cluster instead of '
+    'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
+    'state.cloud.octavia_settings, and set interface = (2, 0)'
 )
 NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
 

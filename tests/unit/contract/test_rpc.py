@@ -1,0 +1,69 @@
+"""The table of RPC methods, and the topic that each request goes to."""
+
+import inspect
+
+import msgspec
+import pytest
+
+from placement_worker.contract import codec
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.rpc import METHODS, SLOW_CHECKS, SLOW_POLICY_TYPE, is_slow
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.messaging.rpc_server import ExposedEndpoints
+from placement_worker.policies.load_balancing.policy import LoadBalancing
+from tests.factories import request, zone_policy
+
+LOAD_BALANCING = {**zone_policy(), 'spec': {'type': SLOW_POLICY_TYPE, 'version': '1.3'}}
+
+
+def _public(kind):
+    return {name for name, _ in inspect.getmembers(kind, callable) if not name.startswith('_')}
+
+
+def test_methods_have_unique_names():
+    """No two methods of the table share a name."""
+    assert len({method.name for method in METHODS}) == len(METHODS)
+
+
+def test_methods_are_all_that_a_caller_offers():
+    """The caller's side has a method per entry of the table, of the same name, and no others."""
+    assert _public(Caller) == {method.name for method in METHODS}
+
+
+def test_methods_have_a_handler_each():
+    """The handlers implement each method of the table."""
+    assert {method.name for method in METHODS} <= _public(Endpoints)
+
+
+def test_methods_are_all_that_the_server_exposes():
+    """The dispatcher can reach the methods of the table and no others."""
+    exposed = {
+        name
+        for name in _public(ExposedEndpoints)
+        if hasattr(getattr(ExposedEndpoints, name), 'exposed')
+    }
+
+    assert exposed == {method.name for method in METHODS}
+
+
+def test_slow_checks_equal_the_targets_of_the_load_balancing_policy():
+    """Each check that may wait for a load balancer goes to the slow topic, and no other check."""
+    assert LoadBalancing.name == SLOW_POLICY_TYPE
+    assert LoadBalancing.targets == SLOW_CHECKS
+
+
+@pytest.mark.parametrize(
+    ('action', 'policy', 'slow'),
+    [
+        ('CLUSTER_SCALE_IN', LOAD_BALANCING, True),
+        ('CLUSTER_SCALE_IN', {**LOAD_BALANCING, 'enabled': False}, False),
+        ('CLUSTER_SCALE_IN', zone_policy(('a', 0)), False),
+        ('CLUSTER_SCALE_OUT', LOAD_BALANCING, False),
+    ],
+)
+def test_is_slow_asks_for_an_enabled_load_balancing_policy_that_waits(action, policy, slow):
+    """A check is slow if an enabled load balancing policy handles its phase and action."""
+    check = codec.decode(request(action, [policy]), CheckRequest)
+
+    assert is_slow(msgspec.structs.replace(check, target='BEFORE')) is slow
