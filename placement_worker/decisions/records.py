@@ -21,6 +21,7 @@ from placement_worker.contract.cluster import Wire
 from placement_worker.decisions.masking import masked
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request
+from placement_worker.planning.cordon import Cordon
 
 LOG = logging.getLogger(__name__)
 OCTAVIA_SETTINGS = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
@@ -34,7 +35,7 @@ class Entry(Wire, frozen=True):
     `at`: the time of the decision. `version`: the version of the worker. `max_nodes`: the limit of
     a cluster's size. `cloud`: the calls to the cloud with their responses, in order. `clock`: the
     readings of the clock while a load balancer was pending. `left_s`: the readings of the seconds
-    until the request expires.
+    until the request expires. `cordons`: the cordons in force at `at`; older records have none.
     """
 
     at: datetime.datetime
@@ -49,6 +50,7 @@ class Entry(Wire, frozen=True):
     clock: list[float]
     left_s: list[float]
     reply: dict[str, Any]
+    cordons: list[Cordon] = []
 
 
 class DecisionLog(Recorder):
@@ -114,6 +116,7 @@ class _Line(Record):
             'clock': self._clock,
             'left_s': self._left_s,
             'reply': reply,
+            'cordons': self._conditions.cordons,
         }
         return masked(msgspec.json.encode(entry))
 

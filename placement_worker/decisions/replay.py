@@ -96,6 +96,7 @@ class _Replay(Recorder, Record):
                 clock=_readings('clock', self._entry.clock),
             ),
             left_s=conditions.left_s if is_endless else recorded_left_s,
+            cordons=self._entry.cordons,
         )
         return self
 

@@ -3,7 +3,7 @@
 import datetime
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,6 +14,7 @@ from placement_worker.contract.cluster import in_utc
 from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
+from placement_worker.planning.cordon import Cordon
 from placement_worker.policies.base import State
 
 LOG = logging.getLogger(__name__)
@@ -24,7 +25,8 @@ class Conditions:
     """The conditions of a decision.
 
     `max_nodes`: the largest cluster that a creation may lead to. `now`: the time of the decision.
-    `left_s`: returns the seconds until the request expires, infinity if it never does.
+    `left_s`: returns the seconds until the request expires, infinity if it never does. `cordons`:
+    the cordons in force at `now`.
     """
 
     clouds: Clouds
@@ -32,6 +34,7 @@ class Conditions:
     max_nodes: int
     now: datetime.datetime
     left_s: Callable[[], float]
+    cordons: Sequence[Cordon] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,14 @@ def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
 
 
 def _state(data: ActionData, snapshot: Snapshot, conditions: Conditions) -> State:
-    return State(data, snapshot, conditions.max_nodes, conditions.now, left_s=conditions.left_s)
+    return State(
+        data,
+        snapshot,
+        conditions.max_nodes,
+        conditions.now,
+        left_s=conditions.left_s,
+        cordons=conditions.cordons,
+    )
 
 
 def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], float]) -> None:

@@ -33,7 +33,7 @@ from placement_worker.events.types import RequestFailed
 from placement_worker.handlers import reply_address, reply_encoding
 from placement_worker.handlers.decision_state import Expiry
 from placement_worker.handlers.destinations import Destinations
-from placement_worker.handlers.ports import Delivery, Recorder
+from placement_worker.handlers.ports import CordonsInForce, Delivery, Recorder
 from placement_worker.handlers.request_handler import RequestHandler
 from placement_worker.handlers.request_log import RequestLog
 from placement_worker.policies.registry import Registry
@@ -61,6 +61,7 @@ class Endpoints:
         destinations: Destinations | None = None,
         limits: Callable[[], Limits] = Limits,
         octavia_settings: Callable[[], OctaviaSettings] = OctaviaSettings,
+        cordons: CordonsInForce | None = None,
         now: Callable[[], datetime.datetime] = _now,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -73,12 +74,21 @@ class Endpoints:
             the queues of the worker.
         :param limits: returns the limits in force, for each request.
         :param octavia_settings: returns the settings in force, for each request.
+        :param cordons: returns the cordons in force at a time, for each request; None for none.
         :param now: the time of day, for decisions and for the expiry of requests.
         :param clock: seconds, for durations.
         """
         self._events = Listeners(RequestLog(), events) if events else RequestLog()
         self._handler = RequestHandler(
-            clouds, registry, self._events, recorder, limits, octavia_settings, now, clock
+            clouds,
+            registry,
+            self._events,
+            recorder,
+            limits,
+            octavia_settings,
+            now,
+            clock,
+            cordons,
         )
         self._clouds = clouds
         self._registry = registry

@@ -14,6 +14,7 @@ from placement_worker.contract.caller import Caller, Context
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.ports import CordonsInForce
 from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -27,18 +28,21 @@ class InProcessCaller(Caller):
         clouds: Clouds,
         registry: Registry,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        cordons: CordonsInForce | None = None,
     ) -> None:
         """Prepare the worker.
 
         :param now: returns the time of decisions, with its time zone, for tests.
+        :param cordons: returns the cordons in force at a time, for each request; None for none.
         """
         self._registry = registry
         self._now = now
-        self._endpoints = Endpoints(clouds, registry, now=now)
+        self._cordons = cordons
+        self._endpoints = Endpoints(clouds, registry, now=now, cordons=cordons)
 
     def over(self, clouds: Clouds) -> Self:
-        """Return a caller with the same policy types and time over another cloud."""
-        return type(self)(clouds, self._registry, self._now)
+        """Return a caller with the same policy types, time and cordons over another cloud."""
+        return type(self)(clouds, self._registry, self._now, self._cordons)
 
     def policy_check_decoded(self, request: CheckRequest) -> CheckReply:
         """Decide one check; its request was decoded from JSON, so its types are not checked."""

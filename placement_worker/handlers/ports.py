@@ -1,5 +1,7 @@
 """The outputs of a worker that are not events: replies to casts, and records of decisions."""
 
+import datetime
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from placement_worker.contract.model import (
@@ -10,9 +12,12 @@ from placement_worker.contract.model import (
     ReplyTo,
 )
 from placement_worker.handlers.decision_state import Conditions
+from placement_worker.planning.cordon import Cordon
 
 Request = CheckRequest | BindRequest
 Reply = CheckReply | BindReply
+CordonsInForce = Callable[[datetime.datetime], Sequence[Cordon]]
+"""A function that returns the cordons in force at a time."""
 
 
 class Delivery(Protocol):

@@ -29,7 +29,7 @@ from placement_worker.events.types import (
 from placement_worker.handlers import bindings, chain
 from placement_worker.handlers.chain_links import Link, links_of
 from placement_worker.handlers.decision_state import Conditions, Expiry, state_for_check
-from placement_worker.handlers.ports import Record, Recorder
+from placement_worker.handlers.ports import CordonsInForce, Record, Recorder
 from placement_worker.handlers.request_validation import validate_check, validate_cluster
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
@@ -45,6 +45,7 @@ class RequestHandler:
     :ivar octavia_settings: returns the settings in force, for each request.
     :ivar now: the time of day, for decisions and for the expiry of requests.
     :ivar clock: seconds, for durations.
+    :ivar cordons: returns the cordons in force at a time, for each request; None for none.
     """
 
     clouds: Clouds
@@ -55,6 +56,7 @@ class RequestHandler:
     octavia_settings: Callable[[], OctaviaSettings]
     now: Callable[[], datetime.datetime]
     clock: Callable[[], float]
+    cordons: CordonsInForce | None = None
 
     def check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
         """Decide one check.
@@ -139,12 +141,14 @@ class RequestHandler:
         self, request: CheckRequest | BindRequest, request_id: str | None
     ) -> tuple[Conditions, Record | None]:
         """Return the conditions of a decision, and its record if decisions are recorded."""
+        now = self.now()
         conditions = Conditions(
             self.clouds,
             self.octavia_settings(),
             self.limits().nodes_per_cluster,
-            self.now(),
+            now,
             Expiry(request.expires_at, self.now).left_s,
+            self.cordons(now) if self.cordons else (),
         )
         if self.recorder is None:
             return conditions, None

@@ -83,7 +83,7 @@ def shrink(
     held, final = ([counts[place.name] for place in known] for counts in (before, after))
     unlisted = _unlisted(places, before)
     unlisted_after = {name: after[name] for name in unlisted}
-    rows = listed_rows(known, held, final, [True] * len(known))
+    rows = listed_rows(known, held, final, [not place.is_evacuated for place in known])
     rows += unlisted_rows(places, unlisted, unlisted_after)
     return Plan(with_protected(rows, staying) if staying else rows, before[None] - after[None])
 
@@ -115,17 +115,18 @@ def _after_removal(
 ) -> Counts:
     """Return the nodes by place after `count` nodes have left.
 
-    Each group leaves in stages: nodes of unknown place, nodes of unlisted places, nodes above a
-    cap, all others. In the last two stages the next node leaves the place where its unit costs
-    most: (2x-1)/w for the last of the x nodes there, of any group. A unit costs more than the units
-    below it, so removing n units one by one leaves the cheapest units that may stay. `apportion`
-    finds these for any n, with the nodes that must stay as floors. Only the stage in which the
-    count runs out leaves a choice, so one apportionment is enough for a plan.
+    Each group leaves in stages: nodes of unknown place, nodes of unlisted and evacuated places,
+    nodes above a cap, all others. In the last two stages the next node leaves the place where its
+    unit costs most: (2x-1)/w for the last of the x nodes there, of any group. A unit costs more
+    than the units below it, so removing n units one by one leaves the cheapest units that may stay.
+    `apportion` finds these for any n, with the nodes that must stay as floors. Only the stage in
+    which the count runs out leaves a choice, so one apportionment is enough for a plan.
     """
     after = before.copy()
+    keeping = [place for place in known if not place.is_evacuated]
     for group in groups:
         movable = Counter(group)
-        for units in _stages(known, movable, after):
+        for units in _stages(keeping, movable, after):
             count -= _remove(units, count, movable, after)
     return after
 
@@ -138,22 +139,23 @@ class _Units(NamedTuple):
     number: int
 
 
-def _stages(known: Sequence[Place], group: Counts, after: Counts) -> Iterator[list[_Units]]:
+def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[list[_Units]]:
     """Yield the units of a group that may leave, stage by stage.
 
+    :param places: the places that have a share of the nodes; all others count as unlisted.
     :param group: the remaining nodes of the group; each stage sees the effects of earlier stages.
     """
     yield [_Units(None, 1, group[None])]
-    listed = {place.name for place in known}
+    listed = {place.name for place in places}
     unlisted = {name for name in group if name is not None and name not in listed}
     # The fullest place gives first. Of equally full ones the last by name keeps its nodes longest.
     yield [_Units(name, 1, group[name]) for name in sorted(unlisted, reverse=True)]
     yield [
         _Units(place.name, place.weight, min(group[place.name], after[place.name] - place.cap))
-        for place in known
+        for place in places
         if 0 <= place.cap < after[place.name]
     ]
-    yield [_Units(place.name, place.weight, group[place.name]) for place in known]
+    yield [_Units(place.name, place.weight, group[place.name]) for place in places]
 
 
 def _remove(units: Sequence[_Units], count: int, group: Counts, after: Counts) -> int:

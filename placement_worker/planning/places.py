@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from placement_worker.planning.cordon import Cordon
 
 NO_CAP = -1
 NO_PLACE = '(no known place)'
@@ -21,7 +23,8 @@ class Place:
     """A zone or region that a policy lists.
 
     `known`: the cloud has it. `available`: nodes can be created there now; this implies `known`.
-    `note`: why nodes cannot be created there, for the row of the plan.
+    `note`: why nodes cannot be created there, for the row of the plan. `cordons`: those in force
+    that close it; see `closed`.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Place:
     known: bool = True
     available: bool = True
     note: str = 'unavailable'
+    cordons: tuple[Cordon, ...] = ()
 
     @property
     def obstacle(self) -> str:
@@ -37,6 +41,16 @@ class Place:
         if self.available:
             return ''
         return self.note if self.known else UNKNOWN
+
+    @property
+    def is_evacuated(self) -> bool:
+        """Whether its nodes leave first, as those of unlisted places do."""
+        return any(one.evacuate for one in self.cordons)
+
+    def closed(self, cordons: Sequence[Cordon], note: str) -> 'Place':
+        """Return the place with cordons, which keep nodes from being created there."""
+        notes = note if self.available else f'{self.note}, {note}'
+        return replace(self, available=False, note=notes, cordons=tuple(cordons))
 
 
 def total(groups: Sequence[Located]) -> Counts:

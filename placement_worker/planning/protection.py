@@ -11,6 +11,7 @@ from typing import Any
 from placement_worker.contract.cluster import Node, in_utc
 from placement_worker.contract.model import NodePatch
 from placement_worker.contract.values import shown
+from placement_worker.formats import moments
 from placement_worker.formats.text import counted, listed, shortened
 
 KEY = 'protected'
@@ -37,14 +38,14 @@ class Protection:
     invalid: str = ''
 
     def __str__(self) -> str:
-        until = f' until {_date(self.until)}' if self.until else ''
+        until = f' until {moments.shown(self.until)}' if self.until else ''
         reason = f' ({shortened(self.reason)})' if self.reason else ''
         return f'protected{until}{reason}'
 
     @property
     def details(self) -> dict[str, str]:
         """The end and the reason, or empty strings, for the details of a decision."""
-        return {'until': _date(self.until) if self.until else '', 'reason': self.reason}
+        return {'until': moments.shown(self.until) if self.until else '', 'reason': self.reason}
 
 
 def parse(value: object) -> Protection | None:
@@ -144,9 +145,3 @@ def _time(value: object) -> datetime.datetime:
     if not isinstance(value, str) or _NUMBER.fullmatch(value.strip()):
         raise ValueError('not a time')
     return in_utc(datetime.datetime.fromisoformat(value.strip()))
-
-
-def _date(moment: datetime.datetime) -> str:
-    """Return a time in ISO 8601; midnight in UTC is shown as the day that begins then."""
-    text = moment.isoformat(timespec='seconds').replace('+00:00', 'Z')
-    return text.removesuffix('T00:00:00Z')

@@ -30,6 +30,7 @@ from placement_worker.contract.model import (
     SupportStatus,
 )
 from placement_worker.planning import protection, sizing
+from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.protection import Protection
 
 INTERFACE = (2, 0)
@@ -65,6 +66,7 @@ class State:
     :ivar binding: the binding of the policy.
     :ivar left_s: returns the seconds until the request expires; at 0 a policy must not change the
         cloud any more.
+    :ivar cordons: the cordons in force at `now`.
     """
 
     action_data: ActionData
@@ -75,6 +77,7 @@ class State:
     cluster: ClusterPatch | None = None
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
+    cordons: Sequence[Cordon] = ()
     _marked: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
 
     @property

@@ -17,7 +17,12 @@ from placement_worker.planning.places import NO_CAP, Place
 from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import place_names, shared_placement, zone_placement
+from placement_worker.policies import (
+    cordoned_places,
+    place_names,
+    shared_placement,
+    zone_placement,
+)
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.region_properties import RegionPlacementProperties
 from placement_worker.policies.zone_plans import NO_ZONE
@@ -58,8 +63,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             return skipped(size.explained(ALL_PROTECTED))
         nodes = sizing.current_nodes(request.action, request.cluster)
         groups, staying = shared_placement.in_groups(size, nodes, state.cloud.regions_of, protected)
-        plan = self.planner(size, self._places(request, size, state), groups, staying)
-        return self._applied(request, state, size, possible, plan)
+        places = self._places(request, size, state)
+        plan = self.planner(size, places, groups, staying)
+        warnings = cordoned_places.not_emptied(places, staying, 'region') if staying else []
+        return self._applied(request, state, size, possible, plan, warnings)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -77,7 +84,13 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         return [region.name for region in self.properties.regions if region.name not in known]
 
     def _applied(
-        self, request: CheckRequest, state: State, size: Size, possible: Size, plan: Plan
+        self,
+        request: CheckRequest,
+        state: State,
+        size: Size,
+        possible: Size,
+        plan: Plan,
+        warnings: Sequence[str],
     ) -> Outcome:
         """Return the outcome of a plan; parameters are those of zone placement."""
         entries: list[dict[str, str]] = []
@@ -92,7 +105,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
             nodes=shared_placement.placed_node(request, state, entries),
             details={'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced},
-            warnings=[place_names.unknown('region', unknown, known)] if unknown else [],
+            warnings=[
+                *([place_names.unknown('region', unknown, known)] if unknown else []),
+                *warnings,
+            ],
         )
 
     def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:
@@ -106,7 +122,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])
         patch = shared_placement.placed_node(request, state, [{'region_name': region}])
-        return Outcome('SKIPPED', f'The profile asks for region {region}.', nodes=patch)
+        cordon = cordoned_places.of_region(region, state)
+        warnings = cordoned_places.warn_of_named(f'region {region}', cordon)
+        reason = f'The profile asks for region {region}.'
+        return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
 
     def _places(self, request: CheckRequest, size: Size, state: State) -> Sequence[Place]:
         known = state.cloud.regions
@@ -119,20 +138,54 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if not any(region.known for region in regions):
             names = [region.name for region in regions]
             raise NoUsablePlace(NO_REGION, place_names.unusable('regions', names, known))
-        zones = zone_placement.zones_to_use(request) if size.kind == CREATION else None
+        if state.cordons:
+            regions = cordoned_places.close_regions(regions, state)
+        if size.kind != CREATION:
+            return regions
+        _check_any_open(regions, NO_REGION)
+        zones = zone_placement.zones_to_use(request)
         if zones is None:
             return regions
         regions = [_with_zones(region, zones, state) for region in regions]
         if not any(region.available for region in regions):
+            cordoned_places.check_cordons(regions, NO_ZONE)
             raise NoUsablePlace(NO_ZONE)
+        profile = shared_placement.profile_of_new_node(request)
+        if profile and profile.zone:  # a cordon does not refuse a zone that the user names
+            return regions
+        regions = [_without_cordoned_zones(region, zones, state) for region in regions]
+        _check_any_open(regions, NO_ZONE)
         return regions
 
 
 def _with_zones(region: Place, zones: Sequence[str], state: State) -> Place:
-    """Return the region, unavailable if none of the zones is available there."""
+    """Return the region, unavailable if no node can be created in any of the zones there."""
     if not region.available:
         return region
     known = state.cloud.zones(region.name)
     if any(known.get(zone) for zone in zones):
         return region
     return replace(region, available=False, note=NO_USABLE_ZONE)
+
+
+def _check_any_open(regions: Sequence[Place], reason: str) -> None:
+    """Check that cordons leave a region for a creation.
+
+    :raises NoUsablePlace: they leave none; the text names them.
+    """
+    if not any(region.available for region in regions):
+        cordoned_places.check_cordons(regions, reason)
+
+
+def _without_cordoned_zones(region: Place, zones: Sequence[str], state: State) -> Place:
+    """Return the region, closed if all zones that are available there are cordoned."""
+    if not region.available or not state.cordons:
+        return region
+    known = state.cloud.zones(region.name)
+    available = [zone for zone in zones if known.get(zone)]
+    cordons = [cordoned_places.of_zone(zone, region.name, state) for zone in available]
+    found = [one for one in cordons if one]
+    if not found or len(found) < len(cordons):
+        return region
+    notes = ', '.join(map(str, dict.fromkeys(found)))
+    return region.closed(found, f'{NO_USABLE_ZONE}: {notes}')

@@ -48,14 +48,15 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         if profile and profile.zone:
             patch = shared_placement.placed_node(request, state, [{'zone': profile.zone}])
             reason = f'The profile asks for availability zone {profile.zone}.'
-            return Outcome('SKIPPED', reason, nodes=patch)
+            warnings = self._plans(request, state, size).warnings_of_named(profile.zone)
+            return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
         if not size.count:
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         protected = shared_placement.protected_of(size, request, state)
         possible = shared_placement.possible(size, request, protected)
         if not possible.count:
             return skipped(size.explained(ALL_PROTECTED))
-        plans = ZonePlans(self.properties.zones, self.planner, request, state, size, protected)
+        plans = self._plans(request, state, size, protected)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
             shares, by_region = [plans.alone()], {}
@@ -87,6 +88,11 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             known = {} if usable.issuperset(names) else cloud.zones(region)
             usable.update(name for name, is_available in known.items() if is_available)
         place_names.refuse_unusable('availability zone', 'zones', names, usable)
+
+    def _plans(
+        self, request: CheckRequest, state: State, size: Size, protected: Collection[str] = ()
+    ) -> ZonePlans:
+        return ZonePlans(self.properties.zones, self.planner, request, state, size, protected)
 
     def _warnings_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
@@ -135,7 +141,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             data=state.action_data.planned(size.kind, size.count, plan, entries),
             nodes=patch,
             details=details,
-            warnings=warnings,
+            warnings=[*warnings, *(text for share in shares for text in share.warnings)],
         )
 
 

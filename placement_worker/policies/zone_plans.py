@@ -15,7 +15,7 @@ from placement_worker.planning import sizing
 from placement_worker.planning.places import Located, Place
 from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import place_names, shared_placement, zone_shares
+from placement_worker.policies import cordoned_places, place_names, shared_placement, zone_shares
 from placement_worker.policies.base import State
 from placement_worker.policies.zone_properties import Zone
 from placement_worker.policies.zone_shares import Share
@@ -57,12 +57,12 @@ class ZonePlans:
         groups, staying = shared_placement.in_groups(
             self.size, nodes, self.state.cloud.zones_of, self.protected
         )
-        known = self.state.cloud.zones(self.region)
-        plan = self._plan(known, self.size, groups, staying)
+        places = self._places(self.region)
+        plan = self._plan(places, self.size, groups, staying)
         if plan is None:
-            names = [zone.name for zone in self.zones]
+            names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
             raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
-        return Share(None, self.size, len(nodes), plan)
+        return Share(None, self.size, len(nodes), plan, _not_emptied(places, staying))
 
     def in_regions(self, regions: Mapping[str, int]) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes.
@@ -81,19 +81,39 @@ class ZonePlans:
 
     def _share(self, region: str, size: Size, groups: Sequence[Located], staying: Located) -> Share:
         held = sum(sum(group.values()) for group in (*groups, staying))
-        plan = self._plan(self.state.cloud.zones(region), size, groups, staying)
-        return Share(region, size, held, plan)
+        places = self._places(region)
+        plan = self._plan(places, size, groups, staying)
+        return Share(region, size, held, plan, _not_emptied(places, staying))
+
+    def warnings_of_named(self, zone: str) -> list[str]:
+        """Return a sentence if a new node goes to a cordoned zone that its profile names.
+
+        :param zone: the zone in the profile; `zone:host` names a host of the zone.
+        """
+        if not self.state.cordons:
+            return []
+        name, _, _ = zone.partition(':')
+        found = cordoned_places.of_zone(name, self.region, self.state)
+        return cordoned_places.warn_of_named(f'availability zone {zone}', found)
+
+    def _places(self, region: str | None) -> list[Place]:
+        """Return the zones of the spec with their state in one region."""
+        known = self.state.cloud.zones(region)
+        places = [_place(zone, known) for zone in self.zones]
+        if not self.state.cordons:
+            return places
+        return cordoned_places.close_zones(places, region, self.state)
 
     def _plan(
-        self, known: Mapping[str, bool], size: Size, groups: Sequence[Located], staying: Located
+        self, places: Sequence[Place], size: Size, groups: Sequence[Located], staying: Located
     ) -> Plan | None:
         """Plan among the zones of one region; None if none of the listed ones is usable there.
 
-        :param known: zone of the region -> whether it is available.
         :param staying: zone -> number of protected nodes there.
+        :raises NoUsablePlace: cordons close the zones that nodes could be created in.
         """
-        places = [_place(zone, known) for zone in self.zones]
         if not any(place.available if size.kind == CREATION else place.known for place in places):
+            cordoned_places.check_cordons(places, NO_ZONE)
             return None
         return self.planner(size, places, groups, staying)
 
@@ -116,3 +136,7 @@ def _place(zone: Zone, known: Mapping[str, bool]) -> Place:
     return Place(
         zone.name, zone.weight, known=zone.name in known, available=known.get(zone.name, False)
     )
+
+
+def _not_emptied(places: Sequence[Place], staying: Located) -> list[str]:
+    return cordoned_places.not_emptied(places, staying, 'zone') if staying else []

@@ -22,13 +22,14 @@ class Share:
     """The part of a size that one region takes.
 
     `region`: None if no policy planned by region. `held`: the number of nodes in the region before
-    the action. `plan`: None if the region has no usable zone.
+    the action. `plan`: None if the region has no usable zone. `warnings`: sentences about zones.
     """
 
     region: str | None
     size: Size
     held: int
     plan: Plan | None
+    warnings: Sequence[str] = ()
 
 
 def by_region(

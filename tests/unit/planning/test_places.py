@@ -2,7 +2,9 @@
 
 import pytest
 
+from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.places import Place, total
+from tests.factories import NOW
 
 
 @pytest.mark.parametrize(
@@ -17,6 +19,14 @@ from placement_worker.planning.places import Place, total
 def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstacle):
     """An available place has no obstacle; another one has its note, or is unknown."""
     assert place.obstacle == obstacle
+
+
+@pytest.mark.parametrize('evacuate', [True, False])
+def test_closed_place_takes_no_node_and_is_evacuated_if_a_cordon_says_so(evacuate):
+    """A cordon makes a place unavailable; only `evacuate` lets its nodes leave first."""
+    place = Place('a').closed([Cordon(zone='a', until=NOW, evacuate=evacuate)], 'closed')
+
+    assert (place.available, place.obstacle, place.is_evacuated) == (False, 'closed', evacuate)
 
 
 def test_total_of_groups_adds_the_nodes_of_each_place():
