@@ -28,6 +28,12 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (OSError, 'check the file and its file system'),
 )
 """The hint for each type of error; the first match counts."""
+ACCESS_REFUSED = 'ACCESS_REFUSED'
+"""The name of AMQP's reply code 403; oslo.messaging reports it as a failed delivery."""
+OPERATOR_NEEDED = (
+    'the broker runs, but this user lacks a permission; use the broker user of an operator '
+    '("Configuration of operators" in the manual)'
+)
 
 
 def with_hint(exc: Exception, text: str = '') -> str:
@@ -39,6 +45,8 @@ def with_hint(exc: Exception, text: str = '') -> str:
     text = ' '.join(text.split())
     if isinstance(exc, errors.WorkerFailed):
         hint: str | None = _for_internal_error(text)
+    elif isinstance(exc, errors.BrokerUnreachable) and ACCESS_REFUSED in text:
+        hint = OPERATOR_NEEDED
     else:
         hint = next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
     return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import amqp
 import oslo_messaging
 import pytest
+from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker import errors
@@ -20,7 +21,8 @@ from placement_worker.client import reply_receiver
 from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import ReplyTo
-from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import EXCHANGE, PARKING_SUFFIX, SLOW_TOPIC, TOPIC
+from placement_worker.messaging import parking
 from tests.broker import Broker
 from tests.factories import request, zone_policy
 from tests.functional import conftest
@@ -33,7 +35,8 @@ pytestmark = pytest.mark.long
 
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'bus-security.rst'
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
-VHOST, WORKER, ENGINE, PASSWORD = 'placement', 'placement-worker', 'engine', 'hunter2'
+VHOST, PASSWORD = 'placement', 'hunter2'
+WORKER, ENGINE, OPERATOR = 'placement-worker', 'engine', 'operator'
 TOPICS = {'topic': TOPIC, 'slow_topic': SLOW_TOPIC}
 NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\n'
 
@@ -107,6 +110,41 @@ def refusal(folder, url, settings=''):
 def test_call_with_the_permissions_of_the_manual_gets_a_reply(client):
     """The permissions of the manual suffice for a call."""
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
+
+
+def test_call_with_the_permissions_of_an_operator_gets_a_reply(secured, worker):
+    """The permissions of an operator suffice for a check and for a ping of one host."""
+    with closing(PolicyClient(url_of(secured, OPERATOR))) as client:
+        assert client.policy_check(GOOD).action.data['status'] == 'OK'
+    with closing(PolicyClient(url_of(secured, OPERATOR), server='testhost')) as client:
+        assert client.get_capabilities().policy_types
+
+
+def test_call_with_the_permissions_of_a_worker_is_refused(secured, worker):
+    """A worker cannot declare a reply queue, so commands need the user of an operator."""
+    with (
+        closing(PolicyClient(url_of(secured, WORKER))) as client,
+        pytest.raises(errors.BrokerUnreachable, match="ACCESS_REFUSED - access to queue 'reply_"),
+    ):
+        client.get_capabilities()
+
+
+def test_parked_request_with_the_permissions_of_an_operator_is_retried(secured, worker):
+    """The permissions of an operator suffice to read the parking lot and retry a request."""
+    queue = f'{TOPIC}{PARKING_SUFFIX}'
+    headers = {parking.PARKED_ID: 'id', parking.PARKED_AT: 'at', parking.PARKED_FROM: 'foreign'}
+    with channel_of(secured, 'guest', 'guest') as channel:
+        message = amqp.Message('{}', application_headers=headers)
+        channel.basic_publish_confirm(message, exchange='', routing_key=queue)
+
+        with Connection(
+            url_of(secured, OPERATOR), transport_options={'confirm_publish': True}
+        ) as connection:
+            (parked,) = parking.parked_requests(connection, queue, 2)
+            parking.retry(connection, parked)
+
+        retried = channel.basic_get('foreign', no_ack=True)
+    assert retried.headers == {parking.RETRIED: 'id'}
 
 
 def test_call_to_each_queue_of_a_worker_gets_a_reply(worker):
@@ -255,6 +293,11 @@ FORBIDDEN_TO_ENGINES = {
     'write to a queue past the exchange': lambda channel: publish(channel, '', TOPIC),
     'forge a notification': lambda channel: publish(channel, EXCHANGE, 'notifications.info'),
 }
+FORBIDDEN_TO_OPERATORS = {
+    name: operation
+    for name, operation in FORBIDDEN_TO_ENGINES.items()
+    if name != 'write to a queue past the exchange'
+}
 FORBIDDEN_TO_WORKERS = {
     **FORBIDDEN_TO_BOTH,
     'read replies': lambda channel: channel.basic_get(f'reply_{"1" * 32}'),
@@ -275,6 +318,13 @@ def test_engine_without_permission_is_refused(operation, secured, worker):
         FORBIDDEN_TO_ENGINES[operation](channel)
 
 
+@pytest.mark.parametrize('operation', FORBIDDEN_TO_OPERATORS)
+def test_operator_without_permission_is_refused(operation, secured, worker):
+    """An operator cannot read requests, forge notifications, or touch foreign resources."""
+    with channel_of(secured, OPERATOR) as channel, pytest.raises(amqp.exceptions.AccessRefused):
+        FORBIDDEN_TO_OPERATORS[operation](channel)
+
+
 @pytest.mark.parametrize('operation', FORBIDDEN_TO_WORKERS)
 def test_worker_without_permission_is_refused(operation, secured, worker):
     """A worker cannot read replies or touch resources of engines and other services."""
@@ -286,9 +336,9 @@ def test_worker_without_permission_is_refused(operation, secured, worker):
         FORBIDDEN_TO_WORKERS[operation](channel)
 
 
-@pytest.mark.parametrize('user', [WORKER, ENGINE])
+@pytest.mark.parametrize('user', [WORKER, ENGINE, OPERATOR])
 def test_users_of_the_manual_are_refused_in_another_virtual_host(user, secured):
-    """The users of workers and engines have no access to another virtual host."""
+    """The users of the manual have no access to another virtual host."""
     with (
         pytest.raises(amqp.exceptions.NotAllowed, match="access to vhost '/' refused for user"),
         conftest.amqp(f'rabbit://{user}:{PASSWORD}@127.0.0.1:{secured.port}/') as connection,

@@ -65,7 +65,7 @@ def fitted(command, worker):
     """Return the command with the broker and the topics of this worker."""
     folder = worker.config.parent
     given = {
-        r'/etc/placement-worker/placement-worker\.conf': str(worker.config),
+        r'/etc/placement-worker/(placement-worker|operator)\.conf': str(worker.config),
         r'--config-file \.\.\.': f'--config-file {worker.config}',
         r'rabbit://user:password@127\.0\.0\.1:5672/placement': worker.url,
         r'/run/placement-worker/liveness': str(folder / 'liveness'),

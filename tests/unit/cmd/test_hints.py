@@ -33,6 +33,20 @@ def test_with_hint_of_a_refusal_advises_to_correct_the_cause():
     )
 
 
+def test_with_hint_of_a_missing_permission_names_the_user_to_use():
+    """A user without a permission is advised to use another user, not to check RabbitMQ."""
+    text = (
+        'The request could not be delivered: Unable to connect to AMQP server on 127.0.0.1:5672 '
+        "after inf tries: Queue.declare: (403) ACCESS_REFUSED - access to queue 'reply_1' in vhost "
+        "'placement' refused for user 'placement-worker'"
+    )
+
+    assert hints.with_hint(errors.BrokerUnreachable(text)) == (
+        f'{text}; the broker runs, but this user lacks a permission; use the broker user of an '
+        'operator ("Configuration of operators" in the manual)'
+    )
+
+
 def test_with_hint_of_an_error_that_names_a_command_adds_none():
     """An error that names a command needs no second hint."""
     text = 'No parked request 7; run "placement-policy parked list" for the parked requests'
