@@ -21,6 +21,9 @@ PASSWORD = {
     'name': 'OS_SERVICE_AUTH__PASSWORD',
     'valueFrom': {'secretKeyRef': {'name': 'keystone', 'key': 'password'}},
 }
+CLAIM = {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '5Gi'}}}
+VOLUME = {'name': 'log', 'ephemeral': {'volumeClaimTemplate': {'spec': CLAIM}}}
+MOUNT = {'name': 'log', 'mountPath': '/var/log/placement-worker'}
 VALUES: list[tuple[dict[str, Any], set[str]]] = [
     ({}, KINDS),
     (
@@ -42,6 +45,8 @@ VALUES: list[tuple[dict[str, Any], set[str]]] = [
             'affinity': {'podAntiAffinity': {}},
             'podDisruptionBudget': {'enabled': False},
             'extraEnv': [PASSWORD],
+            'extraVolumes': [VOLUME],
+            'extraVolumeMounts': [MOUNT],
             'priorityClassName': 'high',
         },
         {'Service', 'StatefulSet'},
@@ -55,6 +60,11 @@ INVALID: list[dict[str, Any]] = [
     {'metrics': {'serviceMonitor': {'interval': '15'}}},
     {'podDisruptionBudget': {'maxUnavailable': 0}},
     {'extraEnv': [{'value': 'a'}]},
+    {'extraVolumes': [{'emptyDir': {}}]},
+    {'extraVolumes': [{'name': 'tmp', 'emptyDir': {}}]},
+    {'extraVolumeMounts': [{'name': 'log'}]},
+    {'extraVolumeMounts': [{'name': 'log', 'mountPath': 'var/log'}]},
+    {'extraVolumeMounts': [{'name': 'log', 'mountPath': '/run/placement-worker'}]},
 ]
 
 
@@ -81,7 +91,9 @@ def check(chart: Any, values: dict[str, Any], kinds: set[str]) -> None:
                 kubernetes_validate.validate(manifest, version, strict=True)
     by_kind = {one['kind']: one for one in manifests}
     check_selectors(values, by_kind)
-    check_environment(values, by_kind['StatefulSet']['spec']['template']['spec'])
+    pod = by_kind['StatefulSet']['spec']['template']['spec']
+    check_environment(values, pod)
+    check_volumes(values, pod)
 
 
 def check_selectors(values: dict[str, Any], manifests: dict[str, Any]) -> None:
@@ -114,6 +126,18 @@ def check_environment(values: dict[str, Any], pod: dict[str, Any]) -> None:
         variable not in variables for variable in values.get('extraEnv', [])
     ):
         raise SystemExit(f'{values}: the container has the variables {variables}')
+
+
+def check_volumes(values: dict[str, Any], pod: dict[str, Any]) -> None:
+    """Check that the pod has the volumes of the values, and that each mount has its volume."""
+    (container,) = pod['containers']
+    mounts, volumes = container['volumeMounts'], pod['volumes']
+    if (
+        any(volume not in volumes for volume in values.get('extraVolumes', []))
+        or any(mount not in mounts for mount in values.get('extraVolumeMounts', []))
+        or {mount['name'] for mount in mounts} != {volume['name'] for volume in volumes}
+    ):
+        raise SystemExit(f'{values}: the pod has the volumes {volumes} at {mounts}')
 
 
 def check_monitor(values: dict[str, Any], monitor: dict[str, Any], service: dict[str, Any]) -> None:
