@@ -8,6 +8,7 @@ from oslo_config import cfg
 GROUP = 'service_auth'
 REQUEST_TIMEOUT_S = 60
 SAMPLE_PLUGIN = 'password'
+INSECURE_HELP = 'Do not verify the certificates of HTTPS connections.'
 _CONNECTION_OPTIONS = ('cafile', 'certfile', 'insecure', 'keyfile', 'timeout')
 _CATALOG_OPTIONS = ('interface', 'valid_interfaces', 'region_name')
 _NOT_IN_SAMPLE = (
@@ -34,6 +35,9 @@ def _common() -> list[Any]:
         option for option in available if option.dest in (*_CONNECTION_OPTIONS, *_CATALOG_OPTIONS)
     ]
     cfg.set_defaults(options, timeout=REQUEST_TIMEOUT_S)
+    for option in options:
+        if option.dest == 'insecure':  # keystoneauth's help states the opposite of the value
+            option.help = INSECURE_HELP
     return options
 
 

@@ -19,3 +19,11 @@ def test_sample_options_leave_out_scopes_without_effect():
 
     assert {'auth_url', 'username', 'password', 'cafile', 'region_name'} <= names
     assert not names & {'trust_id', 'system_scope', 'domain_id'}
+
+
+def test_sample_options_describe_the_effect_of_insecure():
+    """The help of `insecure` says what the value true does."""
+    (insecure,) = (one for one in service_auth.sample_options() if one.dest == 'insecure')
+
+    assert insecure.default is False
+    assert insecure.help == 'Do not verify the certificates of HTTPS connections.'
