@@ -5,15 +5,16 @@ import queue
 import re
 import shlex
 import subprocess
+import sys
 import threading
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
 import amqp
+import msgspec
 import oslo_messaging
 import pytest
-from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker import errors
@@ -129,22 +130,76 @@ def test_call_with_the_permissions_of_a_worker_is_refused(secured, worker):
         client.get_capabilities()
 
 
-def test_parked_request_with_the_permissions_of_an_operator_is_retried(secured, worker):
-    """The permissions of an operator suffice to read the parking lot and retry a request."""
-    queue = f'{TOPIC}{PARKING_SUFFIX}'
-    headers = {parking.PARKED_ID: 'id', parking.PARKED_AT: 'at', parking.PARKED_FROM: 'foreign'}
+@pytest.fixture(scope='module')
+def operator_config(secured, tmp_path_factory):
+    """Write the file of operators as the manual shows it, for a broker without TLS."""
+    (shown,) = re.findall(
+        r'^ +(transport_url = rabbit://operator:.*)$', MANUAL.read_text(), re.MULTILINE
+    )
+    assert shown.endswith('@rabbit.example.org:5671/placement')
+    config = tmp_path_factory.mktemp('operator') / 'operator.conf'
+    config.write_text(f'[DEFAULT]\ntransport_url = {url_of(secured, OPERATOR)}\n')
+    return config
+
+
+def placement_policy(config, *arguments):
+    """Return what a command prints as a user of the bus."""
+    command = [Path(sys.executable).with_name('placement-policy'), *arguments]
+    done = subprocess.run(
+        [*command, '--config-file', config], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def park(secured, ident, request_id):
+    """Put a request of the method get_capabilities into the parking lot."""
+    message = {
+        'method': 'get_capabilities',
+        'args': {},
+        'version': '1.0',
+        '_context_request_id': request_id,
+    }
+    body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
+    headers = {parking.PARKED_ID: ident, parking.PARKED_AT: 'at', parking.PARKED_FROM: TOPIC}
     with channel_of(secured, 'guest', 'guest') as channel:
-        message = amqp.Message('{}', application_headers=headers)
-        channel.basic_publish_confirm(message, exchange='', routing_key=queue)
+        channel.basic_publish_confirm(
+            amqp.Message(
+                body,
+                application_headers=headers,
+                content_type='application/json',
+                content_encoding='utf-8',
+            ),
+            exchange='',
+            routing_key=f'{TOPIC}{PARKING_SUFFIX}',
+        )
 
-        with Connection(
-            url_of(secured, OPERATOR), transport_options={'confirm_publish': True}
-        ) as connection:
-            (parked,) = parking.parked_requests(connection, queue, 2)
-            parking.retry(connection, parked)
 
-        retried = channel.basic_get('foreign', no_ack=True)
-    assert retried.headers == {parking.RETRIED: 'id'}
+def test_ping_and_check_as_operator_get_a_reply(operator_config, worker, tmp_path):
+    """The permissions of an operator suffice for `ping`, of one host too, and for `check`."""
+    assert 'hostname' in placement_policy(operator_config, 'ping', '--server', 'testhost')
+    assert 'hostname' in placement_policy(operator_config, 'ping')
+    (tmp_path / 'request.json').write_bytes(msgspec.json.encode(GOOD))
+    assert 'OK' in placement_policy(operator_config, 'check', tmp_path / 'request.json')
+
+
+def test_parked_requests_as_operator_are_listed_shown_retried_and_dropped(
+    operator_config, secured, worker
+):
+    """The permissions of an operator suffice for each command on the parking lot."""
+    park(secured, 'parked-1', 'req-parked-1')
+    park(secured, 'parked-2', 'req-parked-2')
+
+    listed = placement_policy(operator_config, 'parked', 'list')
+    shown = placement_policy(operator_config, 'parked', 'show', 'parked-1')
+    retried = placement_policy(operator_config, 'parked', 'retry', 'parked-1')
+    dropped = placement_policy(operator_config, 'parked', 'drop', 'parked-2')
+
+    assert all(one in listed for one in ('req-parked-1', 'req-parked-2'))
+    assert '"method": "get_capabilities"' in shown
+    assert retried == f'Sent parked-1 to {TOPIC}.\n'
+    assert dropped == 'Deleted parked-2.\n'
+    assert placement_policy(operator_config, 'parked', 'list') == 'No parked requests.\n'
 
 
 def test_call_to_each_queue_of_a_worker_gets_a_reply(worker):
