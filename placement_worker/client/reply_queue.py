@@ -10,13 +10,12 @@ from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker.client.connection import DEFAULTS, open_connection
-from placement_worker.contract import codec
+from placement_worker.contract import codec, reply_names
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.errors import (
     BrokerRefused,
     ConfigurationError,
-    InvalidRequest,
     QueueMismatch,
 )
 
@@ -33,20 +32,18 @@ CLOSE_S = 2
 
 
 def check_names(
-    exchange: str, topic: str, workers_exchange: str, workers_topics: Collection[str]
+    exchange: str, topic: str, workers_exchange: str, workers_topics: Collection[str], at: str = '$'
 ) -> None:
-    """Check that an engine may serve replies at an exchange and a topic.
+    """Check that an engine may receive replies at an exchange and a topic.
 
+    :param at: the JSON path of the names, for errors.
     :raises InvalidRequest: a name is malformed, or workers refuse to reply there.
     """
-    codec.decode({'exchange': exchange, 'topic': topic, 'method': 'm'}, ReplyTo)
+    codec.decode({'exchange': exchange, 'topic': topic, 'method': 'm'}, ReplyTo, at=at)
     suffixes = ('', ISOLATION_SUFFIX, PARKING_SUFFIX)
     queues = {name + suffix for name in workers_topics for suffix in suffixes}
-    if exchange in ('', workers_exchange) or exchange.startswith('amq.') or topic in queues:
-        raise InvalidRequest(
-            "Expected an exchange and a topic that are neither the broker's nor the workers', "
-            f'got exchange `{exchange}`, topic `{topic}`'
-        )
+    reply_names.check_exchange(exchange, workers_exchange, f'{at}.exchange')
+    reply_names.check_topic(topic, queues, f'{at}.topic')
 
 
 def connector(conf: cfg.ConfigOpts, target: Any) -> Callable[[], Connection]:

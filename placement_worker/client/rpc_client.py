@@ -104,15 +104,24 @@ class PolicyClient(Caller):
         The timeouts of the client apply to calls only. Set `expires_at` of the request: a cast
         without it never expires.
 
+        Three mistakes are found here, before the request is sent: a value whose type does not fit
+        the contract, a missing key, and a `reply_to` that workers refuse in general. All others,
+        for example in the spec of a policy, are the reply.
+
         :param request: the check; its own `reply_to` is replaced.
         :param reply_to: exchange, topic and method of the reply; None for no reply. The method is
             free to choose: `serve_replies` receives every method of its topic.
         :param context: the ids of the caller; `request_id` returns with the reply.
         :returns: the `request_id` of the context, or a new one if the context has none.
-        :raises NoWorkerAnswered: no worker has ever run on this broker, or the broker is
-            unreachable.
+        :raises InvalidRequest: the request or `reply_to` has one of the mistakes above.
+        :raises NoWorkerAnswered: no worker has ever run on this broker.
+        :raises BrokerUnreachable: no host responds, or the broker did not confirm the request.
+        :raises BrokerRefused: the broker refuses access.
+        :raises ConfigurationError: an option of the transport cannot be used.
         """
         to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
+        if to is not None:
+            self._check_reply_names(to.exchange, to.topic, '$.reply_to')
         prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
         request_id = str((context or {}).get('request_id') or f'req-{uuid.uuid4()}')
         self._probe_once()
@@ -148,8 +157,7 @@ class PolicyClient(Caller):
         from placement_worker.client import reply_queue  # noqa: PLC0415
         from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
 
-        topics = [route.topic for route in self._routes.values()]
-        reply_queue.check_names(exchange, topic, self._exchange, topics)
+        self._check_reply_names(exchange, topic, '$')
         connect = reply_queue.connector(self._conf, self._url)
         return ReplyReceiver(
             lambda: reply_queue.ReplyQueue(connect, exchange, topic), topic, callback
@@ -158,6 +166,16 @@ class PolicyClient(Caller):
     def close(self) -> None:
         """Close the connections of calls and casts; receivers of replies have their own."""
         self._transport.cleanup()
+
+    def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
+        """Check the names of a place for replies.
+
+        :raises InvalidRequest: a name is malformed, or workers refuse to reply there.
+        """
+        from placement_worker.client import reply_queue  # noqa: PLC0415  # as in serve_replies
+
+        topics = [route.topic for route in self._routes.values()]
+        reply_queue.check_names(exchange, topic, self._exchange, topics, at)
 
     @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:

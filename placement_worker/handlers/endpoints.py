@@ -123,7 +123,7 @@ class Endpoints:
                 return
             self._destinations.check(address.reply_to)
         except Refused as cause:
-            LOG.warning('Sent no error to reply_to of request %s: %s', request_id, cause)
+            _log_unsent(request_id, cause)
             return
         reply = codec.encode(error_object(exc), like=raw)
         self._deliver(address.reply_to, address.expires_at, request_id, reply)
@@ -203,7 +203,11 @@ class Endpoints:
     def _check_and_deliver(
         self, request: CheckRequest, to: ReplyTo, request_id: str | None, raw: object
     ) -> Any:
-        self._destinations.check(to)
+        try:
+            self._destinations.check(to)
+        except Refused as cause:
+            _log_unsent(request_id, cause)
+            raise
         try:
             decided = self._handler.check(request, request_id)
             reply = reply_encoding.encode(decided, raw, self._registry)
@@ -233,3 +237,8 @@ class Endpoints:
         except Exception as exc:
             self._events.handle(RequestFailed(method.name, exc, request_id))
             raise
+
+
+def _log_unsent(request_id: str | None, cause: Refused) -> None:
+    """Log that the engine learns of an error from this log only."""
+    LOG.warning('Sent no error to reply_to of request %s: %s', request_id, cause)

@@ -8,7 +8,7 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.client.rpc_client import PolicyClient
-from placement_worker.contract.rpc import SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 from tests.malformed_requests import GOOD
 
 LOADED = """
@@ -84,6 +84,29 @@ def test_cast_with_a_request_id_keeps_it(client, sender):
     """The id of the caller's context names the request."""
     assert client.cast_check(GOOD, context={'request_id': 'r1'}) == 'r1'
     assert sender.sent[0][1] == {'request_id': 'r1'}
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('exchange', ''),
+        ('exchange', 'amq.topic'),
+        ('exchange', EXCHANGE),
+        ('topic', TOPIC),
+        ('topic', f'{TOPIC}-parked'),
+        ('topic', f'{SLOW_TOPIC}.testhost'),
+    ],
+)
+def test_cast_with_a_reply_to_that_workers_refuse_raises_and_sends_nothing(
+    client, sender, name, value
+):
+    """A forbidden exchange or topic is found before the request is sent, with its path."""
+    reply_to = {'exchange': 'engine', 'topic': 'replies', 'method': 'm', name: value}
+
+    with pytest.raises(errors.InvalidRequest, match=rf'got `{value}` - at `\$\.reply_to\.{name}`'):
+        client.cast_check(GOOD, reply_to)
+
+    assert sender.sent == []
 
 
 def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):

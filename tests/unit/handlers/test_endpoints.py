@@ -286,13 +286,15 @@ def test_check_whose_reply_to_is_forbidden_is_refused_before_it_is_decided(
     no reply there.
     """
     caplog.set_level('INFO')
-    with pytest.raises(errors.InvalidRequest, match=r'at `\$\.reply_to`$'):
+    with pytest.raises(errors.InvalidRequest, match=r'at `\$\.reply_to\.exchange`$'):
         Endpoints(CLOUD, registry, outbox, outbox).policy_check(
             {**GOOD, 'reply_to': {**TO, 'exchange': exchange}}, 'req-1'
         )
 
     assert [event[:2] for event in outbox.sent] == [('policy_check.error', 'InvalidRequest')]
     assert 'policy_check refused: InvalidRequest: ' in caplog.text
+    (record,) = [record for record in caplog.records if record.levelname == 'WARNING']
+    assert record.getMessage().startswith('Sent no error to reply_to of request req-1: Expected ')
 
 
 def test_request_that_is_parked_tells_no_forbidden_target(endpoints, outbox):
