@@ -24,7 +24,10 @@ from placement_worker.policies import (
     zone_placement,
 )
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
-from placement_worker.policies.region_properties import RegionPlacementProperties
+from placement_worker.policies.region_properties import (
+    RegionPlacementProperties,
+    RegionPlacementProperties11,
+)
 from placement_worker.policies.zone_plans import NO_ZONE
 from placement_worker.policies.zone_shares import NO_USABLE_ZONE
 
@@ -40,9 +43,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     """
 
     name = 'senlin.policy.region_placement'
-    versions = {'1.0': RegionPlacementProperties}
+    versions = {'1.0': RegionPlacementProperties, '1.1': RegionPlacementProperties11}
     support_status = {
         '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
+        '1.1': [SupportStatus('SUPPORTED', '2026.11')],
     }
     priority = 200
     targets = shared_placement.TARGETS

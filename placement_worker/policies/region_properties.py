@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from placement_worker.planning.places import NO_CAP
 from placement_worker.policies.shared_placement import HEAVIEST, check_distinct
+from placement_worker.policies.spread import Spread, SpreadProperty
 
 
 class Region(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,3 +33,16 @@ class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True)
 
     def __post_init__(self) -> None:
         check_distinct('regions', [region.name for region in self.regions])
+
+    @property
+    def spread(self) -> Spread | None:
+        """The tolerated skew, or None before version 1.1."""
+        return None
+
+
+class RegionPlacementProperties11(
+    RegionPlacementProperties, frozen=True, forbid_unknown_fields=True
+):
+    """Properties of senlin.policy.region_placement-1.1."""
+
+    spread: SpreadProperty = Spread()

@@ -17,7 +17,10 @@ from placement_worker.policies import place_names, shared_placement, zone_shares
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
 from placement_worker.policies.zone_plans import ZonePlans
-from placement_worker.policies.zone_properties import ZonePlacementProperties
+from placement_worker.policies.zone_properties import (
+    ZonePlacementProperties,
+    ZonePlacementProperties11,
+)
 from placement_worker.policies.zone_shares import Share
 
 
@@ -30,9 +33,10 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     """
 
     name = 'senlin.policy.zone_placement'
-    versions = {'1.0': ZonePlacementProperties}
+    versions = {'1.0': ZonePlacementProperties, '1.1': ZonePlacementProperties11}
     support_status = {
         '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
+        '1.1': [SupportStatus('SUPPORTED', '2026.11')],
     }
     priority = 300
     targets = shared_placement.TARGETS

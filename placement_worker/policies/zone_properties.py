@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from placement_worker.policies.shared_placement import HEAVIEST, check_distinct
+from placement_worker.policies.spread import Spread, SpreadProperty
 
 
 class Zone(Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,3 +31,14 @@ class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         check_distinct('zones', [zone.name for zone in self.zones])
+
+    @property
+    def spread(self) -> Spread | None:
+        """The tolerated skew, or None before version 1.1."""
+        return None
+
+
+class ZonePlacementProperties11(ZonePlacementProperties, frozen=True, forbid_unknown_fields=True):
+    """Properties of senlin.policy.zone_placement-1.1."""
+
+    spread: SpreadProperty = Spread()

@@ -8,11 +8,32 @@ from typing import Any
 
 from senlin.common import constraints, consts, schema
 from senlin.policies import base, deletion_policy, lb_policy
+from senlin.policies import region_placement as regions
+from senlin.policies import zone_placement as zones
 
 from placement_worker.engines.senlin.worker_client import is_configured
 
 SINCE = '2026.11'
-MIN_ONLINE, PROTECTION = 'min_online', 'protection'
+MIN_ONLINE, PROTECTION, SPREAD = 'min_online', 'protection', 'spread'
+MODES = constraints.AllowedValues(['best_effort', 'strict'])
+PLACEMENT_VERSION = {'1.1': [{'status': consts.SUPPORTED, 'since': SINCE}]}
+PLACEMENT_PROPERTIES = {
+    SPREAD: schema.Map(
+        'How evenly nodes are spread over the places.',
+        schema={
+            'mode': schema.String(
+                'Whether a plan beyond max_skew is carried out with a warning (best_effort) or a '
+                'creation fails (strict).',
+                default='best_effort',
+                constraints=[MODES],
+            ),
+            'max_skew': schema.Integer(
+                'Maximum difference between the nodes of a place and its ideal.', default=1
+            ),
+        },
+    ),
+}
+"""The properties that version 1.1 adds to both placement policies."""
 
 
 class DecidedByWorker:
@@ -58,7 +79,7 @@ class DeletionPolicy(DecidedByWorker, deletion_policy.DeletionPolicy):  # type: 
             'Whether fewer nodes are deleted (best_effort) or the action fails (strict) if too few '
             'nodes are not protected.',
             default='best_effort',
-            constraints=[constraints.AllowedValues(['best_effort', 'strict'])],
+            constraints=[MODES],
         ),
     }
 
@@ -76,4 +97,24 @@ class LoadBalancingPolicy(DecidedByWorker, lb_policy.LoadBalancingPolicy):  # ty
             'Number or percentage of pool members that stay online while nodes leave the pool.',
             default=None,
         ),
+    }
+
+
+class RegionPlacementPolicy(DecidedByWorker, regions.RegionPlacementPolicy):  # type: ignore[misc]
+    """Region placement 1.1: Senlin's properties and those of `PLACEMENT_PROPERTIES`."""
+
+    VERSIONS = {**regions.RegionPlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
+    properties_schema = {
+        **regions.RegionPlacementPolicy.properties_schema,
+        **PLACEMENT_PROPERTIES,
+    }
+
+
+class ZonePlacementPolicy(DecidedByWorker, zones.ZonePlacementPolicy):  # type: ignore[misc]
+    """Zone placement 1.1: Senlin's properties and those of `PLACEMENT_PROPERTIES`."""
+
+    VERSIONS = {**zones.ZonePlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
+    properties_schema = {
+        **zones.ZonePlacementPolicy.properties_schema,
+        **PLACEMENT_PROPERTIES,
     }

@@ -21,7 +21,10 @@ TYPED = [
     ('simulate requ', ['request.yaml']),
     ('validate requ', ['request.yaml']),
     ('completion z', ['zsh']),
-    ('type show senlin.policy.z', ['senlin.policy.zone_placement-1.0']),
+    (
+        'type show senlin.policy.z',
+        ['senlin.policy.zone_placement-1.0', 'senlin.policy.zone_placement-1.1'],
+    ),
     ('schema ping', []),
     ('schema policy_detach.req', ['policy_detach.request']),
 ]

@@ -141,6 +141,7 @@ def test_type_show_of_a_version_prints_its_support_status(run, fmt, parse):
             {'status': 'EXPERIMENTAL', 'since': '2016.04'},
             {'status': 'SUPPORTED', 'since': '2016.10'},
         ],
+        '1.1': [{'status': 'SUPPORTED', 'since': '2026.11'}],
     }
 
 
@@ -151,6 +152,6 @@ def test_type_show_of_an_unknown_type_suggests_a_similar_type(run):
     assert err == (
         'placement-policy type show: Policy type `senlin.policy.zone` is not installed (did you '
         'mean '
-        '`senlin.policy.zone_placement-1.0`?); run "placement-policy type list" for the '
+        '`senlin.policy.zone_placement-1.1`?); run "placement-policy type list" for the '
         'installed types\n'
     )

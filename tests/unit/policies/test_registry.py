@@ -22,7 +22,9 @@ def test_installed_types_are_those_of_the_contract(registry):
         'senlin.policy.loadbalance-1.3',
         'senlin.policy.loadbalance-1.4',
         'senlin.policy.region_placement-1.0',
+        'senlin.policy.region_placement-1.1',
         'senlin.policy.zone_placement-1.0',
+        'senlin.policy.zone_placement-1.1',
     ]
 
 
@@ -52,8 +54,8 @@ def test_version_as_a_number_finds_the_type(registry, version, found):
     ('given', 'nearest'),
     [
         ('senlin.policy.deletoin-1.1', 'senlin.policy.deletion-1.1'),
-        ('senlin.policy.zone', 'senlin.policy.zone_placement-1.0'),
-        ('zone_placement', 'senlin.policy.zone_placement-1.0'),
+        ('senlin.policy.zone', 'senlin.policy.zone_placement-1.1'),
+        ('zone_placement', 'senlin.policy.zone_placement-1.1'),
         ('senlin.policy.deletion-3.0', 'senlin.policy.deletion-1.'),
         ('senlin.policy.deletion', 'senlin.policy.deletion-1.2'),
     ],
@@ -153,7 +155,10 @@ def test_invalid_properties_are_refused_with_path_and_value(
 
 
 EXPERIMENTAL, SUPPORTED = 'EXPERIMENTAL', 'SUPPORTED'
-NEW_IN_16_10 = {'1.0': [(EXPERIMENTAL, '2016.04'), (SUPPORTED, '2016.10')]}
+NEW_IN_16_10 = {
+    '1.0': [(EXPERIMENTAL, '2016.04'), (SUPPORTED, '2016.10')],
+    '1.1': [(SUPPORTED, '2026.11')],
+}
 
 
 @pytest.mark.parametrize(
