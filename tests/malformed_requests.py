@@ -208,6 +208,11 @@ TABLE = [
         f'{TIME}, got `last week` - at `$.cluster.nodes[0].created_at`',
     ),
     _typed(
+        'cluster.nodes.1.updated_at',
+        'noon',
+        f'{TIME}, got `noon` - at `$.cluster.nodes[1].updated_at`',
+    ),
+    _typed(
         'cluster.nodes.0.data', None, 'Expected `object`, got `null` - at `$.cluster.nodes[0].data`'
     ),
     _typed(

@@ -82,7 +82,7 @@ class NodeMetadata(Excerpt, frozen=True):
     protected: Any = None
 
 
-class Node(Wire, frozen=True):
+class Node(Wire, frozen=True, omit_defaults=True):
     """A member of a cluster."""
 
     id: str
@@ -99,6 +99,7 @@ class Node(Wire, frozen=True):
     data: Data = field(default_factory=dict)
     details: ServerDetails | None = None
     metadata: NodeMetadata | None = None
+    updated_at: datetime.datetime | None = None
 
 
 class Cluster(Wire, frozen=True):

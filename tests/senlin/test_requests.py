@@ -3,9 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
+from senlin.common import consts
 from senlin.objects import node as nodes
 
-from placement_worker.contract.cluster import NodeMetadata
+from placement_worker.contract.cluster import NodeMetadata, in_utc
 from placement_worker.engines.senlin import requests
 from tests.senlin import engine
 
@@ -64,3 +65,20 @@ def test_cluster_has_the_protection_of_its_nodes_without_other_metadata():
     found = requests.cluster_of(engine.context(), cluster.id).nodes
 
     assert [node.metadata for node in found] == [NodeMetadata('true'), None, None]
+
+
+@pytest.mark.usefixtures('worker')
+def test_cluster_has_the_cause_and_the_time_of_failed_nodes_alone():
+    """A node in ERROR has the cause and time of its status; other nodes do without both."""
+    cluster = engine.add_cluster('az1', 'az1')
+    failed = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, consts.NS_INIT)
+    failed.set_status(engine.context(), consts.NS_ERROR, 'No room.')
+
+    found = requests.cluster_of(engine.context(), cluster.id).nodes
+
+    assert [node.status_reason for node in found] == [None, None, 'No room.']
+    assert [node.updated_at and in_utc(node.updated_at) for node in found] == [
+        None,
+        None,
+        failed.updated_at,
+    ]

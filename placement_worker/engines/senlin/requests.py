@@ -124,13 +124,14 @@ def _target_node(action: Any, cluster: Cluster) -> Node | None:
 
 def _node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> Node:
     created_at = node.profile_created_at  # a string, which `Node.to_dict` omits
+    failed = node.status == consts.NS_ERROR
     return Node(
         id=node.id,
         name=node.name,
         physical_id=node.physical_id,
         index=-1 if node.index is None else node.index,
         status=node.status or '',
-        status_reason=node.status_reason if node.status == consts.NS_ERROR else None,
+        status_reason=node.status_reason if failed else None,
         tainted=bool(node.tainted),
         created_at=node.created_at,
         profile_id=node.profile_id,
@@ -138,6 +139,7 @@ def _node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> N
         profile=None if node.profile_id == cluster_profile_id else known.get(node.profile_id),
         data=node.data or {},
         metadata=_metadata(node.metadata or {}),
+        updated_at=node.updated_at if failed else None,
     )
 
 
