@@ -1,6 +1,7 @@
 """Hints: the end of each error line of placement-policy says how to correct the error."""
 
 from placement_worker import errors
+from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.formats import documents
 
 _COMMAND = 'placement-policy'
@@ -9,6 +10,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (errors.InvalidSpec, f'run "{_COMMAND} type show NAME-VERSION" for the schema'),
     (errors.UnsupportedAction, 'use an action of Senlin'),
     (errors.Refused, 'correct the file and try again'),
+    (InvalidCordonFile, 'correct the cordon file'),
     (errors.InvalidInventory, 'correct the file that --cloud names'),
     (errors.BrokerUnreachable, 'check that RabbitMQ runs at this address'),
     (errors.NoWorkerAnswered, 'check that a worker serves this broker, or increase --timeout'),

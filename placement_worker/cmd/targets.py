@@ -11,6 +11,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import argument_types
 from placement_worker.contract.caller import Caller
+from placement_worker.cordons.live_cordons import LiveCordons
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
 
@@ -24,12 +25,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='the embedded cloud; default: the shipped examples/cloud.yaml',
     )
+    parser.add_argument(
+        '--cordon-file',
+        metavar='FILE',
+        help='cordons for the embedded cloud; default: no cordons',
+    )
     add_remote_arguments(parser)
 
 
 def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that choose among running workers."""
-    parser.set_defaults(cloud=None, server=None)
+    parser.set_defaults(cloud=None, cordon_file=None, server=None)
     parser.add_argument(
         '--transport',
         metavar='URL',
@@ -64,17 +70,24 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
     """Return the caller of the target that the arguments choose.
 
     :raises InvalidInventory: the embedded cloud's file cannot be read.
+    :raises InvalidCordonFile: the cordon file cannot be read.
     :raises ConfigurationError: the arguments or the configuration file are not valid.
     """
     if args.transport is None and args.config_file is None:
         with resources.as_file(
             resources.files('placement_worker') / 'examples' / 'cloud.yaml'
         ) as shipped:
-            yield InProcessCaller(Inventory.load(args.cloud or str(shipped)), Registry.installed())
+            cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
+            cloud = Inventory.load(args.cloud or str(shipped))
+            yield InProcessCaller(cloud, Registry.installed(), cordons=cordons)
         return
     if args.cloud:
         raise errors.ConfigurationError(
             '--cloud describes an embedded cloud; omit it for running workers'
+        )
+    if args.cordon_file:
+        raise errors.ConfigurationError(
+            '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
         )
     # The import of oslo.messaging takes longer than a check.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415

@@ -19,7 +19,7 @@ from placement_worker.cmd import permissions
 from placement_worker.config import unknown_options, validation
 from placement_worker.formats.text import escaped
 from placement_worker.messaging import notification_sender, topology
-from placement_worker.worker import cloud_factory, queues, startup
+from placement_worker.worker import cloud_factory, cordon_factory, queues, startup
 
 OLDEST_BROKER = '3.10'
 
@@ -47,9 +47,10 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @reports_startup_errors
     def check_configuration(self) -> Result:
-        """Check that every option has a valid value and that the cloud is known."""
+        """Check that every option has a valid value, the cloud and the cordon file included."""
         validation.validate_options(self._conf)
         cloud_factory.create(self._conf)
+        cordon_factory.create(self._conf)
         notification_sender.check(self._conf)
         return Result(Code.SUCCESS)
 

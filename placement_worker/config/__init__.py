@@ -11,7 +11,7 @@ from cotyledon import oslo_config_glue
 from oslo_config import cfg
 from oslo_reports import opts as report_options
 
-from placement_worker.config import cloud, decision_log, load_balancer, metrics, worker
+from placement_worker.config import cloud, decision_log, load_balancer, metrics, placement, worker
 from placement_worker.contract import rpc
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # between the timeout of an engine and that of RabbitMQ
@@ -39,6 +39,7 @@ def own_opts() -> list[tuple[str, list[Any]]]:
         ('worker', worker.OPTIONS),
         ('cloud', cloud.OPTIONS),
         ('load_balancer', load_balancer.OPTIONS),
+        ('placement', placement.OPTIONS),
         ('metrics', metrics.OPTIONS),
         ('decision_log', decision_log.OPTIONS),
     ]

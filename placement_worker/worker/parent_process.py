@@ -22,6 +22,7 @@ from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import (
     cloud_factory,
+    cordon_factory,
     garbage_collection,
     guru_meditation,
     queues,
@@ -60,10 +61,11 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
     tracing.prepare(conf)
     clouds, recorder = cloud_factory.create(conf, state_file), recorder_factory.create(conf)
+    cordons = cordon_factory.create(conf)
     notification_sender.check(conf)
     queues.declare(conf)
     exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
-    return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter)
+    return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter, cordons)
 
 
 def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:

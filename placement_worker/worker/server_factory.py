@@ -19,6 +19,7 @@ from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.request_limits import Limits
+from placement_worker.cordons.live_cordons import LiveCordons
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
@@ -48,6 +49,7 @@ class ServerFactory:
     registry: Registry
     recorder: Recorder | None
     exporter: 'Exporter | None'
+    cordons: LiveCordons | None = None
 
     def create(self, process_number: int, stopping: threading.Event) -> Servers:
         """Return the servers of a process, which are not started.
@@ -81,6 +83,7 @@ class ServerFactory:
                 request_bytes=worker.max_request_bytes,
             ),
             octavia_settings=lambda: _octavia_settings(self.conf.load_balancer, events),
+            cordons=self.cordons.in_force if self.cordons else None,
         )
 
 

@@ -41,7 +41,7 @@ def test_list_opts_names_every_group_once():
     groups = [group for group, _ in config.list_opts()]
 
     assert groups == [
-        'worker', 'cloud', 'load_balancer', 'metrics', 'decision_log', 'service_auth'
+        'worker', 'cloud', 'load_balancer', 'placement', 'metrics', 'decision_log', 'service_auth'
     ]  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""The cordon file: read it, and read it again when it changes."""

@@ -1,0 +1,85 @@
+"""The cordons of a file that may change while a process runs."""
+
+import datetime
+import logging
+import os
+from typing import NamedTuple
+
+from placement_worker.cordons import cordon_file
+from placement_worker.errors import file_error
+from placement_worker.formats.text import counted
+from placement_worker.planning import cordon
+from placement_worker.planning.cordon import Cordon
+
+LOG = logging.getLogger(__name__)
+Signature = tuple[int, ...] | str
+"""The identity, size and times of a file, or why they cannot be read."""
+
+
+class _Content(NamedTuple):
+    """The cordons of the last valid content.
+
+    `signature`: that of the last content, valid or not.
+    """
+
+    signature: Signature
+    cordons: tuple[Cordon, ...]
+    is_valid: bool
+
+
+class LiveCordons:
+    """The cordons of a file; each use costs one `stat`, and a change of the file one read.
+
+    If the changed file is invalid or missing, its last valid content stays in force. There is no
+    lock, which a forked process might inherit while it is held: two threads may read the file at
+    once, and the thread that read older content is corrected by the next use.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Read the file.
+
+        :raises InvalidCordonFile: the file cannot be read, or its content is not valid.
+        """
+        self._path = path
+        # The signature is older than the content: if the file changes in between, it is read again.
+        signature = _signature(path)
+        self._content = _Content(signature, tuple(cordon_file.read(path)), is_valid=True)
+
+    @property
+    def all(self) -> tuple[Cordon, ...]:
+        """All cordons of the file, including those that have ended."""
+        return self._current().cordons
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the present file is valid, and thus in force."""
+        return self._current().is_valid
+
+    def in_force(self, now: datetime.datetime) -> tuple[Cordon, ...]:
+        """Return the cordons in force at a time."""
+        return cordon.in_force(self._current().cordons, now)
+
+    def _current(self) -> _Content:
+        content, signature = self._content, _signature(self._path)
+        if signature != content.signature:
+            content = self._content = self._read(content, signature)
+        return content
+
+    def _read(self, before: _Content, signature: Signature) -> _Content:
+        """Return the new content of the file, or the content before with the new signature."""
+        try:
+            found = tuple(cordon_file.read(self._path))
+        except cordon_file.InvalidCordonFile as exc:
+            kept = counted(len(before.cordons), 'cordon')
+            LOG.warning('Kept %s of the last valid cordon file: %s', kept, exc)
+            return _Content(signature, before.cordons, is_valid=False)
+        LOG.info('Read %s from %s', counted(len(found), 'cordon'), self._path)
+        return _Content(signature, found, is_valid=True)
+
+
+def _signature(path: str) -> Signature:
+    try:
+        found = os.stat(path)
+    except OSError as exc:
+        return file_error(exc)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

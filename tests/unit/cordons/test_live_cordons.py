@@ -1,0 +1,129 @@
+"""Cordons of a file that changes, becomes invalid or vanishes while a process runs."""
+
+import datetime
+import logging
+import os
+
+import pytest
+
+from placement_worker.cordons import cordon_file
+from placement_worker.cordons.cordon_file import InvalidCordonFile
+from placement_worker.cordons.live_cordons import LiveCordons
+from tests.factories import NOW
+
+HOUR = datetime.timedelta(hours=1)
+
+
+class File:
+    """A cordon file that is replaced as an operator does, by renaming a new one."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def write(self, text):
+        new = self.path.with_suffix('.new')
+        new.write_text(text)
+        new.replace(self.path)
+
+    def close(self, *zones):
+        listed = [f'- {{zone: {zone}, until: "2026-01-01T13:00:00Z"}}\n' for zone in zones]
+        self.write(''.join(listed) or '[]')
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = File(tmp_path / 'cordons.yaml')
+    file.close('a')
+    return file
+
+
+def zones(live, now=NOW):
+    return [one.zone for one in live.in_force(now)]
+
+
+def test_in_force_after_a_change_returns_the_new_cordons(file, caplog):
+    """A change needs no signal and no restart, and the log has it once."""
+    caplog.set_level(logging.INFO)
+    live = LiveCordons(str(file.path))
+    assert zones(live) == ['a']
+
+    file.close('b', 'c')
+
+    assert [zones(live) for _ in range(3)] == [['b', 'c']] * 3
+    assert [one.getMessage() for one in caplog.records] == [f'Read 2 cordons from {file.path}']
+
+
+def test_in_force_after_a_change_in_place_returns_the_new_cordons(file):
+    """An editor that writes into the same file is noticed, too."""
+    live = LiveCordons(str(file.path))
+
+    with open(file.path, 'a') as opened:
+        opened.write('- {zone: b, until: "2026-01-01T13:00:00Z"}\n')
+
+    assert zones(live) == ['a', 'b']
+
+
+def test_in_force_without_a_change_reads_the_file_once(file, monkeypatch):
+    """A request costs one `stat`, whatever the size of the file is."""
+    live = LiveCordons(str(file.path))
+    monkeypatch.setattr(cordon_file, 'read', lambda _: pytest.fail('read again'))
+    calls = []
+    stat = os.stat
+    monkeypatch.setattr(
+        os, 'stat', lambda *given, **more: calls.append(given) or stat(*given, **more)
+    )
+
+    assert zones(live) == ['a']
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ('damage', 'cause'),
+    [
+        (lambda file: file.write('- {zone: b}'), 'field `until` - at `$[0]` (line 1, column 3)'),
+        (lambda file: file.write(''), 'is empty'),
+        (lambda file: file.path.unlink(), 'No such file or directory'),
+        (lambda file: (file.path.unlink(), file.path.mkdir()), 'cordons.yaml: Is a directory'),
+    ],
+    ids=['invalid', 'empty', 'missing', 'a folder'],
+)
+def test_in_force_with_a_damaged_file_keeps_the_last_valid_cordons(file, damage, cause, caplog):
+    """The last valid state stays in force, with one warning that has the cause."""
+    live = LiveCordons(str(file.path))
+
+    damage(file)
+
+    assert [zones(live) for _ in range(3)] == [['a']] * 3
+    assert not live.is_valid
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage().startswith('Kept 1 cordon of the last valid cordon file: ')
+    assert cause in record.getMessage()
+
+
+def test_in_force_after_a_repair_returns_the_new_cordons(file):
+    """A file that was invalid is used again as soon as it is valid."""
+    live = LiveCordons(str(file.path))
+    file.write('nonsense')
+    assert zones(live) == ['a']
+
+    file.close()
+
+    assert zones(live) == []
+    assert live.is_valid
+
+
+def test_in_force_follows_the_time_of_the_decision_alone(file):
+    """A clock that is set back puts a cordon in force again; `all` has it at any time."""
+    live = LiveCordons(str(file.path))
+
+    assert [zones(live, now) for now in (NOW, NOW + HOUR, NOW)] == [['a'], [], ['a']]
+    assert [one.zone for one in live.all] == ['a']
+
+
+def test_start_with_an_invalid_file_raises_its_error(file):
+    """There is no last valid state at the start."""
+    file.write('nonsense')
+
+    with pytest.raises(InvalidCordonFile, match='Expected `array`'):
+        LiveCordons(str(file.path))
