@@ -133,7 +133,7 @@ def test_check_of_several_documents_exits_with_the_worst_status(run, asked, stat
         (lambda r: r.update(dryrun=True), '`dryrun` (did you mean `dry_run`?) - at `$`'),
         (
             lambda r: r['cluster']['nodes'][1].update(zone='a'),
-            '`zone`, expected one of `id`, `name`, `physical_id`, `index`, `status` and 9 more - '
+            '`zone`, expected one of `id`, `name`, `physical_id`, `index`, `status` and 10 more - '
             'at `$.cluster.nodes[1]`',
         ),
         (
