@@ -266,7 +266,7 @@ TABLE = [
         _set('policies.0.spec.type', 'senlin.policy.zoneplacement'),
         TYPE,
         'Policy type `senlin.policy.zoneplacement-1.0` is not installed - at `$.policies[0].spec` '
-        '(did you mean `senlin.policy.zone_placement-1.1`?)',
+        '(did you mean `senlin.policy.zone_placement-1.0`?)',
     ),
     _row(
         'an unknown version',
