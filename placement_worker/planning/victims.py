@@ -98,21 +98,11 @@ def choose(
     if removal_counts is None:
         return Choice(ordered[:count], ordered[count:])
     asked = {UNKNOWN: max(0, count - sum(removal_counts.values())), **removal_counts}
-    leaving: dict[Location, list[Node]] = {location: [] for location in sorted(asked)}
-    spared: list[Node] = []
-    rest = iter(ordered)
-    for _ in range(sum(asked.values())):
-        for node in rest:
-            location = location_of(node)
-            if len(leaving.get(location, ())) < asked.get(location, 0):
-                leaving[location].append(node)
-                break
-            spared.append(node)
-        else:
-            _check_held(asked, leaving, Counter(map(location_of, protected)))
-            break
+    leaving, spared = _divided(ordered, asked, location_of)
+    if sum(map(len, leaving.values())) < sum(asked.values()):
+        _check_held(asked, leaving, Counter(map(location_of, protected)))
     unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
-    return Choice([*chain(*leaving.values())], [*spared, *rest], unplaced)
+    return Choice([*chain(*leaving.values())], spared, unplaced)
 
 
 def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = ()) -> str:
@@ -128,6 +118,31 @@ def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
     """Return how many victims have each reason."""
     found = Counter(reason(node, criteria, choice.unplaced) for node in choice.victims)
     return dict(sorted(found.items()))
+
+
+def _divided(
+    ordered: Sequence[Node],
+    asked: Mapping[Location, int],
+    location_of: Callable[[Node], Location],
+) -> tuple[dict[Location, list[Node]], list[Node]]:
+    """Return the first nodes of each location, at most as many as asked, and all other nodes.
+
+    The nodes after the last one that leaves are not located, which takes longer than ordering them.
+    """
+    leaving: dict[Location, list[Node]] = {location: [] for location in sorted(asked)}
+    spared: list[Node] = []
+    missing = sum(asked.values())
+    rest = iter(ordered)
+    for node in rest if missing else ():
+        location = location_of(node)
+        if len(leaving.get(location, ())) >= asked.get(location, 0):
+            spared.append(node)
+            continue
+        leaving[location].append(node)
+        missing -= 1
+        if not missing:
+            break
+    return leaving, [*spared, *rest]
 
 
 def _check_held(

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NodeProtected
@@ -64,29 +65,18 @@ def choose(
     :raises NoFeasiblePlan: a place holds fewer nodes than planned.
     """
     counts = RemovalCounts.of(state.action_data.deletion, count)
-    nodes, protected = request.cluster.nodes, state.protected(request)
-    ordered = victims.order(nodes, criteria, request.action.id)
-    staying = [node for node in nodes if node.id in protected] if protected else []
-
-    def location_of(node: Node) -> victims.Location:
-        return counts.location(
-            state.cloud.region_of(node) if counts.by_region else None,
-            state.cloud.zone_of(node) if counts.by_zone else None,
-        )
-
+    location_of = _locator(counts, state.cloud)
+    count -= len(kept)
     planned = counts.by_location
-    if kept:
-        ids = {node.id for node in kept}
-        ordered = [node for node in ordered if node.id not in ids]
-        count -= len(kept)
-        if planned is not None:
-            planned = _rest(planned, Counter(map(location_of, kept)), count)
-    if protected:
-        ordered = [node for node in ordered if node.id not in protected]
-        if count > len(ordered):
-            count = max(len(ordered), count - len(staying))
+    if kept and planned is not None:
+        planned = _rest(planned, Counter(map(location_of, kept)), count)
+    protected = state.protected(request)
+    eligible, staying = _divided(request.cluster.nodes, {node.id for node in kept}, protected)
+    if count > len(eligible):
+        count = max(len(eligible), count - len(staying))
+    ordered = victims.order(eligible, criteria, request.action.id)
     choice = victims.choose(ordered, count, planned, location_of, counts.unknown, staying)
-    return replace(choice, protected=protected) if protected else choice, location_of
+    return replace(choice, protected=protected), location_of
 
 
 def too_few(
@@ -115,6 +105,31 @@ def warnings(
         *too_few(choice, chosen, count, cluster),
         *protection.unparsed(choice.protected),
     ]
+
+
+def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
+    """Return the function that looks up the parts of a node's location that the counts need."""
+
+    def location_of(node: Node) -> victims.Location:
+        return counts.location(
+            cloud.region_of(node) if counts.by_region else None,
+            cloud.zone_of(node) if counts.by_zone else None,
+        )
+
+    return location_of
+
+
+def _divided(
+    nodes: list[Node], kept: Collection[str], protected: Collection[str]
+) -> tuple[list[Node], list[Node]]:
+    """Return the nodes that may still be chosen, and the protected ones.
+
+    :param kept: the ids of the victims that are already chosen.
+    """
+    if not kept and not protected:
+        return nodes, []
+    eligible = [node for node in nodes if node.id not in kept and node.id not in protected]
+    return eligible, [node for node in nodes if node.id in protected]
 
 
 def _rest(
