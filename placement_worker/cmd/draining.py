@@ -4,24 +4,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement_worker.cmd.plan_victims import LOAD_BALANCING
-from placement_worker.contract.action_data import DELETION
+from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Decision
+from placement_worker.errors import InvalidInput
 
 
 def wait_s(data: Mapping[str, Any], decisions: Sequence[Decision]) -> int:
     """Return the seconds from the removal of members to the deletion of their nodes.
 
-    The result is 0 if no member leaves a pool.
+    The result is 0 if no member leaves a pool, or if the grace period is not an integer >= 0.
 
     :param data: the action's data in the reply.
     """
-    deletion = data.get(DELETION)
-    grace_period = deletion.get('grace_period') if isinstance(deletion, dict) else None
     leaving = any(
         decision.policy_type.startswith(LOAD_BALANCING) and decision.details.get('removed')
         for decision in decisions
     )
-    return grace_period if leaving and isinstance(grace_period, int) else 0
+    try:
+        return (ActionData(data).deletion.grace_period or 0) if leaving else 0
+    except InvalidInput:  # versions before 1.4 of load balancing do not read the grace period
+        return 0
 
 
 def sentence(seconds: int) -> str:
