@@ -6,8 +6,9 @@ from typing import Any
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import Action, CheckReply, CheckRequest, Decision
+from placement_worker.policies.load_balancing.properties import NAME
 
-LOAD_BALANCING = 'senlin.policy.loadbalance-'
+LOAD_BALANCING = f'{NAME}-'
 PLACES = {'regions', 'zones'}
 
 

@@ -12,10 +12,10 @@ from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import Binding
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import Event, LoadBalancerUpdated
+from placement_worker.policies.load_balancing.properties import NAME
 from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
 
 IN_ERROR: OperatingStatus = 'ERROR'
-LOAD_BALANCING = 'senlin.policy.loadbalance'
 
 
 class PoolState(Struct, frozen=True):
@@ -94,7 +94,7 @@ def _addresses(node: Node) -> Iterator[str]:
 
 def is_load_balancing(binding: Binding) -> bool:
     """Return whether a policy has to be attached before it is checked."""
-    return binding.enabled and binding.spec.type == LOAD_BALANCING
+    return binding.enabled and binding.spec.type == NAME
 
 
 def without_delays(inventory: Inventory) -> Inventory:

@@ -37,8 +37,9 @@ from placement_worker.policies.load_balancing.node_patches import NodeChange, pa
 from placement_worker.policies.load_balancing.node_removal import NodeRemoval
 from placement_worker.policies.load_balancing.pool_access import PoolAccess, updater_for
 from placement_worker.policies.load_balancing.properties import (
+    NAME,
+    VERSIONS,
     LoadBalancingProperties,
-    LoadBalancingProperties14,
 )
 from placement_worker.policies.load_balancing.stored import STORED, StoredLoadBalancer
 
@@ -46,11 +47,8 @@ from placement_worker.policies.load_balancing.stored import STORED, StoredLoadBa
 class LoadBalancing(Policy[LoadBalancingProperties]):
     """Keep the members of a pool equal to the nodes of a cluster."""
 
-    name = 'senlin.policy.loadbalance'
-    versions = {
-        **dict.fromkeys(('1.0', '1.1', '1.2', '1.3'), LoadBalancingProperties),
-        '1.4': LoadBalancingProperties14,
-    }
+    name = NAME
+    versions = VERSIONS
     support_status = {
         '1.0': [SupportStatus('SUPPORTED', '2016.04')],
         '1.1': [SupportStatus('SUPPORTED', '2018.01')],

@@ -17,19 +17,17 @@ from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.member_removal import MemberRemoval
 from placement_worker.policies.load_balancing.node_addresses import LateLookup
 from placement_worker.policies.load_balancing.pool_access import PoolAccess
-from placement_worker.policies.load_balancing.properties import LoadBalancingProperties14
+from placement_worker.policies.load_balancing.properties import LoadBalancingProperties14, type_of
 from placement_worker.policies.load_balancing.results import Result
 from placement_worker.policies.normalizing import normalized
-
-TYPE_WITH_FLOOR = 'senlin.policy.loadbalance-1.4'
 
 
 def bound(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingProperties14]]:
     """Yield the enabled bindings whose pools have a floor, with their properties."""
     for binding in request.policies:
-        if binding.enabled and binding.spec.type_name == TYPE_WITH_FLOOR:
-            raw = normalized(binding.spec.properties, LoadBalancingProperties14)
-            properties = codec.decode(raw, LoadBalancingProperties14)
+        kind = type_of(binding.spec.type_name) if binding.enabled else None
+        if kind and issubclass(kind, LoadBalancingProperties14):
+            properties = codec.decode(normalized(binding.spec.properties, kind), kind)
             if properties.min_online is not None:
                 yield binding, properties
 

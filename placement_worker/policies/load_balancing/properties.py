@@ -5,12 +5,14 @@
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from placement_worker.formats.text import shortened
 
+NAME = 'senlin.policy.loadbalance'
 LONGEST_DELAY_S = 600
 """The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds."""
 STATUS_TIMEOUT_S = 300
@@ -195,3 +197,19 @@ class LoadBalancingProperties14(LoadBalancingProperties, frozen=True, forbid_unk
                 'Expected a `min_online` such as `2` or `75%`, up to `100%`, '
                 f'got `{shortened(given)}`'
             )
+
+
+VERSIONS: Mapping[str, type[LoadBalancingProperties]] = {
+    **dict.fromkeys(('1.0', '1.1', '1.2', '1.3'), LoadBalancingProperties),
+    '1.4': LoadBalancingProperties14,
+}
+"""The properties of each version of senlin.policy.loadbalance."""
+
+
+def type_of(type_name: str) -> type[LoadBalancingProperties] | None:
+    """Return the properties of a policy type, or None if it does not balance load.
+
+    :param type_name: name and version, e.g. senlin.policy.loadbalance-1.4.
+    """
+    name, _, version = type_name.rpartition('-')
+    return VERSIONS.get(version) if name == NAME else None

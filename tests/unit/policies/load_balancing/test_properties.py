@@ -5,6 +5,11 @@ import pytest
 
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec
+from placement_worker.policies.load_balancing.properties import (
+    LoadBalancingProperties,
+    LoadBalancingProperties14,
+    type_of,
+)
 from placement_worker.policies.registry import Registry
 from tests.factories import changed
 from tests.simulated_octavia import Lab
@@ -338,3 +343,17 @@ def test_validated_properties_are_valid_again():
     shown = validate({**LEAST, 'health_monitor': {}}, '1.3')
 
     assert validate(msgspec.json.decode(msgspec.json.encode(shown)), '1.3') == shown
+
+
+@pytest.mark.parametrize(
+    ('type_name', 'kind'),
+    [
+        (f'{TYPE}-1.3', LoadBalancingProperties),
+        (f'{TYPE}-1.4', LoadBalancingProperties14),
+        (f'{TYPE}-9.9', None),
+        ('senlin.policy.deletion-1.1', None),
+    ],
+)
+def test_type_of_a_policy_type_is_the_class_of_its_version(type_name, kind):
+    """A policy type that does not balance load, or of an unknown version, has no properties."""
+    assert type_of(type_name) is kind
