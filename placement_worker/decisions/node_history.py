@@ -24,6 +24,7 @@ from placement_worker.formats.text import counted, shortened
 from placement_worker.policies.base import AFTER, BEFORE
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.load_balancing.node_patches import MEMBER
+from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.registry import Registry
 
 PLANS = ('regions', 'zones')
@@ -269,15 +270,15 @@ def _protection(row: Mapping[str, str]) -> str:
 
 
 def _rows_of_nodes(entry: Entry, registry: Registry) -> Mapping[str, Mapping[str, Any]]:
-    """Return node id -> its row in the explanation of the deletion policy.
+    """Return node id -> its row in the explanation of a deletion.
 
-    The policy has rows of the victims, and of the first spared and the first protected nodes.
+    The deletion policy has rows of the victims, and of the first spared and the first protected
+    nodes. The rows of the load-balancing policies give the reasons of the victims that they spare.
     """
-    reply = replay.explained(entry, registry)
-    return {
-        row['id']: row
-        for decision in reply['decisions']
-        if decision['policy_type'].rpartition('-')[0] == Deletion.name
-        for key in ('victims', 'spared', 'protected_nodes')
-        for row in decision['details'].get(key, ())
-    }
+    rows: dict[str, dict[str, Any]] = {}
+    for decision in replay.explained(entry, registry)['decisions']:
+        if decision['policy_type'].rpartition('-')[0] in (Deletion.name, LoadBalancing.name):
+            for key in ('victims', 'spared', 'protected_nodes'):
+                for row in decision['details'].get(key, ()):
+                    rows[row['id']] = {**rows.get(row['id'], {}), **row}
+    return rows

@@ -50,6 +50,11 @@ class Floor:
         return max(self.online - self.required, 0)
 
     @property
+    def name(self) -> str:
+        """The name of the floor in the reason of a spared node."""
+        return f'health floor of pool {self.pool_id}'
+
+    @property
     def details(self) -> dict[str, Any]:
         """The numbers for the details of a decision."""
         return {'members': self.members, 'online': self.online, 'required_online': self.required}

@@ -1,27 +1,13 @@
 """Version 1.2 of the deletion policy: a choice of what protected nodes do to a deletion."""
 
-from typing import Annotated, Literal
-
-from msgspec import Meta
 from typing_extensions import override
 
 from placement_worker.contract import actions
 from placement_worker.contract.model import CheckRequest, SupportStatus
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State, on, skipped
-from placement_worker.policies.deletion import Deletion, DeletionProperties
-
-
-class ProtectingDeletionProperties(DeletionProperties, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.deletion-1.2."""
-
-    protection: Annotated[
-        Literal['best_effort', 'strict'],
-        Meta(
-            description='Whether fewer nodes are deleted (best_effort) or the action fails '
-            '(strict) if too few nodes are not protected. New in 1.2.'
-        ),
-    ] = 'best_effort'
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.deletion_properties import ProtectingDeletionProperties
 
 
 class ProtectingDeletion(Deletion):

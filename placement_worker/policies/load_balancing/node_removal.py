@@ -13,7 +13,7 @@ from placement_worker.planning import health_floor
 from placement_worker.planning.health_floor import Floor
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.victims import Choice
-from placement_worker.policies import victim_selection
+from placement_worker.policies import victim_rows, victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
 from placement_worker.policies.load_balancing import pool_floors, selection
 from placement_worker.policies.load_balancing.member_removal import MemberRemoval
@@ -61,16 +61,22 @@ class NodeRemoval:
         count = len(named) if named is not None else selection.deleted_count(request, state)
         if not count:
             return self._without_victims(named)
-        min_size = request.cluster.min_size
-        if (
-            len(request.cluster.nodes) - count < min_size
-            and request.action.action not in REGARDLESS_OF_MIN_SIZE
-        ):
+        if self._engine_refuses(count):
             return skipped(
-                f'The engine will refuse to leave fewer than min_size ({min_size}) nodes.'
+                'The engine will refuse to leave fewer than min_size '
+                f'({request.cluster.min_size}) nodes.'
             )
-        if named is not None:
-            return self._leave(named, None)
+        return self._choose(count) if named is None else self._leave(named, None)
+
+    def _engine_refuses(self, count: int) -> bool:
+        """Return whether the engine will refuse to delete so many nodes."""
+        cluster = self.request.cluster
+        is_below = len(cluster.nodes) - count < cluster.min_size
+        return is_below and self.request.action.action not in REGARDLESS_OF_MIN_SIZE
+
+    def _choose(self, count: int) -> Outcome:
+        """Choose victims at random, and remove their members."""
+        request, state = self.request, self.state
         choice, _ = victim_selection.choose(request, state, count, 'RANDOM')
         victims = [node.id for node in choice.victims]
         outcome = self._leave(victims, self._with_candidates(victims))
@@ -105,19 +111,15 @@ class NodeRemoval:
         warnings = self._warnings_of_connections(data or self.state.data)
         access = PoolAccess.of(self.properties, self.request, self.state)
         pool_floors.check_attached(self.request, self.state)
-        nodes = selection.find(self.request, victims)[0]
-        alone = (
-            not access.stored.preexisting and self.request.action.action not in actions.OF_A_NODE
-        )
-        removal = MemberRemoval(self.state, nodes, self.request.dry_run, alone)
+        removal = self._removal(access, victims)
         with removal.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
             pool = access.pool()
-            floors = pool_floors.measured(self.request, self.state, nodes, pool)
+            floors = pool_floors.measured(self.request, self.state, removal.nodes, pool)
         kept = health_floor.kept(victims, floors)
         reached = health_floor.reached(victims, floors)
         if reached:
             self._refuse_named(reached, victims, kept)
-            removal = replace(removal, nodes=selection.find(self.request, kept)[0])
+            removal = self._removal(access, kept)
         lookup = LateLookup(self.state, self.request.cluster, self.properties)
         outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, lookup)
         of_pool = next((one.details for one in floors if one.pool_id == pool.pool_id), {})
@@ -125,6 +127,13 @@ class NodeRemoval:
         if outcome.details.get('removed'):
             outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
         return self._trimmed(outcome, reached, victims, kept) if reached else outcome
+
+    def _removal(self, access: PoolAccess, node_ids: Sequence[str]) -> MemberRemoval:
+        """Return the removal of the members of these nodes."""
+        request = self.request
+        nodes, _unknown = selection.find(request, node_ids)
+        alone = not access.stored.preexisting and request.action.action not in actions.OF_A_NODE
+        return MemberRemoval(self.state, nodes, request.dry_run, alone)
 
     def _warnings_of_connections(self, data: Mapping[str, Any]) -> list[str]:
         """Return a warning if the engine breaks connections to members that leave.
@@ -165,7 +174,7 @@ class NodeRemoval:
         return replace(
             outcome,
             data={**data, DELETION: deletion},
-            details={**outcome.details, 'spared': spared},
+            details={**outcome.details, 'spared': victim_rows.spared(spared, floor.name)},
             warnings=(*outcome.warnings, warning),
         )
 

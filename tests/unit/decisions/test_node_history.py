@@ -109,8 +109,8 @@ def test_victim_of_a_missing_policy_has_no_rank(decide, history):
     assert event.text == 'rank unknown among 1 victim'
 
 
-def test_node_spared_by_a_health_floor_keeps_its_rank(history):
-    """A victim that a health floor spares is an event, with the rank that it had."""
+def test_node_spared_by_a_health_floor_has_its_rank_and_the_floor(history):
+    """The event of a victim that a health floor spares has the rank that it had, and the pool."""
     lab = Lab()
     policy, members = lab.attached(
         [connected(number) for number in (1, 2)], version='1.4', min_online=1, health_monitor={}
@@ -119,8 +119,9 @@ def test_node_spared_by_a_health_floor_keeps_its_rank(history):
     policies = [deletion_policy(), policy]
     endpoints.policy_check(request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}))
 
+    pool = policy['data']['LoadBalancingPolicy']['data']['pool']
     assert [(one.event, one.text) for one in history('n2', lines)] == [
-        ('spared', 'rank 2 (oldest) after 1 victim')
+        ('spared', f'rank 2 (health floor of pool {pool}) after 1 victim')
     ]
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from placement_worker.errors import InvalidSpec
 from tests.factories import deletion_policy, node, nodes, request, zone_policy
 
 SCALE_IN = 'CLUSTER_SCALE_IN'
@@ -151,25 +150,6 @@ def test_replacement_is_skipped_by_earlier_versions(check, members):
 
     assert reply['decisions'][0]['outcome'] == 'SKIPPED'
     assert reply['action']['data']['status'] == 'OK'
-
-
-def test_other_mode_is_refused(check):
-    """The property has two values."""
-    policy = deletion_policy(version='1.2', protection='loose')
-
-    with pytest.raises(InvalidSpec) as refused:
-        check(request(SCALE_IN, [policy], nodes(a=1)))
-
-    assert str(refused.value) == (
-        'Expected one of `best_effort`, `strict`, got `loose` - at '
-        '`$.policies[0].spec.properties.protection`'
-    )
-
-
-def test_property_of_version_1_2_is_unknown_to_earlier_versions(check):
-    """The old versions keep their properties."""
-    with pytest.raises(InvalidSpec, match='unknown field `protection`'):
-        check(request(SCALE_IN, [deletion_policy(protection='strict')], nodes(a=1)))
 
 
 def test_invalid_protection_protects_with_a_warning(check):

@@ -7,6 +7,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.unit.policies.replies import deleted
 
 SCALE_IN = 'CLUSTER_SCALE_IN'
 REGIONS = {
@@ -18,10 +19,6 @@ ENDPOINTS = Endpoints(
     Inventory.parse({'regions': REGIONS, 'home_region': 'R1'}, 'test'), Registry.installed()
 )
 STATES = {'unhealthy': {'status': 'ERROR'}, 'never created': {'created_at': None}, 'healthy': {}}
-
-
-def deleted(reply):
-    return reply['action']['data']['deletion']['candidates']
 
 
 def test_failed_zone_loses_its_unhealthy_nodes_and_others_lose_none(check):

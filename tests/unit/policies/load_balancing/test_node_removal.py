@@ -60,7 +60,10 @@ def test_victims_are_trimmed_to_the_floor_with_a_warning():
     ]
     assert left(lab) == ['n2', 'n3', 'n4', 'n5']
     assert list(reply['nodes']) == ['n1']
-    assert decision(reply)['details']['spared'] == ['n2', 'n3']
+    assert decision(reply)['details']['spared'] == [
+        {'id': 'n2', 'reason': f'health floor of pool {pool}'},
+        {'id': 'n3', 'reason': f'health floor of pool {pool}'},
+    ]
 
 
 def test_victims_with_offline_members_leave_whatever_the_floor_is():
@@ -122,9 +125,9 @@ def test_floor_with_hooks_trims_the_victims_without_removing_members():
 
     assert reply['action']['data']['deletion']['candidates'] == ['n1']
     assert decision(reply)['outcome'] == 'SKIPPED'
-    assert decision(reply)['details'] == {
-        'members': 4, 'online': 4, 'required_online': 3, 'spared': ['n2'],
-    }  # fmt: skip
+    details = decision(reply)['details']
+    assert [row['id'] for row in details.pop('spared')] == ['n2']
+    assert details == {'members': 4, 'online': 4, 'required_online': 3}
     assert len(left(lab)) == 4
 
 
