@@ -9,13 +9,17 @@ from placement_worker.contract.cluster import Cluster
 from placement_worker.errors import Refused
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import BindingEnded, CheckEnded, Event, RequestFailed
+from placement_worker.formats.text import escaped, shortened
 
 LOG = logging.getLogger(__name__)
+MAX_REASON = 500
+"""The number of characters of a reason that a line shows."""
 
 
 class RequestLog(Listener):
     """Listener that logs a line per reply, one per warning in it, and one per refused request.
 
+    The line of a reply with the status ERROR has the level WARNING and the reason.
     An engine that casts a request and names no `reply_to` learns of a refusal only from the log.
     """
 
@@ -24,18 +28,26 @@ class RequestLog(Listener):
         match event:
             case CheckEnded(request, reply, elapsed_s):
                 what = f'{request.target} {request.action.action}'
-                status = reply.action.data['status']
-                _log(what, request.cluster, status, reply.warnings, elapsed_s)
+                data = reply.action.data
+                _log(what, request.cluster, data['status'], data['reason'], elapsed_s)
+                _log_warnings(what, request.cluster, reply.warnings)
             case BindingEnded(method, binding, bound, policy_name, _, elapsed_s):
                 what = f'{method} of {policy_name}'
-                _log(what, binding.cluster, bound.status, bound.warnings, elapsed_s)
+                _log(what, binding.cluster, bound.status, bound.reason, elapsed_s)
+                _log_warnings(what, binding.cluster, bound.warnings)
             case RequestFailed(method, Refused() as error):
                 LOG.info('%s refused: %s: %s', method, type(error).__name__, error)
 
 
-def _log(
-    what: str, cluster: Cluster, status: str, warnings: Sequence[str], elapsed_s: float
-) -> None:
-    LOG.info('%s of cluster %.80r: %s in %.1f ms', what, cluster.id, status, elapsed_s * 1000)
+def _log(what: str, cluster: Cluster, status: str, reason: str, elapsed_s: float) -> None:
+    elapsed_ms = elapsed_s * 1000
+    if status == 'ERROR':
+        why = shortened(escaped(reason), MAX_REASON)
+        LOG.warning('%s of cluster %.80r: ERROR in %.1f ms: %s', what, cluster.id, elapsed_ms, why)
+    else:
+        LOG.info('%s of cluster %.80r: %s in %.1f ms', what, cluster.id, status, elapsed_ms)
+
+
+def _log_warnings(what: str, cluster: Cluster, warnings: Sequence[str]) -> None:
     for warning in warnings:
         LOG.warning('%s of cluster %.80r: %s', what, cluster.id, warning)

@@ -17,12 +17,12 @@ def lines(caplog):
     return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
 
 
-def check(cluster_id='c1', warnings=()):
-    """Return the event of a check whose reply has these warnings."""
+def check(cluster_id='c1', warnings=(), status='OK', reason='Completed'):
+    """Return the event of a check whose reply has these warnings, this status and this reason."""
     asked = request('CLUSTER_SCALE_IN', [])
     asked = {**asked, 'cluster': {**asked['cluster'], 'id': cluster_id}}
     reply = {
-        'action': {'id': 'a', 'data': {'status': 'OK'}},
+        'action': {'id': 'a', 'data': {'status': status, 'reason': reason}},
         'cluster': None,
         'nodes': {},
         'decisions': [],
@@ -43,10 +43,39 @@ def test_check_is_logged_with_outcome_and_duration(lines):
     ]
 
 
-def test_binding_is_logged_with_policy_outcome_and_duration(lines):
-    """An attached policy has one line at INFO that names the policy type."""
+def test_failed_check_is_logged_with_its_reason_at_warning(lines):
+    """An operator reads in the log why a check failed, even if the log begins at WARNING."""
+    RequestLog().handle(check(status='ERROR', reason='No such zone: az9'))
+
+    assert lines() == [
+        (
+            'WARNING',
+            "BEFORE CLUSTER_SCALE_IN of cluster 'c1': ERROR in 12.5 ms: No such zone: az9",
+        )
+    ]
+
+
+def test_reason_of_any_length_is_logged_in_part_and_escaped(lines):
+    """A reason can neither forge a line nor flood the log."""
+    RequestLog().handle(check(status='ERROR', reason='no\n\x1b[2J' + 'x' * 10000))
+
+    ((_, line),) = lines()
+    assert 'ms: no\\n\\u001b[2Jxxx' in line
+    assert line.endswith('xxx...')
+    assert len(line) < 600
+
+
+@pytest.mark.parametrize(
+    ('status', 'expected'),
+    [
+        ('OK', ('INFO', "policy_attach of deletion of cluster 'c1': OK in 1.0 ms")),
+        ('ERROR', ('WARNING', "policy_attach of deletion of cluster 'c1': ERROR in 1.0 ms: no")),
+    ],
+)
+def test_binding_is_logged_with_policy_outcome_and_duration(lines, status, expected):
+    """A binding has one line that names the policy type, and a failed one names its reason."""
     reply = {
-        'status': 'ERROR',
+        'status': status,
         'reason': 'no',
         'policy': {'id': 'p', 'data': {}},
         'cluster': None,
@@ -59,7 +88,7 @@ def test_binding_is_logged_with_policy_outcome_and_duration(lines):
         BindingEnded('policy_attach', asked, replied, 'deletion', 'deletion-1.1', 0.001, None)
     )
 
-    assert lines() == [('INFO', "policy_attach of deletion of cluster 'c1': ERROR in 1.0 ms")]
+    assert lines() == [expected]
 
 
 def test_refused_request_is_logged_and_an_internal_error_is_not(lines):
