@@ -103,7 +103,7 @@ def _quoted(name: str) -> str:
 
 
 def _is_not_printed(record: logging.LogRecord) -> bool:
-    """Return whether to log a record; commands print the warnings of replies themselves."""
+    """Return whether to log a record; commands print the warnings and errors of replies."""
     printed = ('placement_worker.handlers.request_log', logging.WARNING)
     return (record.name, record.levelno) != printed
 

@@ -25,6 +25,7 @@ from placement_worker.worker import (
     cordon_factory,
     garbage_collection,
     guru_meditation,
+    process_deaths,
     queues,
     recorder_factory,
     startup,
@@ -84,6 +85,7 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
         on_terminate=watchdog.begin_stop,
         on_dead_worker=factory.exporter.process_died if factory.exporter else None,
     )
+    manager.register_hooks(on_dead_worker=process_deaths.warn)
     garbage_collection.settle()
     watchdog.start()
     with closing(watchdog):

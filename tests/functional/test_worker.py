@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -409,7 +410,7 @@ def test_command_line_with_a_configuration_asks_a_running_worker(worker, tmp_pat
 
 
 def test_sample_logging_configuration_shows_request_and_user(start_worker):
-    """The sample configuration keeps the request id, and no debug lines."""
+    """The sample configuration keeps the time and the request id, and no debug lines."""
     sample = Path(__file__).parents[2] / 'conf' / 'logging.conf'
     worker = start_worker(CLOUD, f'log_config_append = {sample}')
 
@@ -417,10 +418,21 @@ def test_sample_logging_configuration_shows_request_and_user(start_worker):
         client.policy_check(GOOD, {'request_id': 'request-31', 'user_id': 'user-31'})
 
     lines = worker.stderr.read_text().splitlines()
-    assert [
-        line for line in lines if 'request-31 user-31' in line and "of cluster 'c1': OK" in line
-    ]
+    asked = [line for line in lines if 'request-31 user-31' in line]
+    assert [line for line in asked if "of cluster 'c1': OK" in line]
+    assert all(re.match(r'[\d-]{10} [\d:]{8}\.\d{3} ', line) for line in asked), asked
     assert not [line for line in lines if ' DEBUG ' in line]
+
+
+def test_killed_process_is_logged_with_the_sample_logging_configuration(start_worker):
+    """An operator sees in the log of the worker that a signal killed one of its processes."""
+    sample = Path(__file__).parents[2] / 'conf' / 'logging.conf'
+    worker = start_worker(CLOUD, f'log_config_append = {sample}')
+
+    os.kill(worker.children()[0], signal.SIGKILL)
+
+    line = 'Process 0 of the worker was killed by SIGKILL; another process takes its place'
+    wait_for(lambda: line in worker.stderr.read_text())
 
 
 NEVER_S = 3600
