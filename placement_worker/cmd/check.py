@@ -1,7 +1,6 @@
 """The command `placement-policy check`."""
 
 import argparse
-import itertools
 import sys
 from collections.abc import Iterator
 
@@ -78,16 +77,25 @@ class Check(Command):
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
         """Print one JSON reply or error object per line, and yield the exit status of each."""
         for path in args.files:
-            file = sys.stdin.fileno() if path == '-' else path
-            with open(file, 'rb', READ_BYTES, closefd=path != '-') as lines:
-                for number, line in enumerate(itertools.filterfalse(bytes.isspace, lines)):
-                    if not number and line.lstrip()[:1] not in b'{[':
-                        self.write_error(
-                            f'{path}: the first line is not a JSON object; for YAML, omit --lines'
-                        )
-                    status, answer = check_lines.check(caller, line, args.explain)
-                    self.write(escaped(answer))
-                    yield status
+            name = documents.STANDARD_INPUT if path == '-' else path
+            for index, (number, text) in enumerate(_lines(path)):
+                if not index and text.lstrip()[:1] not in b'{[':
+                    self.write_error(
+                        f'{name}: the first line is not a JSON object; for YAML, omit --lines'
+                    )
+                line = check_lines.Line(text, name, number)
+                status, answer = check_lines.check(caller, line, args.explain)
+                self.write(escaped(answer))
+                yield status
+
+
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers, without blank lines."""
+    file = sys.stdin.fileno() if path == '-' else path
+    with open(file, 'rb', READ_BYTES, closefd=path != '-') as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.isspace():
+                yield number, line
 
 
 def _status(reply: CheckReply) -> int:

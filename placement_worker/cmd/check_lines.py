@@ -18,6 +18,14 @@ from placement_worker.formats.text import listed, shortened
 from placement_worker.handlers.in_process import InProcessCaller
 
 
+class Line(NamedTuple):
+    """A line with the name of its file and its number, which begins at 1."""
+
+    text: bytes
+    file: str
+    number: int
+
+
 class Answer(NamedTuple):
     """The exit status for a line, and the reply or the error as JSON."""
 
@@ -25,29 +33,31 @@ class Answer(NamedTuple):
     text: str
 
 
-def check(caller: Caller, line: bytes, explain: str | None) -> Answer:
+def check(caller: Caller, line: Line, explain: str | None) -> Answer:
     """Decide the request of a line.
 
     :param explain: the level of detail; None for that of the request.
     """
     try:
-        caller, request = _read(caller, line)
+        caller, request = _read(caller, line.text)
     except errors.PlacementWorkerError as exc:
-        return _failed(exc, [])
+        return _failed(exc, line, [])
     try:
         reply = _decide(caller, request, explain)
     except errors.Refused as exc:
         data = msgspec.to_builtins(request)
-        return _failed(exc, [one.text for one in file_errors.in_data(exc, data, CheckRequest)])
+        found = [one.text for one in file_errors.in_data(exc, data, CheckRequest)]
+        return _failed(exc, line, found)
     except errors.PlacementWorkerError as exc:
-        return _failed(exc, [])
+        return _failed(exc, line, [])
     status = OK if reply.action.data['status'] == 'OK' else SOME_ERROR
     return Answer(status, msgspec.json.encode(reply).decode())
 
 
-def _failed(exc: errors.PlacementWorkerError, found: list[str]) -> Answer:
-    """Return the error of a line; several errors are listed as well."""
-    error: dict[str, Any] = {**errors.error_object(exc)['error']}
+def _failed(exc: errors.PlacementWorkerError, line: Line, found: list[str]) -> Answer:
+    """Return the error of a line with its place; several errors are listed as well."""
+    where = {'file': line.file, 'line': line.number}
+    error: dict[str, Any] = {**errors.error_object(exc)['error'], **where}
     if len(found) > 1:
         error.update(errors=found[:MAX_PROBLEMS], more=len(found[MAX_PROBLEMS:]))
     return Answer(INVALID, msgspec.json.encode({'error': error}).decode())

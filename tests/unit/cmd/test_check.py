@@ -235,6 +235,11 @@ def test_check_with_free_form_maps_accepts_any_key(run):
     assert run('check', 'f', f=changed(GOOD, change))[0] == 0
 
 
+def _without_place(answer):
+    """Return the error of a line without the name of its file and its number."""
+    return {key: value for key, value in answer['error'].items() if key not in ('file', 'line')}
+
+
 def test_check_of_lines_replies_to_each_line(run):
     """Each JSON line gets one reply line, and an invalid line stops no other line."""
     own_cloud = {'request': FAILING, 'cloud': {'zones': {'gone': True}}}
@@ -256,7 +261,9 @@ def test_check_of_lines_replies_to_each_line(run):
 
     answers = [json.loads(line) for line in out.splitlines()]
     assert (status, err) == (2, '')
-    assert [a['error'] if 'error' in a else a['action']['data']['status'] for a in answers] == [
+    assert [
+        _without_place(a) if 'error' in a else a['action']['data']['status'] for a in answers
+    ] == [
         'OK',
         {'type': 'InvalidRequest', 'message': 'Expected JSON - at `$`: Input data was truncated'},
         'ERROR',
@@ -280,9 +287,21 @@ def test_check_of_lines_replies_to_each_line(run):
     assert all(', ' not in line.split('"decisions"')[0] for line in out.splitlines()[:1])
 
 
+def test_check_of_lines_with_errors_names_the_file_and_the_line(run):
+    """An error has the number of its line in its own file; blank lines count."""
+    status, out, _ = run('check', '--lines', 'f', 'g', f=f'\n{json.dumps(GOOD)}\n\n{{\n', g='[]')
+
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert status == 2
+    assert [(a['error']['file'], a['error']['line']) for a in answers if 'error' in a] == [
+        ('f', 4),
+        ('g', 1),
+    ]
+
+
 def test_check_of_lines_with_yaml_notes_the_mistake_once(run):
     """YAML input with --lines causes one note about the option."""
-    status, out, err = run('check', '--lines', 'f', f=yaml.safe_dump(GOOD))
+    status, out, err = run('check', '--lines', 'f', f='\n' + yaml.safe_dump(GOOD))
 
     assert status == 2
     assert err == (
@@ -297,7 +316,7 @@ def test_check_of_lines_uses_the_error_messages_of_the_worker(run):
 
     _, out, _ = run('check', '--lines', 'f', f='\n'.join(json.dumps(row.sent) for row in rows))
 
-    assert [json.loads(line)['error'] for line in out.splitlines()] == [
+    assert [_without_place(json.loads(line)) for line in out.splitlines()] == [
         {'type': row.error, 'message': row.message} for row in rows
     ]
 
@@ -350,6 +369,7 @@ def test_check_of_lines_reads_standard_input():
     assert done.returncode == 2
     assert first['action']['data']['status'] == 'OK'
     assert second['error']['type'] == 'InvalidRequest'
+    assert (second['error']['file'], second['error']['line']) == ('<stdin>', 2)
 
 
 def test_check_in_process_imports_neither_messaging_nor_openstack():

@@ -7,6 +7,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import check_lines
+from placement_worker.cmd.check_lines import Line
 from placement_worker.contract import codec, strict_json, unknown_keys
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
@@ -30,7 +31,7 @@ def caller():
 
 def _check(caller, asked, explain=None):
     text = asked if isinstance(asked, str) else json.dumps(asked)
-    status, reply = check_lines.check(caller, text.encode(), explain)
+    status, reply = check_lines.check(caller, Line(text.encode(), 'f', 7), explain)
     return status, json.loads(reply)
 
 
@@ -141,7 +142,7 @@ def test_check_of_a_line_with_one_error_has_no_list(caller):
     """A single error is in the message alone."""
     _, reply = _check(caller, {**GOOD, 'target': 'NEVER'})
 
-    assert set(reply['error']) == {'type', 'message'}
+    assert set(reply['error']) == {'type', 'message', 'file', 'line'}
 
 
 def test_check_of_a_long_line_uses_the_last_of_two_values(caller):
@@ -187,7 +188,7 @@ def test_check_by_a_running_worker_refuses_an_unknown_key():
 
 def test_check_of_a_line_prints_a_complete_reply(caller):
     """The text is a reply of the contract, in one line."""
-    _, text = check_lines.check(caller, json.dumps(GOOD).encode(), None)
+    _, text = check_lines.check(caller, Line(json.dumps(GOOD).encode(), 'f', 1), None)
 
     assert '\n' not in text
     assert set(json.loads(text)) == set(CheckReply.__struct_fields__)

@@ -65,7 +65,9 @@ def test_unknown_input_in_a_line_is_an_error_and_the_rest_goes_on(program):
     _, out, _ = program('check', '--lines', 'asked.jsonl', **{'asked.jsonl': lines})
 
     first, second = map(json.loads, out.splitlines())
-    assert first == {'error': {'type': 'InvalidRequest', 'message': UNKNOWN}}
+    assert first == {
+        'error': {'type': 'InvalidRequest', 'message': UNKNOWN, 'file': 'asked.jsonl', 'line': 1}
+    }
     assert second['action']['data']['status'] == 'OK'
 
 
