@@ -84,8 +84,8 @@ class ReplyQueue:
         except AccessRefused as exc:
             self.drop()
             raise BrokerRefused(
-                f'The broker refused access to the replies on topic {topic}: {exc}. '
-                'doc/source/bus-security.rst has the permissions of an engine'
+                f'The broker refused access to the replies on topic {topic}: {exc}; '
+                'the page "Security of the bus" of the manual has the permissions of an engine'
             ) from exc
         except BaseException:
             self.drop()

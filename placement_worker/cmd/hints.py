@@ -1,5 +1,7 @@
 """Hints: the end of each error line of placement-policy says how to correct the error."""
 
+import re
+
 from placement_worker import errors
 from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.formats import documents
@@ -36,6 +38,7 @@ OPERATOR_NEEDED = (
     'the broker runs, but this user lacks a permission; use the broker user of an operator '
     '("Configuration of operators" in the manual)'
 )
+_HAS_REMEDY = re.compile('; (check|the page) ')
 
 
 def with_hint(exc: Exception, text: str = '') -> str:
@@ -49,6 +52,8 @@ def with_hint(exc: Exception, text: str = '') -> str:
         hint: str | None = _for_internal_error(text)
     elif isinstance(exc, errors.BrokerUnreachable) and ACCESS_REFUSED in text:
         hint = OPERATOR_NEEDED
+    elif isinstance(exc, errors.BrokerRefused) and _HAS_REMEDY.search(text):
+        hint = None
     else:
         hint = next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
     return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'

@@ -11,7 +11,7 @@ from placement_worker import config, errors
 from placement_worker.client.connection import control_exchange, load_transport_url, open_connection
 from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
 from placement_worker.contract.rpc import PARKING_SUFFIX
-from placement_worker.messaging import parking
+from placement_worker.messaging import broker_permissions, parking
 
 
 def client(
@@ -46,13 +46,15 @@ def parked(
     :raises OSError: the file cannot be read.
     :raises ConfigurationError: the file or the URL is not valid.
     :raises NoWorkerAnswered: the broker cannot be reached, or no worker has declared the queue.
+    :raises BrokerRefused: the user lacks the permission to read the queue or to publish.
     """
     conf = _configured(config_file)
     target = load_transport_url(conf, url)
     queue = conf.worker.topic + PARKING_SUFFIX
     with open_connection(conf, target) as connection:
         try:
-            yield connection, parking.parked_requests(connection, queue, limit)
+            with broker_permissions.needed(queue='read', exchange='write'):
+                yield connection, parking.parked_requests(connection, queue, limit)
         except NotFound as exc:
             raise errors.NoWorkerAnswered(
                 f'Queue {queue} does not exist: no worker has run on this broker'

@@ -31,8 +31,8 @@ def needed(**permissions: str) -> Iterator[None]:
         ]
         raise BrokerRefused(
             f'The {" or ".join(missing or permissions.values())} permission is missing on the '
-            f'broker: {exc.reply_text}. doc/source/bus-security.rst has the command that grants '
-            'all permissions'
+            f'broker: {exc.reply_text}; the page "Security of the bus" of the manual has the '
+            'command that grants all permissions'
         ) from exc
 
 

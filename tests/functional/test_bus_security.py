@@ -277,7 +277,7 @@ def test_receiver_without_a_permission_is_refused_with_the_page_to_read(secured,
         client.serve_replies('engine', 'other-replies', print)
 
     assert "access to queue 'other-replies' in vhost 'placement' refused" in str(refused.value)
-    assert 'doc/source/bus-security.rst' in str(refused.value)
+    assert 'the page "Security of the bus" of the manual' in str(refused.value)
 
 
 def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, client):
@@ -426,8 +426,8 @@ def test_worker_without_a_permission_names_it_at_start(
 
     assert line == (
         f'The {permission} permission is missing on the broker: '
-        f"ACCESS_REFUSED - access to {resource} in vhost 'placement' refused for user 'lesser'. "
-        'doc/source/bus-security.rst has the command that grants all permissions'
+        f"ACCESS_REFUSED - access to {resource} in vhost 'placement' refused for user 'lesser'; "
+        'the page "Security of the bus" of the manual has the command that grants all permissions'
     )
 
 

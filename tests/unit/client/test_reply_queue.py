@@ -81,7 +81,7 @@ def test_open_declares_a_durable_exchange_and_a_quorum_queue():
     ('failure', 'kind', 'text'),
     [
         (PreconditionFailed('other type'), errors.QueueMismatch, 'Use other names, or delete it'),
-        (AccessRefused('no'), errors.BrokerRefused, 'doc/source/bus-security.rst'),
+        (AccessRefused('no'), errors.BrokerRefused, 'the page "Security of the bus" of the manual'),
         (OSError('gone'), OSError, 'gone'),
     ],
 )

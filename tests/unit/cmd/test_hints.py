@@ -55,6 +55,19 @@ def test_with_hint_of_an_error_that_names_a_command_adds_none():
 
 
 @pytest.mark.parametrize(
+    'text',
+    [
+        'The broker at h:5672 refused access: 403; check user and password',
+        'The read permission is missing on the broker: 403; the page "Security of the bus" of the '
+        'manual has the command that grants all permissions',
+    ],
+)
+def test_with_hint_of_refused_access_with_a_remedy_adds_none(text):
+    """An error of the broker that names its remedy needs no second one."""
+    assert hints.with_hint(errors.BrokerRefused(text)) == text
+
+
+@pytest.mark.parametrize(
     ('text', 'hint'),
     [
         (

@@ -1,6 +1,9 @@
 """Connections of commands to running workers."""
 
+from contextlib import nullcontext
+
 import pytest
+from amqp.exceptions import AccessRefused
 from oslo_config import cfg
 
 from placement_worker import errors
@@ -34,3 +37,16 @@ def test_parked_without_a_broker_reports_the_address():
         remote.parked('rabbit://127.0.0.1:1/', None, 1),
     ):
         pass
+
+
+def test_parked_without_the_permission_to_read_names_it(monkeypatch):
+    """A user without the read permission on the parking lot gets one error that names it."""
+    refused = "ACCESS_REFUSED - access to queue 'placement_worker-parked' refused for user 'u'"
+    monkeypatch.setattr(remote, 'open_connection', lambda *_: nullcontext())
+    monkeypatch.setattr(remote, 'load_transport_url', lambda *_: None)
+
+    with (
+        pytest.raises(errors.BrokerRefused, match='The read permission is missing on the broker'),
+        remote.parked('rabbit://u:p@h/', None, 1),
+    ):
+        raise AccessRefused(refused)
