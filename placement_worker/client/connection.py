@@ -98,7 +98,11 @@ def driver_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (oslo_messaging.DriverLoadFailure, cfg.Error, ImportError, ValueError) as exc:
+    except oslo_messaging.DriverLoadFailure as exc:
+        raise ConfigurationError(
+            f'The transport URL cannot be used: {exc}; it must begin with rabbit://'
+        ) from exc
+    except (cfg.Error, ImportError, ValueError) as exc:
         raise ConfigurationError(f'The transport URL cannot be used: {exc}') from exc
 
 

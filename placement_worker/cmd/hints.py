@@ -25,6 +25,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (errors.ServiceRefused, 'correct the cause and try again'),
     (errors.CloudUnavailable, 'try again when the service is available'),
     (errors.ConfigurationError, 'correct the option'),
+    (documents.Damaged, 'copy the file again, or omit it'),
     (documents.DocumentError, 'write the file in YAML or JSON'),
     (FileNotFoundError, 'check the path'),
     (IsADirectoryError, 'name a file in this directory'),

@@ -1,6 +1,7 @@
 """The command `placement-policy why`."""
 
 import argparse
+from typing import NoReturn
 
 import msgspec
 from typing_extensions import override
@@ -36,7 +37,7 @@ class Why(LocalCommand):
             metavar='FILE',
             nargs='+',
             required=True,
-            help='decision logs in any order; compressed ones end in .gz',
+            help='decision logs in any order, compressed by gzip or not',
         )
         output.add_format_argument(parser, ('table', 'jsonl'))
 
@@ -56,8 +57,17 @@ class Why(LocalCommand):
                 self.write(self._described(found))
         if status == INVALID or shown:
             return status
-        self.write_error(f'No decision about node {parsed_args.node} in the logs')
+        self.write_error(
+            f'No decision about node {parsed_args.node} in the logs; name the logs of all workers '
+            'with their rotated files, and the node by its id or name'
+        )
         return SOME_ERROR
+
+    @override
+    def _refuse(self, prog_name: str, message: str) -> NoReturn:
+        # argparse takes a node after --log for a file.
+        order = '; put NODE before --log' if message.endswith(' required: NODE') else ''
+        super()._refuse(prog_name, message + order)
 
     def _described(self, event: Event) -> str:
         paint = Paint.of(self.app.stdout)

@@ -66,7 +66,7 @@ def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event 
 
     :param node: an id or a name.
     :raises OSError: a log cannot be read.
-    :raises Malformed: a log cannot be decompressed.
+    :raises Damaged: a log cannot be decompressed.
     """
     events: list[Event] = []
     created: dict[str, Node] = {}

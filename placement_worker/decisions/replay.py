@@ -3,7 +3,7 @@
 import gzip
 import math
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,8 @@ from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request
 from placement_worker.policies.registry import Registry
 
+GZIP_MAGIC = b'\x1f\x8b'
+"""The first bytes of a compressed file: https://www.rfc-editor.org/rfc/rfc1952#page-6"""
 ABSENT = '(nothing)'
 ANY_SIZE = 2**62  # bytes; the worker has accepted the request before
 
@@ -41,13 +43,14 @@ def entries(
 ) -> Iterator[tuple[int, Entry | errors.InvalidRequest]]:
     """Yield the entries of a log with their line numbers, or the error of a malformed line.
 
-    :param path: a file, which logrotate may have compressed (`.gz`).
+    :param path: a file, which logrotate may have compressed.
     :param texts: only lines that contain one of these texts are decoded.
     :raises OSError: the file cannot be read.
-    :raises Malformed: the file cannot be decompressed.
+    :raises Damaged: the file cannot be decompressed.
     """
-    open_log: Callable[..., Any] = gzip.open if path.endswith('.gz') else open
-    with open_log(path, 'rb') as lines:
+    with open(path, 'rb') as file:
+        is_compressed = path.endswith('.gz') or file.peek(2).startswith(GZIP_MAGIC)
+        lines: Iterable[bytes] = gzip.GzipFile(fileobj=file) if is_compressed else file
         try:
             yield from (
                 (number, _entry(line))
@@ -55,7 +58,7 @@ def entries(
                 if line.strip() and any(text in line for text in texts)
             )
         except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
-            raise documents.Malformed(f'{path} cannot be decompressed: {exc}') from exc
+            raise documents.Damaged(f'{path} cannot be decompressed: {exc}') from exc
 
 
 def _entry(line: bytes) -> Entry | errors.InvalidRequest:

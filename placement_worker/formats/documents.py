@@ -50,6 +50,10 @@ class Malformed(DocumentError):
     """The text is neither YAML nor JSON."""
 
 
+class Damaged(DocumentError):
+    """A compressed file cannot be decompressed."""
+
+
 class Invalid(DocumentError):
     """The document has other content than expected.
 

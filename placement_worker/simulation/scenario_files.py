@@ -117,6 +117,8 @@ def _found(name: str) -> Path | str:
         return name
     if name in shipped():
         return shipped()[name]
+    names = shipped()
     raise InvalidScenario(
-        f'{name}: no such file; name a file or a shipped scenario: {", ".join(shipped())}'
+        f'{name}: no such file{place_names.hint(name, names)}; name a file or a shipped scenario: '
+        f'{", ".join(names)}'
     )

@@ -168,3 +168,9 @@ def test_open_connection_that_tls_ends_early_tries_the_next_host(conf, connectio
 def test_is_true_reads_the_values_of_options_and_queries(option, value):
     """Boolean options read alike from the configuration and from a URL."""
     assert is_true(option) is value
+
+
+def test_connect_with_a_url_of_another_protocol_names_the_expected_one(conf):
+    """A URL such as http:// is refused with the beginning that a transport URL needs."""
+    with pytest.raises(ConfigurationError, match=r'; it must begin with rabbit://$'):
+        load_transport_url(conf, 'http://h/')

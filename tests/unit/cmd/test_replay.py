@@ -1,5 +1,6 @@
 """placement-policy replay."""
 
+import gzip
 import json
 
 import pytest
@@ -98,7 +99,18 @@ def test_replay_of_an_invalid_gzip_file_prints_one_line(program):
 
     assert status == 2
     assert err.startswith('placement-policy replay: log.gz cannot be decompressed: ')
+    assert err.endswith('; copy the file again, or omit it\n')
     assert err.count('\n') == 1
+
+
+def test_replay_of_a_compressed_log_with_another_name_reads_it(program, line, tmp_path):
+    """A compressed log need not end in .gz."""
+    (tmp_path / 'log.1').write_bytes(gzip.compress(line.encode()))
+
+    status, out, err = program('replay', 'log.1')
+
+    assert (status, err) == (0, '')
+    assert out.startswith('1 decision replayed with ')
 
 
 @pytest.mark.parametrize('form', ['table', 'jsonl'])

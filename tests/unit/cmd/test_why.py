@@ -48,7 +48,19 @@ def test_why_of_an_unknown_node_exits_with_1(run, line):
     status, out, err = run('why', 'n9', '--log', 'log', log=line)
 
     assert (status, out) == (1, '')
-    assert err == 'placement-policy why: No decision about node n9 in the logs\n'
+    assert err == (
+        'placement-policy why: No decision about node n9 in the logs; name the logs of all workers '
+        'with their rotated files, and the node by its id or name\n'
+    )
+
+
+def test_why_with_the_node_after_the_log_names_the_order(run, capsys):
+    """argparse takes such a node for a file; the error says where to put it."""
+    with pytest.raises(SystemExit) as ended:
+        run('why', '--log', 'log', 'n1')
+
+    assert ended.value.code == 2
+    assert '; put NODE before --log; run ' in capsys.readouterr().err
 
 
 def test_why_of_an_invalid_line_exits_with_2(run, line):

@@ -95,6 +95,14 @@ def test_load_of_an_unknown_name_lists_the_shipped_scenarios():
         scenario_files.load('none')
 
 
+def test_load_of_a_misspelled_name_suggests_the_shipped_scenario():
+    """A misspelled name is reported with the name that is probably meant."""
+    with pytest.raises(
+        InvalidScenario, match=r'zone-outge: no such file \(did you mean "zone-outage"\?\); name'
+    ):
+        scenario_files.load('zone-outge')
+
+
 def test_load_of_several_documents_is_refused(tmp_path):
     """A scenario file contains exactly one document."""
     file = tmp_path / 'f.yaml'
