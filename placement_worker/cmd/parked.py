@@ -149,7 +149,9 @@ def _row(one: Any) -> dict[str, Any]:
     message = _decoded(one.body)
     sent: Any = message.get('args') if isinstance(message, dict) else None
     request: Any = sent.get('request') if isinstance(sent, dict) else None
-    action: Any = request.get('action', {}) if isinstance(request, dict) else {}
+    action, cluster, policy, expires_at = (
+        _value(request, key) for key in ('action', 'cluster', 'policy', 'expires_at')
+    )
     return {
         'id': one.id,
         'parked_at': one.parked_at,
@@ -158,6 +160,10 @@ def _row(one: Any) -> dict[str, Any]:
         'request_id': _value(message, '_context_request_id'),
         'action': _value(action, 'action'),
         'action_id': _value(action, 'id'),
+        'cluster': _value(cluster, 'id'),
+        'project': _value(cluster, 'project'),
+        'policy': _value(policy, 'id'),
+        'expires_at': expires_at,
         'bytes': len(one.body),
     }
 

@@ -8,7 +8,7 @@ import pytest
 
 from placement_worker.cmd import remote
 from tests import hostile_requests
-from tests.factories import request, zone_policy
+from tests.factories import bind, request, zone_policy
 
 CONTEXT = {
     '_context_request_id': 'req-1',
@@ -105,6 +105,28 @@ def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(show):
             ),
         )
         assert bool(out) is (status == 0)
+
+
+def test_parked_list_of_an_attachment_names_cluster_project_policy_and_end(look):
+    """An operator recognizes an attachment, which has no action, and sees when it expires."""
+    end = '2026-11-22T16:00:00+00:00'
+    asked = bind(zone_policy('a'), project='p7', expires_at=end)
+
+    status, out, _ = look(sent(json.dumps(asked)), 'list', '-f', 'json')
+
+    (row,) = json.loads(out)
+    assert (status, row['request_id'], row['action']) == (0, 'req-1', None)
+    assert (row['cluster'], row['project'], row['policy']) == ('c1', 'p7', asked['policy']['id'])
+    assert row['expires_at'] == end
+
+
+@pytest.mark.parametrize('request_', [[], {'cluster': [], 'policy': 'p'}])
+def test_parked_list_of_a_malformed_request_shows_the_message(look, request_):
+    """A request without the objects of the contract is listed as well."""
+    status, out, _ = look(sent(json.dumps(request_)), 'list', '-f', 'json')
+
+    (row,) = json.loads(out)
+    assert (status, row['cluster'], row['policy'], row['expires_at']) == (0, None, None, None)
 
 
 def test_parked_list_with_arguments_that_are_a_list_shows_the_message(look):
