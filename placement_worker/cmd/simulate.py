@@ -155,6 +155,7 @@ class Simulate(LocalCommand):
     def _write_files(
         self, scenario: 'Scenario', history: 'History', args: argparse.Namespace
     ) -> None:
+        """Write the files, and name them unless the output is JSON."""
         if args.plot:
             from placement_worker.simulation import plot  # noqa: PLC0415
 
@@ -163,6 +164,9 @@ class Simulate(LocalCommand):
             from placement_worker.simulation import report  # noqa: PLC0415
 
             Path(args.report).write_text(report.page(scenario, history), encoding='utf-8')
+        for path in filter(None, (args.plot, args.report)):
+            if args.format == 'table':
+                self.write(escaped(f'Wrote {path}'))
 
 
 def _check_folder(path: str) -> None:

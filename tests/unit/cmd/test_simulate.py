@@ -143,13 +143,23 @@ def test_simulate_with_an_unexpected_outcome_exits_with_1(program):
     assert out.splitlines()[-1] == '1 step did not end as the scenario expects.'
 
 
+def test_simulate_as_jsonl_with_a_report_prints_json_alone(program, tmp_path):
+    """A program that reads the steps meets no line about the report."""
+    status, out, err = program('simulate', 's', '-f', 'jsonl', '--report', 'r.html', s=SCENARIO)
+
+    assert (status, err) == (0, '')
+    assert all('ours' in json.loads(line) for line in out.splitlines())
+    assert (tmp_path / 'r.html').exists()
+
+
 def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
     """The picture and the report are written to the named files."""
-    status, _, err = program(
+    status, out, err = program(
         'simulate', 'zone-outage', '--plot', 'p.svg', '--report', 'r.html', '--explained', '2'
     )
 
     assert (status, err) == (0, '')
+    assert out.splitlines()[-2:] == ['Wrote p.svg', 'Wrote r.html']
     assert '<svg' in (tmp_path / 'p.svg').read_text()
     page = (tmp_path / 'r.html').read_text(encoding='utf-8')
     assert page.startswith('<!DOCTYPE html>')
