@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import difflib
 import functools
 import os
 import sys
@@ -23,6 +24,8 @@ from placement_worker.formats.text import escaped, escaped_lines
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
 HELP_WIDTH = 79
+UNKNOWN_ARGUMENTS = 'unrecognized arguments: '
+"""The beginning of argparse's error."""
 
 
 class LocalCommand(command.Command):
@@ -39,6 +42,7 @@ class LocalCommand(command.Command):
     error_status: ClassVar[int] = INVALID
     shows_progress: ClassVar[bool] = True
     _progress: Progress | None = None
+    _parser: argparse.ArgumentParser | None = None
 
     @override
     def get_description(self) -> str:
@@ -49,6 +53,7 @@ class LocalCommand(command.Command):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.error = functools.partial(self._refuse, prog_name)  # type: ignore[method-assign]
+        self._parser = parser
         self.add_arguments(parser)
         return parser
 
@@ -121,7 +126,19 @@ class LocalCommand(command.Command):
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
         """Report wrong arguments in one line, with the exit status of this command."""
-        raise SystemExit(self.write_error(f'{message}; run "{prog_name} --help" for the usage'))
+        usage = f'run "{prog_name} --help" for the usage'
+        raise SystemExit(self.write_error(f'{message}{self._meant(message)}; {usage}'))
+
+    def _meant(self, message: str) -> str:
+        """Return the option that is probably meant, e.g. ' (did you mean --cloud?)', if any."""
+        _, unknown, names = message.partition(UNKNOWN_ARGUMENTS)
+        if not unknown or not names.startswith('-') or self._parser is None:
+            return ''
+        name = names.split()[0].partition('=')[0]
+        words = [word.strip('[]') for word in self._parser.format_usage().split()]
+        known = [word for word in words if word.startswith('--')]
+        near = difflib.get_close_matches(name, known, n=1)
+        return f' (did you mean {near[0]}?)' if near else ''
 
 
 class Command(LocalCommand):

@@ -143,3 +143,22 @@ def test_error_of_a_command_with_debug_has_a_traceback(program, options, shown):
     assert status == 2
     assert ('Traceback (most recent call last):' in err) is shown
     assert err.splitlines()[-1].startswith('placement-policy check: ')
+
+
+@pytest.mark.parametrize(
+    ('option', 'meant'),
+    [
+        ('--explan', ' (did you mean --explain?)'),
+        ('--explan=full', ' (did you mean --explain?)'),
+        ('--zzz', ''),
+    ],
+)
+def test_command_with_an_unknown_option_suggests_the_option_that_is_meant(program, option, meant):
+    """A misspelled option is refused with the option of the command that is most like it."""
+    status, out, err = program('check', 'f', option)
+
+    assert (status, out) == (2, '')
+    assert err == (
+        f'placement-policy check: unrecognized arguments: {option}{meant}; '
+        'run "placement-policy check --help" for the usage\n'
+    )
