@@ -1,8 +1,12 @@
 """The error of a plan that cannot be made, with the numbers that explain it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from placement_worker.errors import NoFeasiblePlan
+from placement_worker.formats import moments
+from placement_worker.formats.text import counted, escaped, listed, shortened
+from placement_worker.planning.shortage import Shortage
 
 INFEASIBLE = 'There is no feasible plan to handle all nodes.'
 Row = tuple[str, int, int, str]
@@ -15,6 +19,27 @@ def infeasible(asked: int, room: Mapping[str, int], places: Sequence[Row]) -> No
     :param asked: the number of nodes to create or to delete.
     :param room: place -> how many nodes can be created or deleted there, if any.
     """
+    return NoFeasiblePlan(INFEASIBLE, _details(asked, room, places))
+
+
+def short_of_capacity(
+    asked: int, room: Mapping[str, int], places: Sequence[Row], shortages: Sequence[Shortage]
+) -> NoFeasiblePlan:
+    """Return the error of a creation that fails because places are short of capacity.
+
+    :param shortages: those of the places; other parameters are those of `infeasible`.
+    """
+    possible = sum(room.values())
+    first = f'Only {possible} of {counted(asked, "node")}' if possible else 'No node'
+    causes = [(name, note) for name, _, _, note in places if note]
+    obstacles = listed(causes, lambda one: f'{escaped(shortened(one[0]))} ({one[1]})')
+    later = [one.until for one in shortages if not one.room]
+    probe = f'; the next probe is possible at {moments.shown(min(later))}' if later else ''
+    details = _details(asked, room, places)
+    return NoFeasiblePlan(f'{first} can be created: {obstacles}{probe}', details)
+
+
+def _details(asked: int, room: Mapping[str, int], places: Sequence[Row]) -> dict[str, Any]:
     possible = sum(room.values())
     rows = [
         {
@@ -27,4 +52,4 @@ def infeasible(asked: int, room: Mapping[str, int], places: Sequence[Row]) -> No
         for name, current, cap, note in places
     ]
     numbers = {'asked': asked, 'possible': possible, 'missing': asked - possible}
-    return NoFeasiblePlan(INFEASIBLE, {**numbers, 'places': rows})
+    return {**numbers, 'places': rows}

@@ -6,12 +6,14 @@ change of the plan for one node less.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from placement_worker.contract.action_data import CREATION
+from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.apportionment import apportion
-from placement_worker.planning.infeasible import infeasible
+from placement_worker.planning.infeasible import infeasible, short_of_capacity
 from placement_worker.planning.places import (
     NO_CAP,
     NO_PLACE,
@@ -53,9 +55,7 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     held = [current.get(place.name, 0) for place in known]
     ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
     if sum(ceilings) < sum(held) + count:
-        room = {place.name: ceilings[i] - held[i] for i, place in enumerate(known)}
-        rows = [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places]
-        raise infeasible(count, room, rows)
+        raise _no_room(places, current, dict(zip(known, ceilings, strict=True)), count)
     final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
     rows_of_known = listed_rows(known, held, final, [place.available for place in known])
     unlisted = _unlisted(places, current)
@@ -92,9 +92,28 @@ def _ceiling(place: Place, held: int, count: int) -> int:
     """Return the maximum number of nodes in a place after `count` nodes are created."""
     if not place.available:
         return held
+    room = count if place.shortage is None else min(place.shortage.room, count)
     if place.cap < 0:
-        return held + count
-    return max(held, min(place.cap, held + count))
+        return held + room
+    return max(held, min(place.cap, held + room))
+
+
+def _no_room(
+    places: Sequence[Place], current: Located, ceilings: Mapping[Place, int], count: int
+) -> NoFeasiblePlan:
+    """Return the error of a creation for which there is too little room.
+
+    Shortages are the cause if there would be enough room without them.
+    """
+    room = {place.name: top - current.get(place.name, 0) for place, top in ceilings.items()}
+    rows = [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places]
+    shortages = [place.shortage for place in ceilings if place.available and place.shortage]
+    held = sum(current.get(place.name, 0) for place in ceilings)
+    without = (replace(place, shortage=None) for place in ceilings)
+    most = sum(_ceiling(place, current.get(place.name, 0), count) for place in without)
+    if most < held + count:
+        return infeasible(count, room, rows)
+    return short_of_capacity(count, room, rows, shortages)
 
 
 def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:

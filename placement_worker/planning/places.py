@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.shortage import Shortage
 
 NO_CAP = -1
 NO_PLACE = '(no known place)'
@@ -24,7 +25,7 @@ class Place:
 
     `known`: the cloud has it. `available`: nodes can be created there now; this implies `known`.
     `note`: why nodes cannot be created there, for the row of the plan. `cordons`: those in force
-    that close it; see `closed`.
+    that close it; see `closed`. `shortage`: why it gets at most one node now, None if it has room.
     """
 
     name: str
@@ -34,12 +35,13 @@ class Place:
     available: bool = True
     note: str = 'unavailable'
     cordons: tuple[Cordon, ...] = ()
+    shortage: Shortage | None = None
 
     @property
     def obstacle(self) -> str:
-        """Why nodes cannot be created there, or an empty string."""
+        """Why nodes cannot be created there, or why at most one can; else an empty string."""
         if self.available:
-            return ''
+            return str(self.shortage or '')
         return self.note if self.known else UNKNOWN
 
     @property

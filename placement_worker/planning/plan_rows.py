@@ -97,6 +97,10 @@ def unlisted_rows(
 def _note(place: Place, final: int) -> str:
     if not place.available:
         return place.note
-    if place.cap < 0 or final < place.cap:
+    return ', '.join(filter(None, (str(place.shortage or ''), _note_of_cap(place.cap, final))))
+
+
+def _note_of_cap(cap: int, final: int) -> str:
+    if cap < 0 or final < cap:
         return ''
-    return 'at its cap' if final == place.cap else 'over its cap'
+    return 'at its cap' if final == cap else 'over its cap'

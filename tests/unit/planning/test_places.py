@@ -4,6 +4,7 @@ import pytest
 
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.places import Place, total
+from placement_worker.planning.shortage import Shortage
 from tests.factories import NOW
 
 
@@ -14,10 +15,12 @@ from tests.factories import NOW
         (Place('a', available=False), 'unavailable'),
         (Place('a', available=False, note='no usable zone'), 'no usable zone'),
         (Place('a', known=False, available=False), 'unknown to the cloud'),
+        (Place('a', shortage=Shortage(1, NOW, 1)), 'short of capacity: one probe'),
+        (Place('a', available=False, shortage=Shortage(1, NOW, 1)), 'unavailable'),
     ],
 )
 def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstacle):
-    """An available place has no obstacle; another one has its note, or is unknown."""
+    """A place with room has no obstacle; another one is unavailable, unknown or short of it."""
     assert place.obstacle == obstacle
 
 
