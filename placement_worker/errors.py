@@ -83,6 +83,10 @@ class NoFeasiblePlan(Rejected):
     """There are more nodes than can be placed or removed."""
 
 
+class TooSkewed(Rejected):
+    """A creation leaves a place too far from its ideal, and the policy spreads strictly."""
+
+
 class NodeProtected(Rejected):
     """A protected node is named for deletion, or too few other nodes can be deleted."""
 

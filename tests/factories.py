@@ -40,6 +40,13 @@ def region_policy(*regions: str | tuple[str, int], **more: Any) -> Json:
     return _binding('region_placement', '1.0', {'regions': _weighted(regions)}, **more)
 
 
+def spreading(placement: Json, **spread: Any) -> Json:
+    """Return version 1.1 of a placement policy, with the given keys of `spread`."""
+    spec = placement['spec']
+    properties = {**spec['properties'], 'spread': spread}
+    return {**placement, 'spec': {**spec, 'version': '1.1', 'properties': properties}}
+
+
 def deletion_policy(
     criteria: str = 'OLDEST_FIRST', *, version: str = '1.1', **properties: Any
 ) -> Json:

@@ -13,6 +13,7 @@ from tests.factories import (
     nodes,
     region_policy,
     request,
+    spreading,
     zone_policy,
 )
 
@@ -91,7 +92,15 @@ def _floor(name: str, version: str, min_online: Any, message: str) -> Malformed:
     return _row(name, _set('policies', [policy]), SPEC, message)
 
 
+def _spread(name: str, given: Any, message: str) -> Malformed:
+    """Return a row with one zone placement policy and its `spread`."""
+    policy = spreading(zone_policy('a'))
+    policy['spec']['properties']['spread'] = given
+    return _row(name, _set('policies', [policy]), SPEC, message)
+
+
 ZONE, DELETION, REGION = (f'$.policies[{i}].spec.properties' for i in range(3))
+SPREAD = f'{ZONE}.spread'
 FIELDS = '`criteria`, `destroy_after_deletion`, `grace_period`, `reduce_desired_capacity`, `hooks`'
 CRITERIA = '`OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`'
 TIME = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
@@ -407,5 +416,33 @@ TABLE = [
         'Object contains unknown field `min_online`, expected one of `pool`, `vip`, '
         '`health_monitor`, `lb_status_timeout`, `loadbalancer`, `availability_zone`, `flavor_id` '
         f'- at `{ZONE}`',
+    ),
+    _spread(
+        'an unknown mode of spread',
+        {'mode': 'loose'},
+        f'Expected one of `best_effort`, `strict`, got `loose` - at `{SPREAD}.mode`',
+    ),
+    _spread(
+        'no allowed skew',
+        {'max_skew': 0},
+        f'Expected `int` >= 1, got `0` - at `{SPREAD}.max_skew`',
+    ),
+    _spread(
+        'an allowed skew in words',
+        {'max_skew': 'some'},
+        f'Expected `int`, got `str` - at `{SPREAD}.max_skew`',
+    ),
+    _spread(
+        'an unknown key of spread',
+        {'maxSkew': 1},
+        'Object contains unknown field `maxSkew`, expected one of `mode`, `max_skew` '
+        f'- at `{SPREAD}`',
+    ),
+    _spread('spread as a word', 'strict', f'Expected `object`, got `str` - at `{SPREAD}`'),
+    _row(
+        'spread in an earlier version',
+        _set('policies.0.spec.properties.spread', {}),
+        SPEC,
+        f'Object contains unknown field `spread`, expected one of `zones` - at `{ZONE}`',
     ),
 ]

@@ -9,7 +9,7 @@ encoded JSON.
 
 import itertools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar('T')
@@ -42,6 +42,13 @@ def listed(items: Iterable[T], show: Callable[[T], str] = str, limit: int = MAX_
     shown = ', '.join(map(show, itertools.islice(remaining, limit)))
     more = sum(1 for _ in remaining)
     return f'{shown} and {more} more' if more else shown
+
+
+def enumerated(names: Sequence[str], limit: int = MAX_ITEMS) -> str:
+    """Return the names in words, e.g. "a, b and c", or the first ones as `listed` does."""
+    if not 1 < len(names) <= limit:
+        return listed(names, limit=limit)
+    return f'{", ".join(names[:-1])} and {names[-1]}'
 
 
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:

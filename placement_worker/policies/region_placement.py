@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from typing_extensions import override
 
@@ -17,10 +18,12 @@ from placement_worker.planning.places import NO_CAP, Place
 from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
+from placement_worker.planning.skew import Skew
 from placement_worker.policies import (
     cordoned_places,
     place_names,
     shared_placement,
+    spread,
     zone_placement,
 )
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
@@ -28,6 +31,7 @@ from placement_worker.policies.region_properties import (
     RegionPlacementProperties,
     RegionPlacementProperties11,
 )
+from placement_worker.policies.spread import Spread
 from placement_worker.policies.zone_plans import NO_ZONE
 from placement_worker.policies.zone_shares import NO_USABLE_ZONE
 
@@ -53,6 +57,11 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     exclusive = True
     planner = staticmethod(plan_for)
 
+    @property
+    def spread(self) -> Spread | None:
+        """The tolerated skew; None for any."""
+        return self.properties.spread
+
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         size = state.size(request)
@@ -70,7 +79,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         places = self._places(request, size, state)
         plan = self.planner(size, places, groups, staying)
         warnings = cordoned_places.not_emptied(places, staying, 'region') if staying else []
-        return self._applied(request, state, size, possible, plan, warnings)
+        skew = spread.measured(self.spread, size, places, plan, groups, staying)
+        return self._applied(request, state, size, possible, plan, warnings, skew)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -95,8 +105,16 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         possible: Size,
         plan: Plan,
         warnings: Sequence[str],
+        skew: Skew | None,
     ) -> Outcome:
-        """Return the outcome of a plan; parameters are those of zone placement."""
+        """Return the outcome of a plan, unless its skew is refused.
+
+        :param skew: the skew of the plan, None if it is tolerated; other parameters are those of
+            zone placement.
+        :raises TooSkewed: the mode of `spread` is strict.
+        """
+        details, skews = _details(plan, skew), [skew.explained('region')] if skew else []
+        spread.check(self.spread, size, skews, details)
         entries: list[dict[str, str]] = []
         if size.kind == CREATION:
             order = interleave({row.name: row.planned for row in plan.rows})
@@ -108,9 +126,10 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             shared_placement.summary(possible, 'region', len(counts)),
             data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
             nodes=shared_placement.placed_node(request, state, entries),
-            details={'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced},
+            details=details,
             warnings=[
                 *([place_names.unknown('region', unknown, known)] if unknown else []),
+                *skews,
                 *warnings,
             ],
         )
@@ -160,6 +179,11 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         regions = [_without_cordoned_zones(region, zones, state) for region in regions]
         _check_any_open(regions, NO_ZONE)
         return regions
+
+
+def _details(plan: Plan, skew: Skew | None) -> dict[str, Any]:
+    rows = {'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced}
+    return {**rows, 'skewed': skew.details} if skew else rows
 
 
 def _with_zones(region: Place, zones: Sequence[str], state: State) -> Place:

@@ -1,9 +1,17 @@
 """The property `spread` of the placement policies: how far a plan may be from the ideal."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from placement_worker.contract.action_data import CREATION
+from placement_worker.errors import TooSkewed
+from placement_worker.planning import skew
+from placement_worker.planning.places import Located, Place
+from placement_worker.planning.plan_rows import Plan
+from placement_worker.planning.sizing import Size
+from placement_worker.planning.skew import Skew
 from placement_worker.policies.shared_placement import HEAVIEST
 
 
@@ -31,3 +39,35 @@ class Spread(Struct, frozen=True, forbid_unknown_fields=True):
 SpreadProperty = Annotated[
     Spread, Meta(description='How evenly nodes are spread over the places. New in 1.1.')
 ]
+
+
+def measured(
+    spread: Spread | None,
+    size: Size,
+    places: Sequence[Place],
+    plan: Plan,
+    groups: Sequence[Located],
+    staying: Located,
+) -> Skew | None:
+    """Return the skew of a plan, or None if the policy tolerates it.
+
+    :param spread: None tolerates every skew.
+    :param places: the listed places; the other parameters are those of the planner.
+    """
+    if spread is None:
+        return None
+    found = skew.of_plan(size.kind, spread.max_skew, places, plan, groups, staying)
+    return found if found.beyond else None
+
+
+def check(
+    spread: Spread | None, size: Size, sentences: Sequence[str], details: Mapping[str, Any]
+) -> None:
+    """Check that the policy does not refuse a creation because of its skew.
+
+    :param sentences: about the places beyond the allowed skew.
+    :param details: the plan, for the details of the decision.
+    :raises TooSkewed: the mode is strict; the text is the first sentence.
+    """
+    if sentences and spread and spread.mode == 'strict' and size.kind == CREATION:
+        raise TooSkewed(sentences[0], details)

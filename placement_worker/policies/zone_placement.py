@@ -13,9 +13,10 @@ from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.placement import plan_for
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import place_names, shared_placement, zone_shares
+from placement_worker.policies import place_names, shared_placement, spread, zone_shares
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.spread import Spread
 from placement_worker.policies.zone_plans import ZonePlans
 from placement_worker.policies.zone_properties import (
     ZonePlacementProperties,
@@ -44,6 +45,11 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
     exclusive = True
+
+    @property
+    def spread(self) -> Spread | None:
+        """The tolerated skew; None for any."""
+        return self.properties.spread
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -96,7 +102,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     def _plans(
         self, request: CheckRequest, state: State, size: Size, protected: Collection[str] = ()
     ) -> ZonePlans:
-        return ZonePlans(self.properties.zones, self.planner, request, state, size, protected)
+        zones, planner = self.properties.zones, self.planner
+        return ZonePlans(zones, planner, request, state, size, protected, self.spread)
 
     def _warnings_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
@@ -127,15 +134,17 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         warnings: Sequence[str],
         by_region: Mapping[str, Any],
     ) -> Outcome:
-        """Return the outcome of a plan.
+        """Return the outcome of a plan, unless its skew is refused.
 
         :param size: the number of nodes that the action asks for.
         :param possible: the number of nodes that the plan creates or deletes.
         :param by_region: the keys of a plan by region and zone, if a policy planned by region.
+        :raises TooSkewed: the mode of `spread` is strict.
         """
+        details, skews = zone_shares.details(shares), zone_shares.skews(shares)
+        spread.check(self.spread, size, skews, details)
         counts = zone_shares.counts(shares)
         entries = zone_shares.entries(shares) if size.kind == CREATION else []
-        details = zone_shares.details(shares)
         patch = shared_placement.placed_node(request, state, entries)
         reason = shared_placement.summary(possible, 'zone', len(counts))
         plan = {'zones': counts, **by_region}
@@ -145,7 +154,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             data=state.action_data.planned(size.kind, size.count, plan, entries),
             nodes=patch,
             details=details,
-            warnings=[*warnings, *(text for share in shares for text in share.warnings)],
+            warnings=[*warnings, *skews, *(text for share in shares for text in share.warnings)],
         )
 
 

@@ -17,6 +17,7 @@ from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import cordoned_places, place_names, shared_placement, zone_shares
 from placement_worker.policies.base import State
+from placement_worker.policies.spread import Spread, measured
 from placement_worker.policies.zone_properties import Zone
 from placement_worker.policies.zone_shares import Share
 
@@ -31,6 +32,7 @@ class ZonePlans:
     :ivar zones: those of the spec, in its order.
     :ivar size: the number of nodes that the action asks for.
     :ivar protected: the ids of the nodes that must not be deleted.
+    :ivar spread: the tolerated skew; None for any.
     """
 
     zones: Sequence[Zone]
@@ -39,6 +41,7 @@ class ZonePlans:
     state: State
     size: Size
     protected: Collection[str]
+    spread: Spread | None
 
     @property
     def region(self) -> str | None:
@@ -62,7 +65,8 @@ class ZonePlans:
         if plan is None:
             names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
             raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
-        return Share(None, self.size, len(nodes), plan, _not_emptied(places, staying))
+        skew = measured(self.spread, self.size, places, plan, groups, staying)
+        return Share(None, self.size, len(nodes), plan, _not_emptied(places, staying), skew)
 
     def in_regions(self, regions: Mapping[str, int]) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes.
@@ -83,7 +87,9 @@ class ZonePlans:
         held = sum(sum(group.values()) for group in (*groups, staying))
         places = self._places(region)
         plan = self._plan(places, size, groups, staying)
-        return Share(region, size, held, plan, _not_emptied(places, staying))
+        own = [place for place in places if place.known]  # the others are zones of other regions
+        skew = measured(self.spread, size, own, plan, groups, staying) if plan else None
+        return Share(region, size, held, plan, _not_emptied(places, staying), skew)
 
     def warnings_of_named(self, zone: str) -> list[str]:
         """Return a sentence if a new node goes to a cordoned zone that its profile names.

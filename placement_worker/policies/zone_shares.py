@@ -12,6 +12,7 @@ from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.places import NO_CAP
 from placement_worker.planning.plan_rows import Plan, Row
 from placement_worker.planning.sizing import Size
+from placement_worker.planning.skew import Skew
 from placement_worker.policies import shared_placement
 
 NO_USABLE_ZONE = 'no usable zone'
@@ -23,6 +24,7 @@ class Share:
 
     `region`: None if no policy planned by region. `held`: the number of nodes in the region before
     the action. `plan`: None if the region has no usable zone. `warnings`: sentences about zones.
+    `skew`: None if the policy tolerates the skew of the plan.
     """
 
     region: str | None
@@ -30,6 +32,7 @@ class Share:
     held: int
     plan: Plan | None
     warnings: Sequence[str] = ()
+    skew: Skew | None = None
 
 
 def by_region(
@@ -68,14 +71,24 @@ def counts(shares: Sequence[Share]) -> dict[str, int]:
 
 
 def details(shares: Sequence[Share]) -> dict[str, Any]:
-    """Return the rows of all shares, and the number of unplaced nodes, for a decision."""
+    """Return the rows of all shares, and the number of unplaced nodes, for a decision.
+
+    If zones are beyond the allowed skew, these follow with their numbers.
+    """
     rows: list[dict[str, Any]] = []
+    skewed: list[dict[str, Any]] = []
     unplaced = 0
     for share in shares:
         region = {} if share.region is None else {'region_name': share.region}
         rows += shared_placement.rows(_rows(share), **region)
+        skewed += [{**region, **row} for row in share.skew.details] if share.skew else []
         unplaced += share.plan.unplaced if share.plan else 0
-    return {'zones': rows, 'unplaced': unplaced}
+    return {'zones': rows, 'unplaced': unplaced, **({'skewed': skewed} if skewed else {})}
+
+
+def skews(shares: Sequence[Share]) -> list[str]:
+    """Return a sentence for each share whose plan is beyond the allowed skew."""
+    return [share.skew.explained('zone', share.region) for share in shares if share.skew]
 
 
 def _rows(share: Share) -> Sequence[Row]:

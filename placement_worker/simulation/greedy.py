@@ -66,14 +66,16 @@ def _row(place: Place, current: int, ideal: Fraction, moved: int, growing: bool)
 
 
 class GreedyZonePlacement(ZonePlacement):
-    """Zone placement by the greedy rule."""
+    """Zone placement by the greedy rule, which tolerates every skew."""
 
+    spread = None
     planner = staticmethod(plan_for)
 
 
 class GreedyRegionPlacement(RegionPlacement):
-    """Region placement by the greedy rule."""
+    """Region placement by the greedy rule, which tolerates every skew."""
 
+    spread = None
     planner = staticmethod(plan_for)
 
 

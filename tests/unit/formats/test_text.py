@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from placement_worker import errors
 from placement_worker.cmd.colors import Paint
-from placement_worker.formats.text import counted, escaped, escaped_lines, listed, shortened
+from placement_worker.formats.text import (
+    counted,
+    enumerated,
+    escaped,
+    escaped_lines,
+    listed,
+    shortened,
+)
 from tests import hostile_requests
 
 REQUESTS = dict(hostile_requests.requests())
@@ -42,6 +49,21 @@ def test_counted_with_an_irregular_noun_uses_its_plural():
 def test_listed_with_more_items_than_the_limit_counts_the_others(items, shown):
     """A list in a message is bounded, and states how many items it omits."""
     assert listed(items, limit=3) == shown
+
+
+@pytest.mark.parametrize(
+    ('names', 'shown'),
+    [
+        ('', ''),
+        ('a', 'a'),
+        ('ab', 'a and b'),
+        ('abc', 'a, b and c'),
+        ('abcde', 'a, b, c and 2 more'),
+    ],
+)
+def test_enumerated_joins_the_last_two_names_by_and(names, shown):
+    """A list within a sentence ends in "and"; more names than the limit are counted."""
+    assert enumerated(list(names), limit=3) == shown
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.errors import NoFeasiblePlan
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning.places import Place
 from placement_worker.planning.sizing import Size
 from placement_worker.simulation import greedy
 from placement_worker.simulation.run import play
+from tests.factories import region_policy, request, spreading, zone_policy
 from tests.unit.simulation.conftest import held
 
 
@@ -57,6 +60,22 @@ def test_plan_for_growth_beyond_a_cap_fails():
 def test_plan_for_an_empty_cluster_without_caps_places_all_nodes(weights, count):
     """Without caps an empty cluster grows by the whole count."""
     assert sum(plan(CREATION, count, weights)) == count
+
+
+def test_registry_refuses_no_plan_because_of_its_skew(registry):
+    """Senlin's rule does not know `spread`, and so it cannot refuse a plan."""
+    policies = [
+        spreading(region_policy('R1', 'R2'), mode='strict'),
+        spreading(zone_policy('a', 'b'), mode='strict'),
+    ]
+    asked = request('CLUSTER_SCALE_OUT', policies, inputs={'count': 6})
+    cloud = Inventory.parse({'regions': {'R1': {'zones': {'a': True, 'b': False}}}}, 'test')
+
+    reply = Endpoints(cloud, greedy.registry(registry)).policy_check(asked)
+
+    assert reply['action']['data']['creation']['places'] == [
+        {'region_name': 'R1', 'zone': 'a', 'count': 6}
+    ]
 
 
 def test_registry_replaces_the_rule_of_the_placement_policies(load, registry):

@@ -1,0 +1,273 @@
+"""The skew of a plan, and the words for its causes."""
+
+import datetime
+
+import pytest
+
+from placement_worker.contract.action_data import CREATION, DELETION
+from placement_worker.planning import skew
+from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.placement import plan_for
+from placement_worker.planning.places import Place
+from placement_worker.planning.sizing import Size
+
+A, B, C = Place('az1'), Place('az2'), Place('az3')
+LOST = Place('az2', available=False)
+CORDON = Cordon(
+    zone='az2', until=datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC), reason='x', evacuate=True
+)
+HEALTHY = ({}, {})
+"""No unhealthy nodes, and none that were never created."""
+
+
+def skew_of(kind, places, groups, count, staying=None, allowed=1):
+    """Return the skew of the best plan."""
+    plan = plan_for(Size(kind, count), places, groups, staying or {})
+    return skew.of_plan(kind, allowed, places, plan, groups, staying or {})
+
+
+def grown(places, held, count, **more):
+    """Return the skew of the best plan for a creation."""
+    return skew_of(CREATION, places, [held], count, **more)
+
+
+def shrunk(places, held, count, first=HEALTHY, **more):
+    """Return the skew of the best plan for a deletion."""
+    return skew_of(DELETION, places, [*first, held], count, **more)
+
+
+def test_places_beyond_the_allowed_skew_are_measured_from_their_share_of_all_places():
+    """The ideal counts an unavailable place, whose share the others took over."""
+    found = grown([A, LOST, C], {}, 18)
+
+    assert found.details == [
+        {'name': 'az1', 'final': 9, 'ideal': 6.0, 'skew': 3.0, 'allowed': 1},
+        {'name': 'az2', 'final': 0, 'ideal': 6.0, 'skew': -6.0, 'allowed': 1},
+        {'name': 'az3', 'final': 9, 'ideal': 6.0, 'skew': 3.0, 'allowed': 1},
+    ]
+
+
+@pytest.mark.parametrize(('allowed', 'beyond'), [(2, ['az1', 'az2']), (3, []), (4, [])])
+def test_place_at_exactly_the_allowed_skew_is_not_beyond_it(allowed, beyond):
+    """Three nodes away from the ideal are within an allowed skew of three."""
+    found = grown([A, Place('az2', 300, available=False)], {}, 4, allowed=allowed)
+
+    assert [one.place.name for one in found.beyond] == beyond
+
+
+def test_ideals_follow_the_weights_and_leave_unlisted_places_out():
+    """A place of twice the weight has twice the share, of the nodes in listed places."""
+    found = grown([A, Place('az2', 200, available=False)], {'elsewhere': 7}, 6)
+
+    assert [(one.place.name, one.ideal) for one in found.standings] == [('az1', 2), ('az2', 4)]
+
+
+def test_nodes_in_an_unavailable_or_unknown_place_count():
+    """The nodes that a listed place holds are part of the size, even if the place is lost."""
+    places = [A, LOST, Place('az3', known=False, available=False)]
+
+    found = grown(places, {'az1': 1, 'az2': 4, 'az3': 3}, 1)
+
+    assert [one.ideal for one in found.standings] == [3, 3, 3]
+    assert not found.beyond
+
+
+LOST_TWO = [A, LOST, Place('az3', available=False)]
+UNKNOWN = [A, Place('az2', known=False, available=False)]
+NO_ZONE = [A, Place('az2', available=False, note='no usable zone')]
+NO_ZONES = [*NO_ZONE, Place('az3', available=False, note='no usable zone')]
+CAPPED = [A, Place('az2', cap=2)]
+ALL_CAPPED = [A, Place('az2', cap=2), Place('az3', cap=2)]
+
+
+@pytest.mark.parametrize(
+    ('places', 'held', 'count', 'sentence'),
+    [
+        (
+            [A, LOST, C],
+            {},
+            18,
+            'Zone az1 would hold 9 nodes, ideal 6.0, allowed skew 1: zone az2 is unavailable',
+        ),
+        (
+            LOST_TWO,
+            {},
+            9,
+            'Zone az1 would hold 9 nodes, ideal 3.0, allowed skew 1: '
+            'zones az2 and az3 are unavailable',
+        ),
+        (
+            UNKNOWN,
+            {},
+            4,
+            'Zone az1 would hold 4 nodes, ideal 2.0, allowed skew 1: '
+            'zone az2 is unknown to the cloud',
+        ),
+        (
+            NO_ZONE,
+            {},
+            4,
+            'Zone az1 would hold 4 nodes, ideal 2.0, allowed skew 1: zone az2 has no usable zone',
+        ),
+        (
+            NO_ZONES,
+            {},
+            6,
+            'Zone az1 would hold 6 nodes, ideal 2.0, allowed skew 1: '
+            'zones az2 and az3 have no usable zone',
+        ),
+        (
+            [A, B.closed([CORDON], CORDON.note)],
+            {},
+            4,
+            'Zone az1 would hold 4 nodes, ideal 2.0, allowed skew 1: '
+            'zone az2 is cordoned until 2026-12-01 (x)',
+        ),
+        (
+            CAPPED,
+            {},
+            8,
+            'Zone az1 would hold 6 nodes, ideal 4.0, allowed skew 1: zone az2 is at its cap',
+        ),
+        (
+            ALL_CAPPED,
+            {},
+            12,
+            'Zone az1 would hold 8 nodes, ideal 4.0, allowed skew 1: '
+            'zones az2 and az3 are at their caps',
+        ),
+        (
+            [A, Place('az2', cap=2)],
+            {'az2': 3},
+            7,
+            'Zone az1 would hold 7 nodes, ideal 5.0, allowed skew 1: zone az2 is over its cap',
+        ),
+        (
+            [A, B],
+            {'az1': 9},
+            1,
+            'Zone az1 would hold 9 nodes, ideal 5.0, allowed skew 1: '
+            'existing nodes of zone az1 are not moved',
+        ),
+        (
+            [A, LOST, C],
+            {'az1': 9},
+            3,
+            'Zone az1 would hold 9 nodes, ideal 4.0, allowed skew 1: '
+            'existing nodes of zone az1 are not moved; zone az2 is unavailable',
+        ),
+        (
+            [A, LOST, C],
+            {},
+            4,
+            'Zone az2 would hold 0 nodes, ideal 1.33, allowed skew 1: zone az2 is unavailable',
+        ),
+    ],
+    ids=[
+        'one unavailable zone',
+        'two unavailable zones',
+        'unknown zone',
+        'no usable zone',
+        'no usable zones',
+        'cordon',
+        'cap',
+        'caps',
+        'over a cap',
+        'existing nodes',
+        'existing nodes and an unavailable zone',
+        'missing nodes',
+    ],
+)
+def test_skew_of_a_creation_names_the_worst_place_and_the_causes(places, held, count, sentence):
+    """The sentence has the numbers of the fullest place, and what keeps others from their share."""
+    found = grown(places, held, count)
+
+    assert found.explained('zone') == sentence
+
+
+def test_skew_of_zones_in_a_region_names_the_region():
+    """Zones of the same name may exist in several regions."""
+    found = grown([A, LOST], {}, 4)
+
+    assert found.explained('zone', 'R1').startswith('Zone az1 of region R1 would hold 4 nodes, ')
+
+
+def test_skew_that_only_rounding_explains_blames_the_weights():
+    """Many places of little weight round up, which leaves too few nodes to a heavy one."""
+    places = [Place('big', 940), *(Place(f'z{i}', 60) for i in range(5))]
+
+    assert grown(places, {}, 12).explained('zone') == (
+        'Zone big would hold 8 nodes, ideal 9.1, allowed skew 1: the weights allow no better plan'
+    )
+
+
+@pytest.mark.parametrize(
+    ('places', 'held', 'count', 'more', 'cause'),
+    [
+        ([A, B], {'az1': 12, 'az2': 2}, 1, {}, 'a deletion adds no nodes to zone az2'),
+        ([A, B, C], {'az1': 9}, 1, {}, 'a deletion adds no nodes to zones az2 and az3'),
+        (
+            [A, B],
+            {'az2': 6},
+            6,
+            {'staying': {'az1': 6}},
+            'protected nodes of zone az1 stay',
+        ),
+        (
+            [A, B],
+            {'az1': 6},
+            3,
+            {'first': ({'az2': 6}, {})},
+            'unhealthy nodes and nodes that were never created leave first',
+        ),
+        ([A, Place('az2', cap=2)], {'az1': 9, 'az2': 4}, 1, {}, 'zone az2 is over its cap'),
+        (
+            [A, B.closed([CORDON], CORDON.note)],
+            {'az1': 5, 'az2': 5},
+            4,
+            {},
+            'zone az2 is cordoned until 2026-12-01 (x)',
+        ),
+        (UNKNOWN, {'az1': 5, 'az2': 5}, 4, {}, 'zone az2 is unknown to the cloud'),
+    ],
+    ids=[
+        'empty zone',
+        'empty zones',
+        'protected nodes',
+        'unhealthy nodes',
+        'over a cap',
+        'evacuation',
+        'unknown zone',
+    ],
+)
+def test_skew_of_a_deletion_names_the_causes(places, held, count, more, cause):
+    """A deletion may leave places skewed because it adds no nodes, or because of its order."""
+    assert shrunk(places, held, count, **more).explained('zone').endswith(f'skew 1: {cause}')
+
+
+def test_unavailable_zone_is_no_cause_of_the_skew_of_a_deletion():
+    """A deletion treats an unavailable zone like all others."""
+    found = shrunk([A, LOST], {'az1': 9, 'az2': 2}, 1)
+
+    assert found.explained('zone').endswith(': a deletion adds no nodes to zone az2')
+
+
+def test_skew_shows_hostile_names_on_one_line():
+    """Names come from a spec, so control characters in them are escaped and long ones cut."""
+    sentence = grown([Place('a\n' + 'x' * 99), Place('\x1b', available=False)], {}, 4).explained(
+        'zone'
+    )
+
+    assert sentence.isprintable()
+    assert len(sentence) < 200
+
+
+def test_skew_names_the_first_of_many_causes():
+    """Five places are named, and the others are counted."""
+    lost = [Place(f'z{i}', available=False) for i in range(7)]
+
+    assert (
+        grown([A, *lost], {}, 16)
+        .explained('zone')
+        .endswith(': zones z0, z1, z2, z3, z4 and 2 more are unavailable')
+    )
