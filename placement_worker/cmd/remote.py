@@ -23,7 +23,7 @@ def client(
     :raises OSError: the file cannot be read.
     :raises ConfigurationError: the file or the URL is not valid.
     """
-    conf = _configured(config_file)
+    conf = configured(config_file)
     return PolicyClient(
         url,
         conf=conf,
@@ -48,7 +48,7 @@ def parked(
     :raises NoWorkerAnswered: the broker cannot be reached, or no worker has declared the queue.
     :raises BrokerRefused: the user lacks the permission to read the queue or to publish.
     """
-    conf = _configured(config_file)
+    conf = configured(config_file)
     target = load_transport_url(conf, url)
     queue = conf.worker.topic + PARKING_SUFFIX
     with open_connection(conf, target) as connection:
@@ -61,7 +61,12 @@ def parked(
             ) from exc
 
 
-def _configured(config_file: str | None) -> cfg.ConfigOpts:
+def configured(config_file: str | None) -> cfg.ConfigOpts:
+    """Return the configuration of the workers.
+
+    :raises OSError: the file cannot be read.
+    :raises ConfigurationError: the file is not valid.
+    """
     conf = cfg.CONF
     config.register(conf)
     config.set_defaults()

@@ -1,1 +1,1 @@
-"""The cordon file: read it, and read it again when it changes."""
+"""The cordon file: read it, read it again when it changes, and edit it."""

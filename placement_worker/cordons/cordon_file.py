@@ -34,11 +34,32 @@ def read(path: str) -> list[Cordon]:
     :raises InvalidCordonFile: the file cannot be read, or its content is not valid.
     """
     try:
-        return _cordons(Source(path, _text(path)))
+        return parse(source_of(path))
     except OSError as exc:
         raise InvalidCordonFile(f'Cannot read the cordon file: {file_error(exc)}') from exc
+
+
+def source_of(path: str) -> Source:
+    """Return the text of a file.
+
+    :raises OSError: the file cannot be read.
+    :raises InvalidCordonFile: it is no regular file, too large, or not text.
+    """
+    try:
+        return Source(path, _text(path))
+    except Malformed as exc:
+        raise InvalidCordonFile(f'Invalid cordon file: {exc}') from exc
+
+
+def parse(source: Source) -> list[Cordon]:
+    """Return the cordons of a text.
+
+    :raises InvalidCordonFile: the text does not describe cordons.
+    """
+    try:
+        return _cordons(source)
     except DocumentError as exc:
-        text = str(exc) if path in str(exc) else f'{path}: {exc}'
+        text = str(exc) if source.name in str(exc) else f'{source.name}: {exc}'
         raise InvalidCordonFile(f'Invalid cordon file: {text}') from exc
 
 
@@ -70,6 +91,9 @@ def _cordons(source: Source) -> list[Cordon]:
 
     :raises DocumentError: the text does not describe cordons.
     """
+    if len(source.text.encode()) > MAX_BYTES:
+        number = f'{source.name} would be larger than {MAX_BYTES} bytes'
+        raise Malformed(f'{number}; remove cordons that have ended')
     if not source.text.strip():
         raise Malformed(f'{source.name} is empty; {NO_CORDONS}')
     found = documents.parse(source)

@@ -12,7 +12,9 @@ from placement_worker.formats.text import listed, shortened
 
 LISTED = 10
 """The number of cordons that an error names."""
-Name = Annotated[str, Meta(min_length=1, max_length=255)]
+MAX_NAME, MAX_REASON = 255, 200
+"""The maximum lengths of a name and of a reason, in characters."""
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 
 
 class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -25,7 +27,7 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     zone: Name | None = None
     region: Name | None = None
     until: Annotated[datetime.datetime, Meta(tz=True)]
-    reason: Annotated[str, Meta(max_length=200)] = ''
+    reason: Annotated[str, Meta(max_length=MAX_REASON)] = ''
     evacuate: bool = False
 
     def __post_init__(self) -> None:
