@@ -91,6 +91,10 @@ class NodeProtected(Rejected):
     """A protected node is named for deletion, or too few other nodes can be deleted."""
 
 
+class NoPlacement(Rejected):
+    """A cluster has no placement policy to rebalance it by, or two policies of one type."""
+
+
 class NotApplicable(Rejected):
     """A policy cannot be attached to a cluster whose profile type it does not support."""
 
@@ -156,6 +160,10 @@ class NoWorkerAnswered(PlacementWorkerError):
 
 class BrokerUnreachable(NoWorkerAnswered):
     """The broker could not be reached or did not confirm the request."""
+
+
+class WorkerTooOld(PlacementWorkerError):
+    """The worker has an older version of the contract than the request needs."""
 
 
 class RequestParked(PlacementWorkerError):

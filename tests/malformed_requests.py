@@ -446,3 +446,60 @@ TABLE = [
         f'Object contains unknown field `spread`, expected one of `zones` - at `{ZONE}`',
     ),
 ]
+
+
+REBALANCE = {'cluster': GOOD['cluster'], 'policies': GOOD['policies'], 'options': {}}
+
+
+def _rebalance(name: str, path: str, value: Any, message: str) -> Malformed:
+    """Return a row with one changed value of a request for a rebalance."""
+    return Malformed(name, changed(REBALANCE, _set(path, value)), REQUEST, message)
+
+
+REBALANCE_TABLE = [
+    Malformed(
+        'no cluster',
+        {'policies': []},
+        REQUEST,
+        'Object missing required field `cluster` - at `$`',
+    ),
+    Malformed(
+        'no policies',
+        {'cluster': GOOD['cluster']},
+        REQUEST,
+        'Object missing required field `policies` - at `$`',
+    ),
+    _rebalance(
+        'no move', 'options.max_moves', 0, 'Expected `int` >= 1, got `0` - at `$.options.max_moves`'
+    ),
+    _rebalance(
+        'no surge',
+        'options.max_surge',
+        0,
+        'Expected `int` >= 1, got `0` - at `$.options.max_surge`',
+    ),
+    _rebalance(
+        'a percentage of surge',
+        'options.max_surge',
+        '25%',
+        'Expected `int`, got `str` - at `$.options.max_surge`',
+    ),
+    _rebalance(
+        'a negative gain',
+        'options.min_gain',
+        -0.5,
+        'Expected `float` >= 0.0, got `-0.5` - at `$.options.min_gain`',
+    ),
+    _rebalance(
+        'a negative age',
+        'options.min_age_s',
+        -1,
+        'Expected `int` >= 0, got `-1` - at `$.options.min_age_s`',
+    ),
+    _rebalance(
+        'a node twice',
+        'cluster.nodes.1.id',
+        'n1',
+        'Expected each node once, got `n1` again - at `$.cluster.nodes[1].id`',
+    ),
+]

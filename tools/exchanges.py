@@ -113,6 +113,18 @@ class Engine:
         data: Json = reply['action']['data']
         return data
 
+    def rebalance(self, policies: list[Json]) -> tuple[Json, Json]:
+        """Plan a rebalance, and return the request and the reply."""
+        request = {
+            'credentials': {'trust_id': 'trust-1'},
+            'expires_at': '2026-01-31T12:10:00Z',
+            'options': {'max_surge': 1, 'min_age_s': 3600},
+            'cluster': self.cluster,
+            'policies': policies,
+        }
+        reply: Json = self._worker.policy_rebalance(copy.deepcopy(request))
+        return request, reply
+
     def create(self, data: Json) -> list[str]:
         """Create nodes at their planned places, and return their ids."""
         first = 1 + max(node['index'] for node in self.nodes)
@@ -189,8 +201,19 @@ def life() -> Engine:
     engine.delete(data['deletion']['candidates'])
     engine.check('scale-in', 'AFTER', _done(action, data))
 
+    _rebalance(engine)
     engine.bind('detach')
     return engine
+
+
+def _rebalance(engine: Engine) -> None:
+    """Plan the rebalance of a cluster that has grown while a zone was down."""
+    zones = ('az1', 'az1', 'az1', 'az2', 'az2', 'az2')
+    other = Engine()
+    other.cluster |= {'desired_capacity': 6, 'nodes': []}
+    for number, zone in enumerate(zones, start=1):
+        other.add(number, zone)
+    engine.exchanged['rebalance'] = other.rebalance(other.policies[:2])
 
 
 def _grow(engine: Engine, name: str, action: Json, explain: str = 'none') -> None:

@@ -15,13 +15,22 @@ from placement_worker.client.connection import connect, probe_broker, transport_
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller, Context, R, expiring
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
-from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC, VERSION, is_slow
+from placement_worker.contract.rpc import (
+    EXCHANGE,
+    POLICY_CHECK,
+    SLOW_TOPIC,
+    TOPIC,
+    is_slow,
+    version_of,
+)
 
 if TYPE_CHECKING:
     from placement_worker.client.reply_receiver import ReplyReceiver
 
 SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
+UNSUPPORTED = oslo_messaging.UnsupportedVersion.__name__
+"""The error of a worker that has an older version of the contract."""
 RETRIES = 2
 """How often a request is published again while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
@@ -84,7 +93,7 @@ class PolicyClient(Caller):
         self._is_probed = False
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
-            oslo_messaging.Target(exchange=exchange, server=server, version=VERSION),
+            oslo_messaging.Target(exchange=exchange, server=server),
             retry=RETRIES,
             version_cap=version_cap,
             transport_options=oslo_messaging.TransportOptions(at_least_once=True),
@@ -198,6 +207,8 @@ class PolicyClient(Caller):
                 'is placement-worker running?'
             ) from exc
         except oslo_messaging.RemoteError as exc:
+            if exc.exc_type == UNSUPPORTED:
+                raise _too_old(method, version_of(method, request)) from exc
             raise _failed(method, exc.exc_type, exc.value) from exc
         except oslo_messaging.MessagingException:
             raise
@@ -212,7 +223,11 @@ class PolicyClient(Caller):
         """
         route = self._route(request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
-        prepared = self._client.prepare(topic=route.topic, timeout=route.timeout_s)
+        prepared = self._client.prepare(
+            topic=route.topic,
+            timeout=route.timeout_s,
+            version=version_of(method, request),
+        )
         encoded = msgspec.json.encode(request).decode()
         try:
             return getattr(prepared, kind)(ids, method, request=encoded)
@@ -240,6 +255,14 @@ def _no_queue(route: Route) -> errors.NoWorkerAnswered:
     return errors.NoWorkerAnswered(
         f'There is no queue for topic {route.queue}: {worker} has never run on this broker; '
         'start it, or correct the topic'
+    )
+
+
+def _too_old(method: str, version: str) -> errors.WorkerTooOld:
+    what = 'protection of nodes' if method == POLICY_CHECK.name else method
+    return errors.WorkerTooOld(
+        f'This worker knows no {what} (contract {version}): upgrade it, and all other workers of '
+        'its topic'
     )
 
 

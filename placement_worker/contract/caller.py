@@ -16,6 +16,8 @@ from placement_worker.contract.model import (
     CheckReply,
     CheckRequest,
     PolicyType,
+    RebalanceReply,
+    RebalanceRequest,
     Spec,
     TypeRequest,
     ValidateRequest,
@@ -24,7 +26,7 @@ from placement_worker.contract.rpc import Method
 
 Q = TypeVar('Q')
 A = TypeVar('A')
-R = TypeVar('R', CheckRequest, BindRequest)
+R = TypeVar('R', CheckRequest, BindRequest, RebalanceRequest)
 Context = Mapping[str, Any]
 
 
@@ -39,6 +41,7 @@ class Caller(ABC):
     :raises Refused: the request does not fit the contract; do not send it again.
     :raises NoWorkerAnswered: no reply in time, or no broker (BrokerUnreachable); ask again.
     :raises BrokerRefused: the broker refuses access.
+    :raises WorkerTooOld: the worker has an older version of the contract than the request needs.
     :raises RequestParked: the request crashed several workers; do not send it again.
     :raises WorkerFailed: the worker has a bug or a broken plugin.
     :raises ConfigurationError: the transport URL or an option cannot be used.
@@ -61,6 +64,12 @@ class Caller(ABC):
     ) -> BindReply:
         """Detach a policy from a cluster; the reply has its new data, or status ERROR."""
         return self._call(rpc.POLICY_DETACH, self._prepared(request, BindRequest), context)
+
+    def policy_rebalance(
+        self, request: RebalanceRequest | Mapping[str, Any], context: Context | None = None
+    ) -> RebalanceReply:
+        """Plan the steps that lead the nodes of a cluster to their best counts; write nothing."""
+        return self._call(rpc.POLICY_REBALANCE, self._prepared(request, RebalanceRequest), context)
 
     def policy_validate(
         self,

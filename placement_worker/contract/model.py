@@ -187,6 +187,71 @@ class BindReply(Wire, frozen=True, kw_only=True):
     nodes: dict[str, NodePatch]
 
 
+class RebalanceOptions(Wire, frozen=True):
+    """The limits of a rebalance."""
+
+    max_moves: Annotated[int, Meta(ge=1)] | None = None
+    max_surge: Annotated[int, Meta(ge=1)] = 1
+    min_gain: Annotated[float, Meta(ge=0)] = 0.0
+    min_age_s: Annotated[int, Meta(ge=0)] = 0
+
+
+class RebalanceRequest(Wire, frozen=True):
+    """A cluster to rebalance: its nodes, and the policies that decide where they belong."""
+
+    cluster: Cluster
+    policies: list[Binding]
+    options: RebalanceOptions = RebalanceOptions()
+    credentials: Credentials = Credentials()
+    expires_at: datetime.datetime | None = None
+
+
+class PlaceOfNode(Wire, frozen=True, omit_defaults=True):
+    """The place of one node, with the keys of `data.placement`."""
+
+    region_name: str | None = None
+    zone: str | None = None
+
+
+class MovedNode(Wire, frozen=True):
+    """A node to delete in a step of a rebalance."""
+
+    id: str
+    name: str | None
+    place: PlaceOfNode
+    reason: str
+
+
+class RebalanceImbalance(Wire, frozen=True):
+    """The distance of a cluster from its best counts; each step leads to a smaller one."""
+
+    misplaced: int
+    regions: float | None
+    zones: float | None
+
+
+class RebalanceStep(Wire, frozen=True):
+    """Nodes to create, and as many nodes to delete afterwards."""
+
+    create: list[PlaceOfNode]
+    scale_out: bool
+    load_balancing: list[str]
+    delete: list[MovedNode]
+    grace_period: int
+    imbalance: RebalanceImbalance
+
+
+class RebalanceReply(Wire, frozen=True):
+    """The steps of a rebalance."""
+
+    status: Literal['OK', 'ERROR']
+    reason: str
+    warnings: list[str] = field(default_factory=list)
+    imbalance: RebalanceImbalance | None = None
+    steps: list[RebalanceStep] = field(default_factory=list)
+    details: Data = field(default_factory=dict)
+
+
 class ValidateRequest(Wire, frozen=True):
     """A policy spec to check; with `check_resources`, also against the resources of the cloud."""
 

@@ -13,6 +13,8 @@ from placement_worker.contract.model import (
     CheckReply,
     CheckRequest,
     PolicyType,
+    RebalanceReply,
+    RebalanceRequest,
     TypeRequest,
     ValidateReply,
     ValidateRequest,
@@ -21,7 +23,8 @@ from placement_worker.contract.model import (
 EXCHANGE = 'placement_worker'
 TOPIC = 'placement-worker'
 SLOW_TOPIC = 'placement-worker-slow'
-VERSION = '1.0'
+VERSION = '1.1'
+"""The version of the contract that workers announce."""
 ISOLATION_SUFFIX, PARKING_SUFFIX = '-suspects', '-parked'
 """The suffixes that name a topic's isolation queue and its parking lot.
 
@@ -46,16 +49,21 @@ A = TypeVar('A')
 
 @dataclass(frozen=True, slots=True)
 class Method(Generic[Q, A]):
-    """A method: its name on the bus, and the types of its request and its reply."""
+    """A method: its name on the bus, and the types of its request and its reply.
+
+    `since`: the version of the contract that introduced the method.
+    """
 
     name: str
     request: type[Q]
     reply: type[A]
+    since: str = '1.0'
 
 
 POLICY_CHECK = Method('policy_check', CheckRequest, CheckReply)
 POLICY_ATTACH = Method('policy_attach', BindRequest, BindReply)
 POLICY_DETACH = Method('policy_detach', BindRequest, BindReply)
+POLICY_REBALANCE = Method('policy_rebalance', RebalanceRequest, RebalanceReply, since='1.1')
 POLICY_VALIDATE = Method('policy_validate', ValidateRequest, ValidateReply)
 POLICY_TYPE_LIST = Method('policy_type_list', dict[str, Any], list[PolicyType])
 POLICY_TYPE_GET = Method('policy_type_get', TypeRequest, PolicyType)
@@ -65,6 +73,7 @@ METHODS: tuple[Method[Any, Any], ...] = (
     POLICY_CHECK,
     POLICY_ATTACH,
     POLICY_DETACH,
+    POLICY_REBALANCE,
     POLICY_VALIDATE,
     POLICY_TYPE_LIST,
     POLICY_TYPE_GET,
@@ -79,3 +88,34 @@ def is_slow(request: object) -> bool:
             policy.enabled and policy.spec.type == SLOW_POLICY_TYPE for policy in request.policies
         )
     return isinstance(request, BindRequest)
+
+
+_SINCE = {method.name: method.since for method in METHODS}
+
+
+def version_of(name: str, request: object) -> str:
+    """Return the lowest version of the contract that has all that a request needs.
+
+    A worker of version 1.0 ignores the protection of nodes, and might choose to delete them.
+
+    :param name: the name of the method.
+    """
+    if isinstance(request, CheckRequest) and _needs_protection(request):
+        return '1.1'
+    return _SINCE[name]
+
+
+def _needs_protection(check: CheckRequest) -> bool:
+    """Return whether a check may delete nodes, and one of them may be protected."""
+    if check.target != 'BEFORE' or (check.target, check.action.action) not in SLOW_CHECKS:
+        return False
+    nodes = [*check.cluster.nodes, check.action.node] if check.action.node else check.cluster.nodes
+    return any(
+        _may_protect(node.data.get('protected'))
+        or (node.metadata is not None and _may_protect(node.metadata.protected))
+        for node in nodes
+    )
+
+
+def _may_protect(value: object) -> bool:
+    return value is not None and str(value).strip().lower() != 'false'

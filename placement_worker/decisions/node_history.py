@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from placement_worker.contract import actions, codec
+from placement_worker.contract import actions, codec, rpc
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest
@@ -130,6 +130,8 @@ def _lines(
     sought = [msgspec.json.encode(text)[1:-1] for text in texts]
     for path in paths if sought else ():
         for number, entry in replay.entries(path, sought):
+            if isinstance(entry, Entry) and entry.method == rpc.POLICY_REBALANCE.name:
+                continue  # a plan alone has no effect on a node
             found = entry if isinstance(entry, InvalidRequest) else _with_request(entry)
             if isinstance(found, InvalidRequest):
                 yield InvalidLine(path, number, str(found))

@@ -44,7 +44,7 @@ class Entry(Wire, frozen=True):
     max_nodes: int
     # The log keeps the name `driving` for compatibility with recorded decisions.
     octavia_settings: dict[str, Any] = msgspec.field(name='driving')
-    method: Literal['policy_check', 'policy_attach', 'policy_detach']
+    method: Literal['policy_check', 'policy_attach', 'policy_detach', 'policy_rebalance']
     request: msgspec.Raw
     cloud: list[Answer]
     clock: list[float]

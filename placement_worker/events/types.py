@@ -7,7 +7,14 @@ A message that holds no valid request therefore has no `CheckStarted`.
 
 from dataclasses import dataclass
 
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    RebalanceReply,
+    RebalanceRequest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +77,17 @@ class BindingEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class RebalancePlanned:
+    """A request for a rebalance has a reply; nothing was changed."""
+
+    request: RebalanceRequest
+    reply: RebalanceReply
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A check, an attachment or a detachment ends with an error instead of a reply."""
+    """A check, an attachment, a detachment or a rebalance ends with an error, not with a reply."""
 
     method: str
     error: Exception
@@ -150,6 +166,7 @@ Event = (
     | CheckEnded
     | BindingStarted
     | BindingEnded
+    | RebalancePlanned
     | RequestFailed
     | CloudCalled
     | LoadBalancerUpdated

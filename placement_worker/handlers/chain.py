@@ -16,7 +16,7 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
-from placement_worker.handlers.chain_links import Link, origin
+from placement_worker.handlers.chain_links import Link, conflict, described, origin
 from placement_worker.planning.size_warnings import GROWING, warnings_of
 from placement_worker.policies.base import BEFORE, Outcome, State
 
@@ -57,7 +57,7 @@ def run(
     received = state.action_data.data
     data = {key: value for key, value in received.items() if key not in ('status', 'reason')}
     progress = _Progress(data, state.nodes, state.cluster)
-    pair = _conflict(links)
+    pair = conflict(links)
     if pair:
         return _conflict_reply(pair, request, progress)
     for link in links:
@@ -117,23 +117,11 @@ def _consult(
     return outcome.outcome, outcome.reason, outcome.details
 
 
-def _conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
-    """Return the first two links of an exclusive type that would both be consulted, or None."""
-    consulted: dict[str, Link] = {}
-    for link in links:
-        if link.policy.exclusive and link.skip_reason is None:
-            first = consulted.setdefault(link.policy.name, link)
-            if first is not link:
-                return first, link
-    return None
-
-
 def _conflict_reply(
     pair: tuple[Link, Link], request: CheckRequest, progress: _Progress
 ) -> CheckReply:
     """Return the reply to a check with two policies of an exclusive type."""
-    names = ' and '.join(link.binding.name or link.binding.id for link in pair)
-    reason = f'Policies {names} are both of type {pair[0].policy.name}: disable or detach one.'
+    reason = described(pair)
     progress.decisions = [_decision(link, request, 'FAILED', reason, 0.0, {}) for link in pair]
     return _reply(request, progress, 'ERROR', reason)
 

@@ -74,6 +74,23 @@ def in_order(links: Sequence[Link]) -> list[Link]:
     return ordered
 
 
+def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
+    """Return the first two links of an exclusive type that would both be consulted, or None."""
+    consulted: dict[str, Link] = {}
+    for link in links:
+        if link.policy.exclusive and link.skip_reason is None:
+            first = consulted.setdefault(link.policy.name, link)
+            if first is not link:
+                return first, link
+    return None
+
+
+def described(pair: tuple[Link, Link]) -> str:
+    """Return the reason of a reply about two links of an exclusive type."""
+    names = ' and '.join(link.binding.name or link.binding.id for link in pair)
+    return f'Policies {names} are both of type {pair[0].policy.name}: disable or detach one.'
+
+
 def origin(policy: Policy[Any]) -> str:
     """Return the module of a third-party policy type, for errors."""
     policy_class = type(policy)

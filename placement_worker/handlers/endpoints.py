@@ -15,8 +15,6 @@ import msgspec
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract import codec, rpc, strict_json
 from placement_worker.contract.model import (
-    BindReply,
-    BindRequest,
     Capabilities,
     CheckRequest,
     PolicyType,
@@ -26,7 +24,7 @@ from placement_worker.contract.model import (
     ValidateRequest,
 )
 from placement_worker.contract.request_limits import Limits
-from placement_worker.contract.rpc import Method
+from placement_worker.contract.rpc import A, Method, Q
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
@@ -133,14 +131,21 @@ class Endpoints:
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind(rpc.POLICY_ATTACH, self._handler.attach, raw, request_id)
+        return self._handled(rpc.POLICY_ATTACH, self._handler.attach, raw, request_id)
 
     def policy_detach(self, raw: object, request_id: str | None = None) -> Any:
         """Detach a policy from a cluster; its spec need not be valid.
 
         :raises Refused: the request is not well-formed; nothing was done.
         """
-        return self._bind(rpc.POLICY_DETACH, self._handler.detach, raw, request_id)
+        return self._handled(rpc.POLICY_DETACH, self._handler.detach, raw, request_id)
+
+    def policy_rebalance(self, raw: object, request_id: str | None = None) -> Any:
+        """Plan the steps that lead the nodes of a cluster to their best counts; write nothing.
+
+        :raises Refused: the request is not well-formed.
+        """
+        return self._handled(rpc.POLICY_REBALANCE, self._handler.rebalance, raw, request_id)
 
     def policy_validate(self, raw: object, request_id: str | None = None) -> Any:
         """Check a policy spec and return it with its defaults filled in.
@@ -225,10 +230,10 @@ class Endpoints:
             left_s = Expiry(expires_at, self._now).left_s()
             self._delivery.reply(to, request_id, reply, left_s)
 
-    def _bind(
+    def _handled(
         self,
-        method: Method[BindRequest, BindReply],
-        handle: Callable[[BindRequest, str | None], BindReply],
+        method: Method[Q, A],
+        handle: Callable[[Q, str | None], A],
         raw: object,
         request_id: str | None,
     ) -> Any:

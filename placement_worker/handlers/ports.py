@@ -9,13 +9,15 @@ from placement_worker.contract.model import (
     BindRequest,
     CheckReply,
     CheckRequest,
+    RebalanceReply,
+    RebalanceRequest,
     ReplyTo,
 )
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.planning.cordon import Cordon
 
-Request = CheckRequest | BindRequest
-Reply = CheckReply | BindReply
+Request = CheckRequest | BindRequest | RebalanceRequest
+Reply = CheckReply | BindReply | RebalanceReply
 CordonsInForce = Callable[[datetime.datetime], Sequence[Cordon]]
 """A function that returns the cordons in force at a time."""
 

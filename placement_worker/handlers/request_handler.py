@@ -15,6 +15,8 @@ from placement_worker.contract.model import (
     BindRequest,
     CheckReply,
     CheckRequest,
+    RebalanceReply,
+    RebalanceRequest,
 )
 from placement_worker.contract.request_limits import Limits
 from placement_worker.errors import Rejected
@@ -25,11 +27,12 @@ from placement_worker.events.types import (
     CheckEnded,
     CheckStarted,
     PolicyConsulted,
+    RebalancePlanned,
 )
-from placement_worker.handlers import bindings, chain
+from placement_worker.handlers import bindings, chain, rebalancing
 from placement_worker.handlers.chain_links import Link, links_of
 from placement_worker.handlers.decision_state import Conditions, Expiry, state_for_check
-from placement_worker.handlers.ports import CordonsInForce, Record, Recorder
+from placement_worker.handlers.ports import CordonsInForce, Record, Recorder, Request
 from placement_worker.handlers.request_validation import validate_check, validate_cluster
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
@@ -97,6 +100,26 @@ class RequestHandler:
         policy = self.registry.detachable(request.policy, '$.policy.spec')
         return self._bind(rpc.POLICY_DETACH.name, policy, bindings.detach, request, request_id)
 
+    def rebalance(self, request: RebalanceRequest, request_id: str | None) -> RebalanceReply:
+        """Plan a rebalance; nothing is changed.
+
+        :raises Refused: the request breaks a rule of the contract.
+        """
+        validate_cluster(request.cluster)
+        resize = rebalancing.as_resize(request)
+        links = links_of(resize, self.registry)
+        started = self.clock()
+        conditions, record = self._begin(request, request_id)
+        try:
+            state = state_for_check(resize, conditions, needs_cloud=True)
+            reply = rebalancing.plan(request, links, state)
+        except Rejected as exc:
+            reply = RebalanceReply('ERROR', str(exc), details=dict(exc.details))
+        if record:
+            record.end(rpc.POLICY_REBALANCE.name, request, reply)
+        self.events.handle(RebalancePlanned(request, reply, self.clock() - started))
+        return reply
+
     def _decide(
         self, links: Sequence[Link], request: CheckRequest, conditions: Conditions
     ) -> CheckReply:
@@ -137,9 +160,7 @@ class RequestHandler:
         )
         return reply
 
-    def _begin(
-        self, request: CheckRequest | BindRequest, request_id: str | None
-    ) -> tuple[Conditions, Record | None]:
+    def _begin(self, request: Request, request_id: str | None) -> tuple[Conditions, Record | None]:
         """Return the conditions of a decision, and its record if decisions are recorded."""
         now = self.now()
         conditions = Conditions(

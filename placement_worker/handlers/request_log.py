@@ -5,10 +5,17 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
+from placement_worker.contract import rpc
 from placement_worker.contract.cluster import Cluster
 from placement_worker.errors import Refused
 from placement_worker.events.listener import Listener
-from placement_worker.events.types import BindingEnded, CheckEnded, Event, RequestFailed
+from placement_worker.events.types import (
+    BindingEnded,
+    CheckEnded,
+    Event,
+    RebalancePlanned,
+    RequestFailed,
+)
 from placement_worker.formats.text import escaped, shortened
 
 LOG = logging.getLogger(__name__)
@@ -35,6 +42,10 @@ class RequestLog(Listener):
                 what = f'{method} of {policy_name}'
                 _log(what, binding.cluster, bound.status, bound.reason, elapsed_s)
                 _log_warnings(what, binding.cluster, bound.warnings)
+            case RebalancePlanned(asked, planned, elapsed_s):
+                what = rpc.POLICY_REBALANCE.name
+                _log(what, asked.cluster, planned.status, planned.reason, elapsed_s)
+                _log_warnings(what, asked.cluster, planned.warnings)
             case RequestFailed(method, Refused() as error):
                 LOG.info('%s refused: %s: %s', method, type(error).__name__, error)
 

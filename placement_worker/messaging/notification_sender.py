@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.client.connection import driver_errors, load_transport_url, transport_url
-from placement_worker.contract.model import BindRequest, CheckRequest
+from placement_worker.contract import rpc
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
     BindingEnded,
@@ -20,11 +21,12 @@ from placement_worker.events.types import (
     Event,
     RequestFailed,
 )
-from placement_worker.handlers.ports import Reply, Request
 from placement_worker.messaging.notification_queue import NotificationQueue
 
 DRIVERS = 'oslo.messaging.notify.drivers'
 """The entry points that `driver` can name."""
+UNAUDITED = rpc.POLICY_REBALANCE.name
+"""The method without notifications: it changes nothing."""
 SECTION = '[oslo_messaging_notifications]'
 
 
@@ -46,7 +48,7 @@ class NotificationSender(Listener):
                 self._send('info', f'{method}.start', started(binding, request_id))
             case BindingEnded(method, binding, bound, request_id=request_id):
                 self._send('info', f'{method}.end', ended(binding, bound, request_id))
-            case RequestFailed(method, error, request_id):
+            case RequestFailed(method, error, request_id) if method != UNAUDITED:
                 self._send('error', f'{method}.error', failed(error, request_id))
 
     def close(self) -> None:
@@ -57,7 +59,7 @@ class NotificationSender(Listener):
         self._notifications.send(priority, event_type, payload)
 
 
-def started(request: Request, request_id: str | None) -> dict[str, Any]:
+def started(request: CheckRequest | BindRequest, request_id: str | None) -> dict[str, Any]:
     """Return the payload of `.start`: the ids of request and cluster, and the action or policy."""
     about = {'request_id': request_id, 'cluster': {'id': request.cluster.id}}
     if isinstance(request, BindRequest):
@@ -70,7 +72,9 @@ def started(request: Request, request_id: str | None) -> dict[str, Any]:
     return {**about, 'target': request.target, 'action': action}
 
 
-def ended(request: Request, reply: Reply, request_id: str | None) -> dict[str, Any]:
+def ended(
+    request: CheckRequest | BindRequest, reply: CheckReply | BindReply, request_id: str | None
+) -> dict[str, Any]:
     """Return the payload of `.end`: the reply, the ids, and the phase of a check."""
     fields = msgspec.to_builtins(reply)
     phase = {'target': request.target} if isinstance(request, CheckRequest) else {}

@@ -16,7 +16,12 @@ DECISION_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 """Buckets from a millisecond without a cloud to minutes of waiting for a load balancer."""
 CALL_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 CONFLICT_S = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-OBSERVED_METHODS = (rpc.POLICY_CHECK, rpc.POLICY_ATTACH, rpc.POLICY_DETACH)
+OBSERVED_METHODS = (
+    rpc.POLICY_CHECK,
+    rpc.POLICY_ATTACH,
+    rpc.POLICY_DETACH,
+    rpc.POLICY_REBALANCE,
+)
 """The methods whose errors are reported as events."""
 # The metric names `requests_in_work` and `requests_put_aside` and the label value `suspects` stay,
 # since dashboards and alerts use them.

@@ -119,19 +119,14 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if size.kind == CREATION:
             order = interleave({row.name: row.planned for row in plan.rows})
             entries = [{'region_name': name} for name in order]
-        counts, known = plan.counts, state.cloud.regions
-        unknown = self._unknown(known)
+        counts = plan.counts
         return Outcome(
             'APPLIED',
             shared_placement.summary(possible, 'region', len(counts)),
             data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
             nodes=shared_placement.placed_node(request, state, entries),
             details=details,
-            warnings=[
-                *([place_names.unknown('region', unknown, known)] if unknown else []),
-                *skews,
-                *warnings,
-            ],
+            warnings=[*self.unknown(state), *skews, *warnings],
         )
 
     def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:
@@ -149,6 +144,19 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         warnings = cordoned_places.warn_of_named(f'region {region}', cordon)
         reason = f'The profile asks for region {region}.'
         return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
+
+    def places(self, request: CheckRequest, state: State) -> Sequence[Place]:
+        """Return the regions of the spec, with those where nodes can be created as available.
+
+        :raises NoUsablePlace: no node can be created in any of them.
+        """
+        return self._places(request, Size(CREATION, 1), state)
+
+    def unknown(self, state: State) -> list[str]:
+        """Return a warning of the regions that the cloud does not know, or none."""
+        known = state.cloud.regions
+        names = self._unknown(known)
+        return [place_names.unknown('region', names, known)] if names else []
 
     def _places(self, request: CheckRequest, size: Size, state: State) -> Sequence[Place]:
         known = state.cloud.regions

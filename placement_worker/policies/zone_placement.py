@@ -11,9 +11,16 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.placement import plan_for
+from placement_worker.planning.places import Place
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import place_names, shared_placement, spread, zone_shares
+from placement_worker.policies import (
+    place_names,
+    shared_placement,
+    spread,
+    zone_plans,
+    zone_shares,
+)
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
 from placement_worker.policies.spread import Spread
@@ -70,11 +77,11 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
             shares, by_region = [plans.alone()], {}
-            warnings = self._warnings([state.cloud.zones(plans.region)])
+            warnings = self.unknown(plans.region, state)
         else:
             shares = plans.in_regions(regions)
             by_region = {'regions': regions, 'places': zone_shares.places(shares)}
-            warnings = self._warnings_in(regions, state)
+            warnings = self.unknown_in(regions, state)
         return self._applied(request, state, size, possible, shares, warnings, by_region)
 
     @override
@@ -105,7 +112,15 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         zones, planner = self.properties.zones, self.planner
         return ZonePlans(zones, planner, request, state, size, protected, self.spread)
 
-    def _warnings_in(self, regions: Collection[str], state: State) -> list[str]:
+    def places(self, region: str | None, state: State) -> list[Place]:
+        """Return the zones of the spec with their state in one region."""
+        return zone_plans.places_in(self.properties.zones, region, state)
+
+    def unknown(self, region: str | None, state: State) -> list[str]:
+        """Warn of the zones of the spec that a region does not know."""
+        return self._warnings([state.cloud.zones(region)])
+
+    def unknown_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
         try:
             others = set(state.cloud.regions) - set(regions)

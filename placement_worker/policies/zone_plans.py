@@ -60,7 +60,7 @@ class ZonePlans:
         groups, staying = shared_placement.in_groups(
             self.size, nodes, self.state.cloud.zones_of, self.protected
         )
-        places = self._places(self.region)
+        places = places_in(self.zones, self.region, self.state)
         plan = self._plan(places, self.size, groups, staying)
         if plan is None:
             names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
@@ -85,7 +85,7 @@ class ZonePlans:
 
     def _share(self, region: str, size: Size, groups: Sequence[Located], staying: Located) -> Share:
         held = sum(sum(group.values()) for group in (*groups, staying))
-        places = self._places(region)
+        places = places_in(self.zones, region, self.state)
         plan = self._plan(places, size, groups, staying)
         own = [place for place in places if place.known]  # the others are zones of other regions
         skew = measured(self.spread, size, own, plan, groups, staying) if plan else None
@@ -101,14 +101,6 @@ class ZonePlans:
         name, _, _ = zone.partition(':')
         found = cordoned_places.of_zone(name, self.region, self.state)
         return cordoned_places.warn_of_named(f'availability zone {zone}', found)
-
-    def _places(self, region: str | None) -> list[Place]:
-        """Return the zones of the spec with their state in one region."""
-        known = self.state.cloud.zones(region)
-        places = [_place(zone, known) for zone in self.zones]
-        if not self.state.cordons:
-            return places
-        return cordoned_places.close_zones(places, region, self.state)
 
     def _plan(
         self, places: Sequence[Place], size: Size, groups: Sequence[Located], staying: Located
@@ -138,10 +130,16 @@ class ZonePlans:
         return nodes if new is None else self.state.cloud.in_same_region(new, nodes)
 
 
-def _place(zone: Zone, known: Mapping[str, bool]) -> Place:
-    return Place(
-        zone.name, zone.weight, known=zone.name in known, available=known.get(zone.name, False)
-    )
+def places_in(zones: Sequence[Zone], region: str | None, state: State) -> list[Place]:
+    """Return the zones of a spec with their state in one region."""
+    known = state.cloud.zones(region)
+    places = [
+        Place(
+            zone.name, zone.weight, known=zone.name in known, available=known.get(zone.name, False)
+        )
+        for zone in zones
+    ]
+    return cordoned_places.close_zones(places, region, state) if state.cordons else places
 
 
 def _not_emptied(places: Sequence[Place], staying: Located) -> list[str]:

@@ -9,8 +9,10 @@ import pytest
 from placement_worker import errors
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
+from tests.factories import changed
 from tests.malformed_requests import GOOD
 
+PROTECTED = changed(GOOD, lambda check: check['cluster']['nodes'][0].update(data={'protected': 1}))
 LOADED = """
 import sys
 import placement_worker.client.rpc_client
@@ -166,3 +168,36 @@ def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, 
 
     assert type(raised.value) is kind
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ('asked', 'text'),
+    [
+        (
+            lambda client: client.policy_rebalance({'cluster': GOOD['cluster'], 'policies': []}),
+            'This worker knows no policy_rebalance (contract 1.1): upgrade it, and all other '
+            'workers of its topic',
+        ),
+        (
+            lambda client: client.policy_check(PROTECTED),
+            'This worker knows no protection of nodes (contract 1.1): upgrade it, and all other '
+            'workers of its topic',
+        ),
+    ],
+)
+def test_call_that_an_older_worker_refuses_says_what_it_lacks(client, sender, asked, text):
+    """The refusal of a version becomes an error that names the cause and the remedy."""
+    sender.failure = oslo_messaging.RemoteError('UnsupportedVersion', 'no', [])
+
+    with pytest.raises(errors.WorkerTooOld) as old:
+        asked(client)
+
+    assert str(old.value) == text
+    assert sender.options['version'] == '1.1'
+
+
+def test_call_of_an_older_method_needs_the_first_version(client, sender):
+    """A request that version 1.0 can carry out is sent with version 1.0."""
+    client.policy_type_list()
+
+    assert sender.options['version'] == '1.0'

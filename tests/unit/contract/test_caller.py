@@ -12,9 +12,11 @@ from tests.factories import bind, deletion_policy, nodes, request
 
 CHECK = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
 BIND = bind(deletion_policy())
+REBALANCE = {'cluster': BIND['cluster'], 'policies': []}
 REPLIES = {
     'policy_check': '{"action": {"id": "a", "data": {}}, "cluster": null, "nodes": {},'
     ' "decisions": []}',
+    'policy_rebalance': '{"status": "OK", "reason": ""}',
     'policy_validate': '{"spec": {"type": "t", "version": 1}}',
     'policy_type_list': '[]',
     'policy_type_get': '{"name": "t-1.0", "priority": 1, "triggers": []}',
@@ -42,6 +44,7 @@ CALLS = {
     'policy_check': (CHECK,),
     'policy_attach': (BIND,),
     'policy_detach': (BIND,),
+    'policy_rebalance': (REBALANCE,),
     'policy_validate': (deletion_policy()['spec'],),
     'policy_type_list': (),
     'policy_type_get': ('t-1.0',),

@@ -1,4 +1,4 @@
-"""The table of RPC methods, and the topic that each request goes to."""
+"""The table of RPC methods, and the topic and the version that each request needs."""
 
 import inspect
 
@@ -8,11 +8,17 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
-from placement_worker.contract.rpc import METHODS, SLOW_CHECKS, SLOW_POLICY_TYPE, is_slow
+from placement_worker.contract.rpc import (
+    METHODS,
+    SLOW_CHECKS,
+    SLOW_POLICY_TYPE,
+    is_slow,
+    version_of,
+)
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging.rpc_server import ExposedEndpoints
 from placement_worker.policies.load_balancing.policy import LoadBalancing
-from tests.factories import request, zone_policy
+from tests.factories import node, request, zone_policy
 
 LOAD_BALANCING = {**zone_policy(), 'spec': {'type': SLOW_POLICY_TYPE, 'version': '1.3'}}
 
@@ -67,3 +73,39 @@ def test_is_slow_asks_for_an_enabled_load_balancing_policy_that_waits(action, po
     check = codec.decode(request(action, [policy]), CheckRequest)
 
     assert is_slow(msgspec.structs.replace(check, target='BEFORE')) is slow
+
+
+@pytest.mark.parametrize(
+    ('action', 'value', 'version'),
+    [
+        ('CLUSTER_SCALE_IN', 'true', '1.1'),
+        ('CLUSTER_SCALE_IN', {'until': '2030-01-01T00:00:00Z'}, '1.1'),
+        ('CLUSTER_SCALE_IN', 'False', '1.0'),
+        ('CLUSTER_SCALE_IN', None, '1.0'),
+        ('CLUSTER_SCALE_OUT', 'true', '1.0'),
+    ],
+)
+def test_version_of_a_check_depends_on_nodes_that_may_be_protected(action, value, version):
+    """Only a check that may delete a protected node needs a worker that knows protection."""
+    in_metadata = {**node(1), 'metadata': {'protected': value}}
+    in_data = {**node(1), 'data': {'protected': value}}
+
+    for one in (in_metadata, in_data):
+        check = codec.decode(request(action, [], [node(2), one]), CheckRequest)
+        assert version_of('policy_check', check) == version
+
+
+def test_version_of_the_deletion_of_one_node_depends_on_that_node():
+    """The node of the action may be protected although the cluster does not list it."""
+    protected = node(1, metadata={'protected': 'true'})
+    check = codec.decode(request('NODE_DELETE', [], [], node=protected), CheckRequest)
+
+    assert version_of('policy_check', check) == '1.1'
+
+
+def test_version_of_other_methods_is_the_one_that_introduced_them():
+    """A new client asks an old worker for its methods with the version that it has."""
+    versions = {method.name: version_of(method.name, {}) for method in METHODS}
+
+    assert versions.pop('policy_rebalance') == '1.1'
+    assert set(versions.values()) == {'1.0'}

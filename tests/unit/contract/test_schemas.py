@@ -24,6 +24,10 @@ PAYLOADS = {
     'policy_check': request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2)),
     'policy_attach': bind(zone_policy('a')),
     'policy_detach': bind(zone_policy('a')),
+    'policy_rebalance': {
+        'cluster': request('', (), nodes(a=2, b=1))['cluster'],
+        'policies': [zone_policy('a')],
+    },
     'policy_validate': {'spec': zone_policy('a')['spec']},
     'policy_type_list': {},
     'policy_type_get': {'type_name': 'senlin.policy.deletion-1.1'},
@@ -61,7 +65,7 @@ def test_schema_is_valid_and_describes_every_key(name):
 
     Draft202012Validator.check_schema(document)
     assert document['$schema'] == 'https://json-schema.org/draft/2020-12/schema'
-    assert document['$id'] == f'urn:placement-worker:1.0:{name}'
+    assert document['$id'] == f'urn:placement-worker:1.1:{name}'
     undescribed = [one for one, of in document.get('$defs', {}).items() if not of['description']]
     undescribed += [
         f'{one}.{key}'

@@ -212,3 +212,14 @@ def test_lines_without_the_node_are_not_decoded(decide, history):
     line, _ = decide(shrinking(1, *nodes(a=2)))
 
     assert history('n7', [b'{\n', line]) == []
+
+
+def test_rebalance_is_no_event_of_its_nodes(decide, history):
+    """A plan alone does nothing to a node; the checks of its steps are events."""
+    cluster = request('', [], nodes(a=2))['cluster']
+    line, reply = decide(
+        {'cluster': cluster, 'policies': [zone_policy('a', 'b')]}, method='policy_rebalance'
+    )
+
+    assert len(reply['steps']) == 1
+    assert history('n1', [line]) == []

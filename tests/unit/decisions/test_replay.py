@@ -404,3 +404,19 @@ def test_entries_of_plain_and_compressed_logs_report_malformed_lines(decide, tmp
     assert isinstance(found[3], errors.InvalidRequest)
     assert found[1].request_id == found[4].request_id == 'req-1'
     assert [number for number, _ in replay.entries(str(compressed))] == [1]
+
+
+@pytest.mark.parametrize('zones', [('a', 'b'), ('gone',)])
+def test_replay_of_a_rebalance_gives_the_same_reply(decide, registry, zones):
+    """A rebalance is recorded with the responses of the cloud, and is replayed to the byte."""
+    members = [*nodes(a=4), node(5, physical_id='s1')]
+    asked = {
+        'cluster': request('', [], members)['cluster'],
+        'policies': [zone_policy(*zones), deletion_policy('RANDOM')],
+        'options': {'min_age_s': 60},
+    }
+
+    line, reply = decide(asked, method='policy_rebalance')
+
+    assert (reply['status'] == 'OK') is (zones == ('a', 'b'))
+    assert replay.differences(entry(line), registry) == []

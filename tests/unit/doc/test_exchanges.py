@@ -33,7 +33,7 @@ def test_page_shows_each_request_with_its_reply():
     """The page includes each message once, a reply after its request."""
     shown = re.findall(r'literalinclude:: exchanges/(.*)\.json', PAGE.read_text(encoding='utf-8'))
 
-    names = ['attach', *PHASES, 'detach']
+    names = ['attach', *PHASES, 'rebalance', 'detach']
     assert shown == [f'{name}.{part}' for name in names for part in ('request', 'reply')]
     assert sorted(shown) == sorted(path.stem for path in FOLDER.iterdir())
 
@@ -42,7 +42,7 @@ def test_page_shows_each_request_with_its_reply():
 def test_shown_message_fits_its_schema(path):
     """Each message that the manual shows fits the JSON Schema of its kind."""
     name, part = path.stem.split('.')
-    method = f'policy_{name}' if name in ('attach', 'detach') else 'policy_check'
+    method = 'policy_check' if name in PHASES else f'policy_{name}'
 
     Draft202012Validator(json.loads(schema.text(f'{method}.{part}'))).validate(
         json.loads(path.read_text(encoding='utf-8'))

@@ -35,7 +35,7 @@ from placement_worker.messaging.notification_sender import ended, started
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import changed, deletion_policy, node, region_policy, request, zone_policy
-from tests.malformed_requests import GOOD, TABLE
+from tests.malformed_requests import GOOD, REBALANCE_TABLE, TABLE
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -84,6 +84,18 @@ def test_policy_check_with_a_malformed_request_is_refused_in_exact_words(endpoin
 
     assert (type(refused.value).__name__, str(refused.value)) == (row.error, row.message)
     assert outbox.sent == [('policy_check.error', row.error, row.message, 'req-1')]
+
+
+@pytest.mark.parametrize('row', REBALANCE_TABLE, ids=lambda row: row.name)
+def test_policy_rebalance_with_a_malformed_request_is_refused_in_exact_words(
+    endpoints, outbox, row
+):
+    """A malformed request is refused with the exact class and text."""
+    with pytest.raises(errors.Refused) as refused:
+        endpoints.policy_rebalance(row.sent, 'req-1')
+
+    assert (type(refused.value).__name__, str(refused.value)) == (row.error, row.message)
+    assert outbox.sent == [('policy_rebalance.error', row.error, row.message, 'req-1')]
 
 
 def test_table_of_malformed_requests_starts_from_a_valid_one(endpoints):

@@ -3,9 +3,16 @@
 import msgspec
 import pytest
 
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    RebalanceReply,
+    RebalanceRequest,
+)
 from placement_worker.errors import InvalidRequest
-from placement_worker.events.types import BindingEnded, CheckEnded, RequestFailed
+from placement_worker.events.types import BindingEnded, CheckEnded, RebalancePlanned, RequestFailed
 from placement_worker.handlers.request_log import RequestLog
 from tests.factories import bind, deletion_policy, request
 
@@ -107,3 +114,16 @@ def test_cluster_id_of_any_length_is_logged_in_part_and_escaped(lines):
     assert '\n' not in line
     assert "of cluster 'c\\nx" in line
     assert len(line) < 150
+
+
+def test_rebalance_is_logged_with_outcome_and_duration(lines):
+    """A rebalance has one line at INFO, and one at WARNING per warning of its reply."""
+    cluster = request('CLUSTER_SCALE_IN', [])['cluster']
+    asked = msgspec.convert({'cluster': cluster, 'policies': []}, RebalanceRequest)
+
+    RequestLog().handle(RebalancePlanned(asked, RebalanceReply('OK', 'done', ['Mind']), 0.001))
+
+    assert lines() == [
+        ('INFO', "policy_rebalance of cluster 'c1': OK in 1.0 ms"),
+        ('WARNING', "policy_rebalance of cluster 'c1': Mind"),
+    ]

@@ -185,3 +185,10 @@ def test_event_of_a_cloud_call_is_not_sent(sent):
     NotificationSender(sent).handle(CloudCalled('compute', 'zones', 'OK', 1.0))
 
     assert sent.sent == []
+
+
+def test_error_of_a_rebalance_sends_no_notification(sent):
+    """A rebalance changes nothing, so it has no notifications at all."""
+    NotificationSender(sent).handle(RequestFailed('policy_rebalance', InvalidRequest('no'), None))
+
+    assert sent.sent == []

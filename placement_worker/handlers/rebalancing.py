@@ -1,0 +1,201 @@
+"""Plan the steps that lead the nodes of a cluster to their best counts."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from itertools import islice
+from typing import Any, Self, TypeVar
+
+from placement_worker.contract import actions
+from placement_worker.contract.cluster import Node, in_utc
+from placement_worker.contract.model import (
+    Action,
+    CheckRequest,
+    RebalanceReply,
+    RebalanceRequest,
+)
+from placement_worker.errors import NoPlacement, NoUsablePlace, SizeOutOfBounds
+from placement_worker.formats.text import counted, listed, shortened
+from placement_worker.handlers import chain_links, rebalance_replies
+from placement_worker.handlers.chain_links import Link
+from placement_worker.planning import protection, rebalancing_steps, region_rebalancing, victims
+from placement_worker.policies import cordoned_places
+from placement_worker.policies.base import BEFORE, Policy, State
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.deletion_properties import DeletionProperties
+from placement_worker.policies.load_balancing.policy import LoadBalancing
+from placement_worker.policies.rebalanced_places import Layout, Listed, layout
+from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.zone_placement import ZonePlacement
+from placement_worker.policies.zone_plans import NO_ZONE
+
+NO_PLACEMENT = 'No enabled zone or region placement policy applies to the cluster.'
+FIRST_CREATE = 'a rebalance creates nodes before it deletes others'
+P = TypeVar('P', bound=Policy[Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The policies of a cluster that a rebalance reads.
+
+    `deletion`: the properties of the deletion policy, or their defaults. `load_balancing`: the ids
+    of the policies that change members in the checks of each step.
+    """
+
+    regions: RegionPlacement | None
+    zones: ZonePlacement | None
+    deletion: DeletionProperties
+    load_balancing: Sequence[str]
+
+    @classmethod
+    def of(cls, links: Sequence[Link]) -> Self:
+        """Return the policies of some links.
+
+        :raises NoPlacement: there is no placement policy, or there are two policies of one type.
+        """
+        pair = chain_links.conflict(links)
+        if pair:
+            raise NoPlacement(chain_links.described(pair))
+        consulted = [link for link in links if link.skip_reason is None]
+        regions, zones = _first(consulted, RegionPlacement), _first(consulted, ZonePlacement)
+        if not regions and not zones:
+            raise NoPlacement(NO_PLACEMENT)
+        deletion = _first(consulted, Deletion)
+        pools = [link.binding.id for link in consulted if isinstance(link.policy, LoadBalancing)]
+        return cls(regions, zones, deletion.properties if deletion else DeletionProperties(), pools)
+
+    def listed(self, request: CheckRequest, state: State) -> Listed:
+        """Return the places that the policies list.
+
+        :raises NoUsablePlace: no node can be created in any of them.
+        """
+        zones = self.zones
+        if self.regions:
+            regions = self.regions.places(request, state)
+            return Listed(regions, (lambda name: zones.places(name, state)) if zones else None)
+        known = zones.places(request.cluster.profile.region, state) if zones else []
+        if not any(zone.available for zone in known):
+            cordoned_places.check_cordons(known, NO_ZONE)
+            raise NoUsablePlace(NO_ZONE)
+        return Listed(None, lambda _: known)
+
+    def warnings(self, request: CheckRequest, state: State) -> list[str]:
+        """Return sentences about places that the cloud does not know, and about the size."""
+        found: list[str] = self.regions.unknown(state) if self.regions else []
+        if self.zones and self.regions:
+            names = [one.name for one in self.regions.places(request, state) if one.known]
+            found += self.zones.unknown_in(names, state)
+        elif self.zones:
+            found += self.zones.unknown(request.cluster.profile.region, state)
+        if not self.deletion.reduce_desired_capacity:
+            found.append(
+                'The deletion policy does not reduce the desired capacity: each step increases it; '
+                f'set it to {len(request.cluster.nodes)} after the last step'
+            )
+        return found
+
+
+def as_resize(request: RebalanceRequest) -> CheckRequest:
+    """Return a check that consults the same policies as the checks of each step.
+
+    The id of the cluster seeds random choices, so the same cluster gets the same plan.
+    """
+    return CheckRequest(
+        target=BEFORE,
+        action=Action(request.cluster.id, actions.CLUSTER_RESIZE),
+        cluster=request.cluster,
+        policies=request.policies,
+        dry_run=True,
+        credentials=request.credentials,
+        expires_at=request.expires_at,
+    )
+
+
+def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> RebalanceReply:
+    """Plan a rebalance.
+
+    :param links: those of `as_resize`.
+    :raises Rejected: no plan is possible, or the engine would refuse it.
+    """
+    resize, options = as_resize(request), request.options
+    policies = Policies.of(links)
+    protected = state.protected(resize)
+    criteria = policies.deletion.criteria
+    found = layout(
+        victims.order(request.cluster.nodes, criteria, resize.action.id),
+        {*protected, *_too_young(request, state)},
+        policies.listed(resize, state),
+        state.cloud,
+    )
+    transfers = list(region_rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
+    surge = _surge(request, state.max_nodes) if transfers else options.max_surge
+    chosen = islice(transfers, options.max_moves)
+    steps = list(rebalancing_steps.steps(found.regions, chosen, surge))
+    warnings = [
+        *policies.warnings(resize, state),
+        *protection.unparsed(protected),
+        *_unplaced(found),
+        *_limited(request, surge),
+    ]
+    return rebalance_replies.reply(found, steps, len(transfers), policies, warnings)
+
+
+def _first(links: Sequence[Link], kind: type[P]) -> P | None:
+    return next((link.policy for link in links if isinstance(link.policy, kind)), None)
+
+
+def _too_young(request: RebalanceRequest, state: State) -> Collection[str]:
+    """Return the ids of the nodes below the minimum age; a node without a time has no age."""
+    min_age = timedelta(seconds=request.options.min_age_s)
+    if not min_age:
+        return ()
+    return [node.id for node in request.cluster.nodes if _age(node, state) < min_age]
+
+
+def _age(node: Node, state: State) -> timedelta:
+    return state.now - in_utc(node.created_at) if node.created_at else timedelta()
+
+
+def _surge(request: RebalanceRequest, max_nodes: int) -> int:
+    """Return the number of nodes that a step may add, limited by the maximum sizes.
+
+    :raises SizeOutOfBounds: the engine would refuse to create or to delete a single node.
+    """
+    cluster, held = request.cluster, len(request.cluster.nodes)
+    if held < cluster.min_size:
+        raise SizeOutOfBounds(
+            f'The cluster has {counted(held, "node")}, fewer than its min_size '
+            f'({cluster.min_size}): the engine would refuse to delete nodes; scale out first'
+        )
+    if 0 <= cluster.max_size <= held:
+        raise SizeOutOfBounds(
+            f'The cluster has {counted(held, "node")}, and its max_size is {cluster.max_size}: '
+            f'{FIRST_CREATE}; increase max_size to at least {held + 1}'
+        )
+    if max_nodes <= held:
+        raise SizeOutOfBounds(
+            f'The cluster has {counted(held, "node")}, and the maximum number of nodes allowed per '
+            f'cluster is {max_nodes}: {FIRST_CREATE}'
+        )
+    largest = min(max_nodes, cluster.max_size) if cluster.max_size >= 0 else max_nodes
+    return min(request.options.max_surge, largest - held)
+
+
+def _limited(request: RebalanceRequest, surge: int) -> list[str]:
+    """Return a sentence if the maximum sizes limit the steps, else none."""
+    asked, held = request.options.max_surge, len(request.cluster.nodes)
+    if surge == asked:
+        return []
+    return [
+        f'Each step adds at most {counted(surge, "node")} instead of {asked}: the cluster has '
+        f'{counted(held, "node")}, and its maximum size is {held + surge}'
+    ]
+
+
+def _unplaced(found: Layout) -> list[str]:
+    """Return a sentence about the nodes whose place is unknown, or none."""
+    if not found.unplaced:
+        return []
+    ids = listed(sorted(node.id for node in found.unplaced), shortened)
+    return [f'The place of {counted(len(found.unplaced), "node")} is unknown; not moved: {ids}']

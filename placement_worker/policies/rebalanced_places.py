@@ -1,0 +1,129 @@
+"""The places of a cluster that is rebalanced: what each holds, and which nodes may leave it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from placement_worker.cloud.snapshot import Location, Snapshot
+from placement_worker.contract.cluster import Node
+from placement_worker.planning.places import Place
+from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
+from placement_worker.planning.region_rebalancing import Region
+
+EVERYWHERE = Place('', 1)
+"""The only region if no policy places by region."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The nodes of a cluster by place.
+
+    `movable`: the nodes that may leave each place, in the order in which they leave. `unplaced`:
+    the nodes whose place is unknown; they stay.
+    """
+
+    regions: Sequence[Region]
+    movable: Mapping[Location, Sequence[Node]]
+    unplaced: Sequence[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The places that the policies of a cluster list.
+
+    `regions`: None if no policy places by region. `zones`: returns the zones of a region; None if
+    no policy places by zone.
+    """
+
+    regions: Sequence[Place] | None
+    zones: Callable[[str | None], Sequence[Place]] | None
+
+    def divided(self) -> dict[str | None, Sequence[Place]]:
+        """Return region -> its zones, for each listed region that has a listed zone."""
+        if self.zones is None:
+            return {}
+        known = (None,) if self.regions is None else [one.name for one in self.regions if one.known]
+        found = {region: self.zones(region) for region in known}
+        return {name: zones for name, zones in found.items() if any(one.known for one in zones)}
+
+
+def layout(
+    ordered: Sequence[Node], staying: Collection[str], listed: Listed, cloud: Snapshot
+) -> Layout:
+    """Return the nodes of a cluster by place.
+
+    :param ordered: all nodes, in the order in which they leave a place.
+    :param staying: the ids of the nodes that must not leave.
+    """
+    divided = listed.divided()
+    members: defaultdict[Location, list[Node]] = defaultdict(list)
+    for node in ordered:
+        region = None if listed.regions is None else cloud.region_of(node)
+        members[region, cloud.zone_of(node) if region in divided else None].append(node)
+    by_region = listed.regions is not None
+    lost = {
+        place
+        for place in members
+        if (by_region and place[0] is None) or (place[0] in divided and place[1] is None)
+    }
+    movable = {
+        place: [node for node in nodes if place not in lost and node.id not in staying]
+        for place, nodes in members.items()
+    }
+    counts = {place: (len(nodes), len(movable[place])) for place, nodes in members.items()}
+    return Layout(
+        _regions(listed.regions, divided, counts, len(ordered)),
+        movable,
+        [node for place in lost for node in members[place]],
+    )
+
+
+Counts = Mapping[Location, tuple[int, int]]
+"""Place -> the number of nodes there, and the number of those that may leave."""
+
+
+def _regions(
+    listed: Sequence[Place] | None,
+    divided: Mapping[str | None, Sequence[Place]],
+    counts: Counts,
+    size: int,
+) -> list[Region]:
+    places: dict[str | None, Place | None] = {None: EVERYWHERE}
+    if listed is not None:
+        places = {one.name: one for one in listed}
+        places.update({name: None for name, _ in sorted(counts, key=str) if name not in places})
+    return [
+        _region(name, place, _zones(name, divided.get(name), counts, size), size)
+        for name, place in places.items()
+    ]
+
+
+def _region(name: str | None, place: Place | None, zones: Sequence[Holding], size: int) -> Region:
+    held = sum(zone.held for zone in zones)
+    movable = sum(zone.held - zone.fixed for zone in zones)
+    return Region(_holding(name, place, held, movable, size), zones)
+
+
+def _zones(
+    region: str | None, listed: Sequence[Place] | None, counts: Counts, size: int
+) -> list[Holding]:
+    """Return the zones of a region; one without a name if the region is not divided by zone."""
+    places: dict[str | None, Place | None] = {None: EVERYWHERE}
+    if listed is not None:
+        places = {one.name: one for one in listed}
+        unlisted = (zone for name, zone in counts if name == region and zone not in places)
+        places.update(dict.fromkeys(sorted(unlisted, key=str)))
+    return [
+        _holding(name, place, *counts.get((region, name), (0, 0)), size)
+        for name, place in places.items()
+    ]
+
+
+def _holding(name: str | None, place: Place | None, held: int, movable: int, size: int) -> Holding:
+    """Return the holding of a listed place, or of another one (None)."""
+    if place is None or not place.known or place.is_evacuated:
+        return Holding(name, NO_WEIGHT, held, held - movable, held)
+    room = place.cap if place.cap >= 0 else held + size
+    return Holding(
+        name, place.weight, held, held - movable, room if place.available else min(held, room)
+    )

@@ -1,0 +1,412 @@
+"""Rebalancing through the endpoints: places, victims, bounds, and the checks of the engine."""
+
+import copy
+import itertools
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.request_limits import Limits
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.planning.cordon import Cordon
+from tests.factories import (
+    NOW,
+    deletion_policy,
+    load_balancing_policy,
+    node,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
+
+ZONES = {'az1': True, 'az2': True, 'az3': True}
+
+
+def rebalance_of(policies, members, *, options=None, **more):
+    """Return a request for a rebalance."""
+    cluster = {**request('', (), members)['cluster'], **more}
+    return {'cluster': cluster, 'policies': list(policies), 'options': options or {}}
+
+
+@pytest.fixture
+def endpoints(registry):
+    """Return a function that creates the methods of a worker over a cloud."""
+
+    def create(max_nodes=1000, **cloud):
+        clouds = Inventory.parse({'zones': ZONES, **cloud}, 'test')
+        return Endpoints(clouds, registry, now=lambda: NOW, limits=lambda: Limits(max_nodes))
+
+    return create
+
+
+@pytest.fixture
+def plan(endpoints):
+    """Return a function that plans a rebalance over zones or regions."""
+
+    def planned(asked, max_nodes=1000, **cloud):
+        return endpoints(max_nodes, **cloud).policy_rebalance(asked)
+
+    return planned
+
+
+def moves(reply):
+    """Return the place and the id of each victim, and the place of its successor."""
+    return [
+        (gone['id'], *gone['place'].values(), *new.values())
+        for step in reply['steps']
+        for gone, new in zip(step['delete'], step['create'], strict=True)
+    ]
+
+
+def after(members, step, number):
+    """Return the members after a step; its new nodes have ids of their own."""
+    gone = {one['id'] for one in step['delete']}
+    new = [
+        {**node(28, f'{number}-{i}'), 'id': f'new{number}-{i}', 'data': {'placement': place}}
+        for i, place in enumerate(step['create'])
+    ]
+    return [one for one in members if one['id'] not in gone] + new
+
+
+def test_rebalance_names_places_and_the_oldest_victims(plan):
+    """A cluster that grew while two zones were down moves its oldest nodes to them."""
+    reply = plan(rebalance_of([zone_policy(*ZONES), deletion_policy()], nodes(az1=6)))
+
+    assert (reply['status'], reply['reason']) == ('OK', '4 moves in 4 steps')
+    assert moves(reply) == [
+        ('n1', 'az1', 'az2'),
+        ('n2', 'az1', 'az3'),
+        ('n3', 'az1', 'az2'),
+        ('n4', 'az1', 'az3'),
+    ]
+    assert [step['scale_out'] for step in reply['steps']] == [True] * 4
+    assert reply['imbalance'] == {'misplaced': 0, 'regions': None, 'zones': 12.0}
+    assert reply['steps'][-1]['imbalance']['zones'] == 0
+
+
+def test_rebalance_of_a_balanced_cluster_has_no_steps(plan):
+    """Without a better distribution nothing moves, even at the maximum size."""
+    reply = plan(rebalance_of([zone_policy(*ZONES)], nodes(az1=2, az2=2, az3=1), max_size=5))
+
+    assert (reply['status'], reply['steps']) == ('OK', [])
+    assert reply['reason'] == 'No move leads to better counts.'
+
+
+def test_rebalance_moves_no_protected_node(plan):
+    """Protected nodes are a lower bound of their zone, and no step names them."""
+    members = nodes(az1=6)
+    for one in members[:5]:
+        one['metadata'] = {'protected': 'true'}
+
+    reply = plan(rebalance_of([zone_policy(*ZONES), deletion_policy()], members))
+
+    assert moves(reply) == [('n6', 'az1', 'az2')]
+
+
+def test_rebalance_moves_unhealthy_nodes_first(plan):
+    """Within a zone, an unhealthy node is replaced before healthy ones."""
+    members = nodes(az1=4)
+    members[3]['status'] = 'ERROR'
+
+    reply = plan(rebalance_of([zone_policy('az1', 'az2'), deletion_policy()], members))
+
+    assert [one[0] for one in moves(reply)] == ['n4', 'n1']
+    assert reply['steps'][0]['delete'][0]['reason'] == 'unhealthy'
+
+
+def test_rebalance_moves_no_node_below_the_minimum_age(plan):
+    """Young nodes, and nodes without a time of creation, stay."""
+    members = nodes(az1=4)
+    members[0]['created_at'] = '2026-01-01T11:59:00Z'
+    members[1]['created_at'] = None
+    for one in members[2:]:
+        one['created_at'] = '2026-01-01T11:00:00Z'
+    policies = [zone_policy('az1', 'az2'), deletion_policy('YOUNGEST_FIRST')]
+
+    reply = plan(rebalance_of(policies, members, options={'min_age_s': 3600}))
+
+    assert [one[0] for one in moves(reply)] == ['n3', 'n4']
+
+
+def test_rebalance_within_its_limits_finds_the_rest_later(plan):
+    """A plan ends after `max_moves`, and says how many moves are left."""
+    asked = rebalance_of([zone_policy(*ZONES)], nodes(az1=6), options={'max_moves': 3})
+
+    assert plan(asked)['reason'] == '3 moves in 3 steps; a later rebalance finds 1 more move'
+
+
+def test_rebalance_omits_moves_below_the_minimum_gain(plan):
+    """A move from 51 of 100 nodes to 50 gains 0.04, and is not worth it."""
+    zones = ['az1'] * 51 + ['az2'] * 49
+    members = [node(i % 28 + 1, zone, id=f'n{i}') for i, zone in enumerate(zones)]
+    asked = rebalance_of([zone_policy('az1', 'az2')], members)
+
+    assert len(plan({**asked, 'options': {'min_gain': 0.04}})['steps']) == 1
+    assert plan({**asked, 'options': {'min_gain': 0.05}})['steps'] == []
+
+
+@pytest.mark.parametrize(
+    ('cluster', 'max_nodes', 'reason'),
+    [
+        (
+            {'max_size': 4},
+            1000,
+            'The cluster has 4 nodes, and its max_size is 4: a rebalance creates nodes before it '
+            'deletes others; increase max_size to at least 5',
+        ),
+        (
+            {},
+            4,
+            'The cluster has 4 nodes, and the maximum number of nodes allowed per cluster is 4: a '
+            'rebalance creates nodes before it deletes others',
+        ),
+        (
+            {'min_size': 5},
+            1000,
+            'The cluster has 4 nodes, fewer than its min_size (5): the engine would refuse to '
+            'delete nodes; scale out first',
+        ),
+    ],
+)
+def test_rebalance_that_the_engine_would_refuse_is_an_error(plan, cluster, max_nodes, reason):
+    """A cluster without room for another node gets the numbers and what to do."""
+    reply = plan(rebalance_of([zone_policy('az1', 'az2')], nodes(az1=4), **cluster), max_nodes)
+
+    assert (reply['status'], reply['reason'], reply['steps']) == ('ERROR', reason, [])
+
+
+def test_rebalance_with_little_room_has_smaller_steps(plan):
+    """The maximum size limits the surge, with a warning."""
+    asked = rebalance_of(
+        [zone_policy('az1', 'az2')], nodes(az1=4), options={'max_surge': 2}, max_size=5
+    )
+
+    reply = plan(asked)
+
+    assert [len(step['create']) for step in reply['steps']] == [1, 1]
+    assert reply['warnings'] == [
+        'Each step adds at most 1 node instead of 2: the cluster has 4 nodes, and its maximum size '
+        'is 5'
+    ]
+
+
+@pytest.mark.parametrize(
+    ('policies', 'reason'),
+    [
+        ([], 'No enabled zone or region placement policy applies to the cluster.'),
+        (
+            [zone_policy('az1', enabled=False)],
+            'No enabled zone or region placement policy applies to the cluster.',
+        ),
+        (
+            [zone_policy('az1'), zone_policy('az2')],
+            'Policies zone_placement and zone_placement are both of type '
+            'senlin.policy.zone_placement: disable or detach one.',
+        ),
+        ([zone_policy('az9')], 'No availability zone found available.'),
+        ([region_policy('R9')], 'No region is found usable.'),
+    ],
+)
+def test_rebalance_without_a_usable_placement_is_an_error(plan, policies, reason):
+    """Without places to choose from there are no best counts."""
+    reply = plan(rebalance_of(policies, nodes(az1=2)))
+
+    assert (reply['status'], reply['reason']) == ('ERROR', reason)
+
+
+def test_rebalance_never_creates_in_an_unavailable_zone(plan):
+    """A lost zone keeps its nodes and its share, but gets no node."""
+    members = nodes(az1=6, az2=2)
+
+    reply = plan(
+        rebalance_of([zone_policy(*ZONES)], members), zones={**ZONES, 'az2': False, 'az3': True}
+    )
+
+    assert Counter(one[1:] for one in moves(reply)) == {('az1', 'az3'): 3}
+
+
+@pytest.mark.parametrize(
+    ('evacuate', 'moved'), [(False, {('az3', 'az2'): 1}), (True, {('az1', 'az2'): 2})]
+)
+def test_rebalance_never_creates_in_a_cordoned_zone(registry, evacuate, moved):
+    """A cordoned zone gets no node; if it is to be evacuated, its nodes leave first."""
+    cordon = Cordon(zone='az1', until=NOW.replace(year=2027), evacuate=evacuate)
+    worker = Endpoints(
+        Inventory.parse({'zones': ZONES}, 'test'),
+        registry,
+        now=lambda: NOW,
+        cordons=lambda _: [cordon],
+    )
+    members = nodes(az1=2, az3=2) if evacuate else nodes(az1=1, az2=1, az3=3)
+
+    reply = worker.policy_rebalance(rebalance_of([zone_policy(*ZONES)], members))
+
+    assert Counter(one[1:] for one in moves(reply)) == moved
+
+
+def test_rebalance_moves_nodes_out_of_unlisted_zones_first(plan):
+    """Nodes in a zone that the policy does not list leave, whatever the minimum gain is."""
+    asked = rebalance_of(
+        [zone_policy('az1', 'az2')], nodes(az1=2, az2=1, az3=1), options={'min_gain': 9}
+    )
+
+    reply = plan(asked)
+
+    assert moves(reply) == [('n4', 'az3', 'az2')]
+    assert reply['imbalance']['misplaced'] == 1
+    assert reply['steps'][0]['imbalance']['misplaced'] == 0
+
+
+def test_rebalance_leaves_nodes_of_unknown_place_alone(plan):
+    """A node without a known zone may be in the right one already."""
+    reply = plan(rebalance_of([zone_policy('az1', 'az2')], [*nodes(az1=1, az2=1), node(3)]))
+
+    assert reply['steps'] == []
+    assert reply['warnings'] == ['The place of 1 node is unknown; not moved: n3']
+
+
+def test_rebalance_warns_of_a_desired_capacity_that_grows(plan):
+    """Without `reduce_desired_capacity`, each step would leave the cluster larger."""
+    policies = [zone_policy('az1', 'az2'), deletion_policy(reduce_desired_capacity=False)]
+
+    assert plan(rebalance_of(policies, nodes(az1=2)))['warnings'] == [
+        'The deletion policy does not reduce the desired capacity: each step increases it; set it '
+        'to 2 after the last step'
+    ]
+
+
+def test_rebalance_step_names_pools_and_the_grace_period(plan):
+    """The engine's checks add and remove members, and it waits before it deletes nodes."""
+    policies = [
+        zone_policy('az1', 'az2'),
+        deletion_policy(grace_period=60),
+        load_balancing_policy(),
+    ]
+
+    (step,) = plan(rebalance_of(policies, nodes(az1=2)))['steps']
+
+    assert (step['load_balancing'], step['grace_period']) == (['pol-loadbalance'], 60)
+
+
+def test_rebalance_over_regions_moves_between_them_first(plan):
+    """A node goes to the emptier region and its emptier zone; then zones are balanced."""
+    regions = {'R1': {'zones': ZONES}, 'R2': {'zones': ZONES}}
+    members = [node(i, 'az1', 'R1') for i in range(1, 5)]
+    members += [node(i, 'az1', 'R2') for i in range(5, 7)]
+
+    reply = plan(
+        rebalance_of([region_policy('R1', 'R2'), zone_policy('az1', 'az2')], members),
+        zones={},
+        regions=regions,
+    )
+
+    assert [one[1:] for one in moves(reply)] == [
+        ('R1', 'az1', 'R2', 'az2'),
+        ('R1', 'az1', 'R1', 'az2'),
+    ]
+    assert [row['final'] for row in reply['details']['regions']] == [3, 3]
+    assert [row['region_name'] for row in reply['details']['zones']] == ['R1', 'R1', 'R2', 'R2']
+
+
+def test_rebalance_of_a_refused_request_is_an_exception(plan):
+    """A spec that does not fit is refused with its path, as in a check."""
+    with pytest.raises(Exception, match=r'at `\$\.policies\[0\]\.spec\.properties'):
+        plan(rebalance_of([zone_policy(('az1', 0))], []))
+
+
+@st.composite
+def clusters(draw):
+    """Draw the policies, the members and the options of a cluster in one or two regions."""
+    by_region = draw(st.booleans())
+    weights = st.sampled_from([50, 100, 200])
+    listed = ['az1', 'az2'] if draw(st.booleans()) else ['az1', 'az2', 'az3']
+    policies = [zone_policy(*((zone, draw(weights)) for zone in listed)), deletion_policy()]
+    if by_region:
+        policies.append(region_policy(*((name, draw(weights)) for name in ('R1', 'R2'))))
+        policies[-1]['spec']['properties']['regions'][0]['cap'] = draw(st.sampled_from([-1, 3, 5]))
+    members = []
+    for i in range(1, draw(st.integers(0, 10)) + 1):
+        zone = draw(st.sampled_from(['az1', 'az1', 'az2', 'az3', None]))
+        region = draw(st.sampled_from(['R1', 'R1', 'R2'])) if by_region else None
+        one = node(i, zone, region, status=draw(st.sampled_from(['ACTIVE', 'ACTIVE', 'ERROR'])))
+        one['created_at'] = draw(st.sampled_from(['2026-01-01T00:00:00Z', '2026-01-01T11:59:00Z']))
+        if draw(st.integers(0, 3)) == 0:
+            one['metadata'] = {'protected': 'true'}
+        members.append(one)
+    policies[1]['spec']['properties']['criteria'] = draw(st.sampled_from(CRITERIA))
+    options = {
+        'max_surge': draw(st.integers(1, 3)),
+        'min_age_s': draw(st.sampled_from([0, 0, 3600])),
+    }
+    return rebalance_of(policies, members, options=options)
+
+
+CRITERIA = ['RANDOM', 'OLDEST_FIRST', 'YOUNGEST_FIRST']
+CLOUD = {'zones': {}, 'regions': {'R1': {'zones': ZONES}, 'R2': {'zones': ZONES}}}
+CLOUD_OF_ONE = {'zones': ZONES}
+
+
+def cloud_of(asked):
+    return CLOUD if len(asked['policies']) == 3 else CLOUD_OF_ONE
+
+
+@given(asked=clusters())
+def test_each_step_is_a_scale_out_that_the_checks_of_the_engine_place_there(asked, registry):
+    """A scale-out by the size of a step goes to its places, and its victims may be deleted."""
+    worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
+    members = copy.deepcopy(asked['cluster']['nodes'])
+    for number, step in enumerate(worker.policy_rebalance(asked)['steps']):
+        count = len(step['create'])
+        grown = worker.policy_check(
+            request('CLUSTER_SCALE_OUT', asked['policies'], members, inputs={'count': count})
+        )['action']['data']
+        placed = Counter(
+            (one.get('region_name'), one['zone'])
+            for one in grown.get('placement', {}).get('placements', ())
+        )
+        wanted = Counter((one.get('region_name'), one['zone']) for one in step['create'])
+        assert (placed == wanted) is step['scale_out']
+
+        victims = [one['id'] for one in step['delete']]
+        members += after([], step, number)
+        shrunk = worker.policy_check(
+            request('CLUSTER_DEL_NODES', asked['policies'], members, inputs={'candidates': victims})
+        )['action']['data']
+        assert (shrunk['status'], shrunk['deletion']['candidates']) == ('OK', victims)
+        members = [one for one in members if one['id'] not in victims]
+
+
+@given(asked=clusters())
+def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, registry):
+    """No victim is protected or below the minimum age, and none is named twice."""
+    worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
+    by_id = {one['id']: one for one in asked['cluster']['nodes']}
+
+    steps = worker.policy_rebalance(asked)['steps']
+
+    victims = [by_id[one['id']] for step in steps for one in step['delete']]
+    assert all('metadata' not in one for one in victims)
+    if asked['options']['min_age_s']:
+        assert all('T00:' in one['created_at'] for one in victims)
+    assert len({one['id'] for one in victims}) == len(victims)
+    assert all(len(step['create']) <= asked['options']['max_surge'] for step in steps)
+
+
+@given(asked=clusters())
+def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, registry):
+    """After each step, another rebalance plans the remaining steps, with the same victims."""
+    worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
+    steps = worker.policy_rebalance(asked)['steps']
+    distances = []
+    for number, step in enumerate(steps):
+        members = after(asked['cluster']['nodes'], step, number)
+        asked = {**asked, 'cluster': {**asked['cluster'], 'nodes': members}}
+        reply = worker.policy_rebalance(asked)
+        distances.append(tuple(reply['imbalance'].values()))
+        assert reply['steps'] == steps[number + 1 :]
+
+    assert all(later < earlier for earlier, later in itertools.pairwise(distances))
