@@ -105,12 +105,14 @@ def choose(
     return Choice([*chain(*leaving.values())], spared, unplaced)
 
 
-def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = ()) -> str:
+def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place: str = '') -> str:
     """Return why a node has its rank, as one of a few phrases that can be counted.
 
     :param unplaced: as in `Choice`.
+    :param place: the place among whose nodes the criteria chose a victim; empty to omit it.
     """
-    of_healthy = PLACE_UNKNOWN if node.id in unplaced else _CRITERION[criteria]
+    criterion = f'{_CRITERION[criteria]} in {place}' if place else _CRITERION[criteria]
+    of_healthy = PLACE_UNKNOWN if node.id in unplaced else criterion
     return ('unhealthy', 'never created', of_healthy)[_group(node)]
 
 

@@ -71,17 +71,19 @@ class Rows:
 
     def _row(self, rank: int, node: Node) -> dict[str, Any]:
         is_kept = rank <= len(self.kept)
+        is_victim = rank <= len(self.kept) + len(self.choice.victims)
         return {
             'rank': rank,
             'id': node.id,
             'place': self._place(node),
-            'reason': KEPT if is_kept else self._reason(node),
+            'reason': KEPT if is_kept else self._reason(node, is_victim),
             'status': node.status,
             'tainted': node.tainted,
         }
 
-    def _reason(self, node: Node) -> str:
-        return victims.reason(node, self.criteria, self.choice.unplaced)
+    def _reason(self, node: Node, is_victim: bool) -> str:
+        place = self._place(node) if is_victim else ''
+        return victims.reason(node, self.criteria, self.choice.unplaced, place)
 
     def _place(self, node: Node) -> str:
         return '/'.join(self.location_of(node))

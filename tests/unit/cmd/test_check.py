@@ -76,7 +76,7 @@ def test_check_with_explain_full_shows_victims_and_reasons(run):
     assert status == 0
     assert '    candidates: n1' in out
     assert '    reasons: oldest 1' in out
-    assert '|    1 | n1 | a     | oldest | ACTIVE | no      |' in out
+    assert '|    1 | n1 | a     | oldest in a | ACTIVE | no      |' in out
     assert '|    2 | n2 | a     | oldest | ACTIVE | no      |' in out
 
 

@@ -79,8 +79,8 @@ def test_plan_of_shrinkage_shows_the_victims_with_reasons(plan):
         '  - b  1 -> 0  -1',
         '',
         'To be deleted, in this order:',
-        '  - n1  a  oldest  ACTIVE',
-        '  - n3  b  oldest  ACTIVE',
+        '  - n1  a  oldest in a  ACTIVE',
+        '  - n3  b  oldest in b  ACTIVE',
         '',
         'Plan: 2 nodes to delete. Nothing was done.',
         '',
@@ -295,7 +295,7 @@ def test_plan_as_json_contains_the_changes(plan, form):
     assert changes['victims'][0] == {
         'id': 'n1',
         'place': 'a',
-        'reason': 'oldest',
+        'reason': 'oldest in a',
         'status': 'ACTIVE',
     }
 

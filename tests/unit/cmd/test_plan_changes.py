@@ -128,7 +128,7 @@ def test_of_a_deletion_has_the_protected_nodes(check):
         '    b  1 -> 1         1 protected',
         '',
         'To be deleted, in this order:',
-        '  - n1  a  oldest  ACTIVE',
+        '  - n1  a  oldest in a  ACTIVE',
         '',
         'Protected from deletion:',
         '    n2  a  until 9999-12-01',

@@ -28,7 +28,9 @@ def test_why_shows_event_and_plan(run, line):
 
     assert (status, err) == (0, '')
     first, *table = out.splitlines()
-    assert first.endswith('CLUSTER_SCALE_IN act-1  node n1 chosen: rank 1 (oldest) among 1 victim')
+    assert first.endswith(
+        'CLUSTER_SCALE_IN act-1  node n1 chosen: rank 1 (oldest in a) among 1 victim'
+    )
     assert [row.split()[1:3] for row in table if ' a ' in row or ' b ' in row] == [
         ['a', '|'],
         ['b', '|'],

@@ -30,7 +30,7 @@ def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
     assert reply['decisions'][1]['details'] == {
         'reasons': {'never created': 1, 'oldest': 1, 'unhealthy': 1},
         'victims': [
-            row(1, 'n1', 'a', 'oldest', 'ACTIVE'),
+            row(1, 'n1', 'a', 'oldest in a', 'ACTIVE'),
             row(2, 'n2', 'b', 'unhealthy', 'ERROR'),
             row(3, 'n4', 'b', 'never created', 'ACTIVE'),
         ],
