@@ -10,6 +10,7 @@ from placement_worker.cloud.ports import Subnet
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.cluster import Cluster, Node, ServerDetails
 from placement_worker.errors import InvalidInput
+from placement_worker.formats import text
 from placement_worker.octavia.member_ownership import Member, duplicates
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
@@ -63,9 +64,11 @@ class AddressLookup(WantedMembers):
         failed = self._in_other_regions(nodes)
         here = [node for node in nodes if node.id not in failed]
         found = []
-        for node, address in zip(here, self._addresses(here), strict=True):
+        servers = self._servers(here)
+        for node in here:
+            address = self._address(node, servers)
             if address is None:
-                failed[node.id] = self._no_address()
+                failed[node.id] = self._no_address(node, servers)
             else:
                 found.append(Member(node.id, node.name or node.id, address, self.port))
         repeated = duplicates(found)
@@ -82,22 +85,25 @@ class AddressLookup(WantedMembers):
             if region and home and region != home
         }
 
-    def _addresses(self, nodes: Sequence[Node]) -> list[str | None]:
-        """Return the address of each node; Nova is asked for those that the request omits."""
-        servers = self.cloud.servers_of(
-            [node for node in nodes if not (node.details and node.details.addresses)]
-        )
-        network, version = self.subnet.network.name, self.subnet.ip_version
-        return [
-            address_of(node, servers.get(node.physical_id or ''), network, version)
-            for node in nodes
-        ]
+    def _servers(self, nodes: Sequence[Node]) -> Mapping[str, ServerDetails]:
+        """Ask Nova for the servers of the nodes whose addresses the request omits."""
+        return self.cloud.servers_of([node for node in nodes if not _has_addresses(node)])
 
-    def _no_address(self) -> str:
+    def _address(self, node: Node, servers: Mapping[str, ServerDetails]) -> str | None:
+        server = servers.get(node.physical_id or '')
+        return address_of(node, server, self.subnet.network.name, self.subnet.ip_version)
+
+    def _no_address(self, node: Node, servers: Mapping[str, ServerDetails]) -> str:
+        if node.physical_id and node.physical_id not in servers and not _has_addresses(node):
+            return f'The cloud has no server {text.shortened(node.physical_id)} (physical_id)'
         return (
             f'The node has no address of IP version {self.subnet.ip_version} on network '
             f'{self.subnet.network.name} of subnet {self.subnet.name}'
         )
+
+
+def _has_addresses(node: Node) -> bool:
+    return bool(node.details and node.details.addresses)
 
 
 def address_of(

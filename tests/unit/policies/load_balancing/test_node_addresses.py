@@ -150,11 +150,11 @@ def test_server_without_addresses_in_the_request_is_looked_up():
     assert watching.lab.addresses() == ['10.0.0.1']
 
 
-def test_server_unknown_to_nova_has_no_address():
-    """A node whose server Nova does not know fails for lack of an address."""
+def test_server_unknown_to_nova_is_named_in_the_reason():
+    """The reason for a node without a server names its physical_id, not its network."""
     reply = Watching().lab.attach(bind(load_balancing_policy(), [node(1, physical_id='gone')]))
 
-    assert NO_ADDRESS.format(4, 'private-subnet') in reply['reason']
+    assert '(n1: The cloud has no server gone (physical_id))' in reply['reason']
 
 
 def test_node_in_another_region_fails_without_a_call_to_nova():
