@@ -1,6 +1,8 @@
 """The pages on tasks: their programs and commands, typed in the order of each page."""
 
+import contextlib
 import itertools
+import sqlite3
 import subprocess
 import time
 
@@ -80,6 +82,13 @@ def url(own_broker, clone):
             worker.terminate()
 
 
+def actions(file):
+    """Return the stored actions of the program of a whole action: id -> state and request."""
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        rows = database.execute('SELECT id, state, request FROM actions').fetchall()
+    return {action_id: (state, request) for action_id, state, request in rows}
+
+
 def run(command, clone, status=0):
     """Run a command in bash, and return its output without the warnings of libraries."""
     typed = ['bash', '-euc', command]
@@ -121,6 +130,59 @@ def test_check_stored_before_a_failure_gets_its_reply_in_the_next_run(url, clone
 
     assert printed == '6f0c2c1e-scale-out-BEFORE: OK: Completed policy checking.\n'
     assert run(f'{program} {url} examples/scale-out.yaml', clone) == ''
+
+
+def test_action_stored_before_a_failure_is_carried_out_in_the_next_run(url, clone):
+    """The program of a whole action continues with a stored action, once."""
+    program = 'python3 examples/how-to/actions.py'
+    stored = run(f'{program} {NO_BROKER} grow-2 CLUSTER_SCALE_OUT 1', clone, status=1)
+
+    printed = run(f'{program} {url}', clone)
+
+    assert stored.splitlines() == ['grow-2: NEW -> BEFORE: The action is stored']
+    assert [line.split(': ')[1] for line in printed.splitlines()] == [
+        'BEFORE -> ACT',
+        'ACT -> AFTER',
+        'AFTER -> DONE',
+    ]
+    assert run(f'{program} {url} grow-2 CLUSTER_SCALE_OUT 1', clone) == ''
+
+
+def test_repeated_reply_to_a_whole_action_changes_nothing(url, clone):
+    """The program of a whole action ignores the second reply of a phase that has passed."""
+    program = f'python3 examples/how-to/actions.py {url}'
+    run(f'{program} grow-3 CLUSTER_SCALE_OUT 1', clone)
+    database = clone / 'actions.sqlite'
+    before = actions(database)['grow-3']
+    reply_to = {'exchange': 'engine', 'topic': 'replies.actions', 'method': 'policy_checked'}
+    client = PolicyClient(url)
+    request = yaml.safe_load((clone / 'examples' / 'scale-out.yaml').read_text())
+    client.cast_check(request, reply_to, {'request_id': 'grow-3-BEFORE'})
+    client.close()
+
+    printed = run(f'{program} grow-4 CLUSTER_SCALE_OUT 1', clone)
+
+    assert 'grow-3' not in printed
+    assert printed.splitlines()[-1].startswith('grow-4: AFTER -> DONE: ')
+    assert actions(database)['grow-3'] == before
+
+
+def test_whole_action_without_a_reply_in_time_fails(url, clone):
+    """The program of a whole action fails an action whose deadline has passed."""
+    program = f'python3 examples/how-to/actions.py {url}'
+    run(
+        f'python3 examples/how-to/actions.py {NO_BROKER} grow-5 CLUSTER_SCALE_OUT 1',
+        clone,
+        status=1,
+    )
+    database = sqlite3.connect(clone / 'actions.sqlite')
+    with contextlib.closing(database), database:
+        database.execute(
+            "UPDATE actions SET request = json_set(request, '$.expires_at', ?) WHERE id = 'grow-5'",
+            ('2026-01-01T00:00:00+00:00',),
+        )
+
+    assert run(program, clone) == 'grow-5: BEFORE -> FAILED: No reply in time\n'
 
 
 def test_expired_request_is_sent_again(url, clone):

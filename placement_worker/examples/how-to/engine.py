@@ -9,35 +9,35 @@ import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import CheckReply
 
 
-def ask(worker: Caller, phase: str, action: Any, cluster: Any, policies: Any) -> None:
-    """Ask the worker, and store the changes of its reply (a real engine: in its database)."""
-    asked = {'target': phase, 'action': action, 'cluster': cluster, 'policies': policies}
-    reply = worker.policy_check(asked)
+def store(reply: CheckReply, action: Any, cluster: Any) -> None:
+    """Store the changes of a reply (a real engine: in its database)."""
     action['data'] = reply.action.data
     cluster['data'] = reply.cluster.data if reply.cluster else cluster.get('data', {})
     for node in cluster['nodes']:
         if patch := reply.nodes.get(node['id']):
             node |= {'data': patch.data, 'status': patch.status or node['status']}
+
+
+def ask(worker: Caller, phase: str, action: Any, cluster: Any, policies: Any) -> None:
+    """Ask the worker, and store the changes of its reply."""
+    asked = {'target': phase, 'action': action, 'cluster': cluster, 'policies': policies}
+    store(worker.policy_check(asked), action, cluster)
     if action['data']['status'] == 'ERROR':
         raise SystemExit(f'{phase}: {action["data"]["reason"]}')
 
 
 def new_node(node_id: str, place: Any, nodes: Any) -> Any:
     """Create a node (a real engine: and its server, in place['zone']), and return it."""
-    return {
-        'id': node_id,
-        'index': max((node['index'] for node in nodes), default=0) + 1,
-        'status': 'ACTIVE',
-        'created_at': datetime.now(UTC).isoformat(),
-        'data': {'placement': place},
-    }
+    index = max((node['index'] for node in nodes), default=0) + 1
+    node = {'id': node_id, 'index': index, 'status': 'ACTIVE', 'data': {'placement': place}}
+    return node | {'created_at': datetime.now(UTC).isoformat()}
 
 
-def scale(worker: Caller, action: Any, cluster: Any, policies: Any) -> None:
-    """Ask BEFORE, carry out the plan, and ask AFTER."""
-    ask(worker, 'BEFORE', action, cluster, policies)
+def act(action: Any, cluster: Any) -> None:
+    """Carry out the stored plan; a second attempt derives the same ids."""
     for number, place in enumerate(action['data'].get('placement', {}).get('placements', [])):
         node = new_node(f'{action["id"]}-{number}', place, cluster['nodes'])
         cluster['nodes'].append(node)
@@ -45,6 +45,12 @@ def scale(worker: Caller, action: Any, cluster: Any, policies: Any) -> None:
     victims = action['data'].get('deletion', {}).get('candidates', [])
     cluster['nodes'] = [node for node in cluster['nodes'] if node['id'] not in victims]
     action['inputs']['action_result'] = 'OK'
+
+
+def scale(worker: Caller, action: Any, cluster: Any, policies: Any) -> None:
+    """Ask BEFORE, carry out the plan, and ask AFTER."""
+    ask(worker, 'BEFORE', action, cluster, policies)
+    act(action, cluster)
     ask(worker, 'AFTER', action, cluster, policies)
 
 
