@@ -18,6 +18,7 @@ from tests.manual import ways, workspace
 from tests.manual.pages import ROOT, blocks
 from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -32,11 +33,8 @@ class Newcomer:
 
     def __init__(self, clone, broker):
         workspace.clone(clone)
-        self.clone, self.broker_url, self.epmd_port = (
-            clone,
-            broker.url,
-            broker.environment['ERL_EPMD_PORT'],
-        )
+        self.clone, self.broker_url, self.broker_port = clone, broker.url, broker.port
+        self.epmd_port = broker.environment['ERL_EPMD_PORT']
         self.worker = None
         system = f'{workspace.python_folder()}:/usr/bin:/bin'
         self.env = {
@@ -130,11 +128,17 @@ def test_first_line_of_the_readme_leads_to_a_decision(newcomer):
     assert 'zones: az1 1, az2 6' in newcomer.type_in(line)
 
 
-def test_second_broker_of_the_tutorial_runs_next_to_another(newcomer, tmp_path):
-    """The second broker runs with only the name, port and data folder of the tutorial."""
-    (command,) = [
-        one for block in blocks(TUTORIAL) for one in block.commands if TUTORIAL_SECOND_PORT in one
-    ]
+def accepts(port):
+    """Return whether a program listens on a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(('127.0.0.1', port)) == 0
+
+
+def test_second_broker_of_the_tutorial_runs_next_to_another_and_is_stopped(newcomer, tmp_path):
+    """The second broker runs with the variables of the tutorial, whose command stops it alone."""
+    typed = [one for block in blocks(TUTORIAL) for one in block.commands]
+    (command,) = [one for one in typed if TUTORIAL_SECOND_PORT in one]
+    (stop,) = [one for one in typed if 'broker/pid' in one and one != command]
     port, distribution = free_ports(2)
     here = f'cd {newcomer.clone} && exec {command.replace(TUTORIAL_SECOND_PORT, str(port))}'
     env = {
@@ -155,6 +159,8 @@ def test_second_broker_of_the_tutorial_runs_next_to_another(newcomer, tmp_path):
         with contextlib.closing(socket.create_connection(('127.0.0.1', port), 1)) as probe:
             probe.sendall(b'AMQP\0\0\x09\x01')
             assert probe.recv(1)
-        assert (newcomer.clone / 'broker').is_dir()
+        newcomer.type_in(stop)
+        wait_for(lambda: not accepts(port))
+        assert accepts(newcomer.broker_port)
     finally:
         reaper.close()

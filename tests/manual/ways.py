@@ -35,7 +35,7 @@ WAYS = [
     ),
     Way(
         'tutorial',
-        r'env RABBITMQ',
+        r'(env RABBITMQ|kill "\$\(cat broker/pid\)")',
         ELSEWHERE,
         'tests/manual/test_tutorial.py: runs it next to another broker',
     ),
