@@ -74,6 +74,9 @@ class LateAckServer(rpc_server.RPCServer):
     def _process_incoming(self, incoming: list[Any]) -> None:
         # Runs in a thread of the pool.
         (request,) = incoming
+        # oslo.log finds the ids of the request in the thread. oslo.messaging 18.3 sets them when it
+        # calls the method: without a method, the log would name an earlier request.
+        self.dispatcher.serializer.deserialize_context(request.ctxt)
         if not isinstance(request, LateAckRequest):
             super()._process_incoming(incoming)
         elif not request.begin():

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging.late_ack import LateAckServer, plain_requests
 from placement_worker.messaging.late_ack.poll_listener import LateAckListener
+from placement_worker.messaging.rpc_server import ContextSerializer
 from tests.unit.messaging.late_ack.fakes import (
     CALL,
     Delivery,
@@ -26,6 +27,7 @@ class Dispatcher:
     def __init__(self):
         self.handled = []
         self.endpoints = []
+        self.serializer = ContextSerializer()
 
     def dispatch(self, request):
         self.handled.append(request)

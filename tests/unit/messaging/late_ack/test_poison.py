@@ -6,12 +6,14 @@ import threading
 import oslo_messaging
 import pytest
 from oslo_config import cfg
+from oslo_messaging.rpc.dispatcher import RPCDispatcher
 
 from placement_worker.errors import QueueMismatch
 from placement_worker.messaging.late_ack import LateAckServer, poison
 from placement_worker.messaging.late_ack.poison import PoisonMessages
 from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from placement_worker.messaging.parking import DeliveryLimit
+from placement_worker.messaging.rpc_server import ContextSerializer
 from tests.events import Events
 from tests.unit.messaging.late_ack.fakes import (
     Connection,
@@ -89,7 +91,8 @@ def divert(connection, listener, monkeypatch):
         limit = DeliveryLimit(3, 'parked', parks=True)
         target = oslo_messaging.Target(topic='t', server='s')
         messages = PoisonMessages('t', limit, forward, Events())
-        server = LateAckServer(Transport(), target, None, poison=messages)
+        dispatcher = RPCDispatcher([], ContextSerializer())
+        server = LateAckServer(Transport(), target, dispatcher, poison=messages)
         delivery = Delivery('u1', redelivered=True)
         delivery._raw_message.headers['x-delivery-count'] = 4
         deliver(listener, delivery)

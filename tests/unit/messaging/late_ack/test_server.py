@@ -3,6 +3,7 @@
 import oslo_messaging
 import pytest
 from oslo_config import cfg
+from oslo_context import context
 from oslo_messaging._drivers import base
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
@@ -58,6 +59,19 @@ def test_request_with_a_malformed_version_gets_an_error_and_no_heartbeats(
     assert listener.in_flight.oldest() is None
     assert request.client_timeout is None
     assert len(replies) == 1
+
+
+@pytest.mark.parametrize('wrong', [{'version': '9.0'}, {'method': 'nothing'}])
+def test_log_of_a_request_without_a_method_has_its_own_request_id(handle, wrong, caplog):
+    """The log never names an earlier request of the thread as the origin of an error."""
+    ids, named = [], {'method': 'get_capabilities', 'args': {'request': '{}'}}
+
+    with caplog.filtering(lambda _: ids.append(context.get_current().request_id) or True):
+        handle({**named, '_context_request_id': 'req-first'})
+        handle({**named, **wrong, '_unique_id': 'u2', '_context_request_id': 'req-second'})
+
+    assert [record.levelname for record in caplog.records] == ['ERROR']
+    assert ids == ['req-second']
 
 
 @pytest.fixture
