@@ -97,7 +97,7 @@ class Snapshot:
 
     def named_region_of(self, node: Node) -> str | None:
         """Return the region that the request names for the node, or None for the home region."""
-        region, _ = _stated_place(node)
+        region, _ = stated_place(node)
         return region or self._cluster.profile.region
 
     def zone_of(self, node: Node) -> str | None:
@@ -106,7 +106,7 @@ class Snapshot:
         The first source that names a zone wins: `data.placement`, the server's details in the
         request, Nova, the profile of the node or else of the cluster.
         """
-        _, zone = _stated_place(node)
+        _, zone = stated_place(node)
         if not zone and node.physical_id:
             server = self._unplaced_servers.get(node.physical_id)
             zone = server.availability_zone if server else None
@@ -158,7 +158,7 @@ class Snapshot:
         return self._default_region if any(region is None for region, _ in stated) else None
 
     def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
-        return self._stated if nodes is self._cluster.nodes else list(map(_stated_place, nodes))
+        return self._stated if nodes is self._cluster.nodes else list(map(stated_place, nodes))
 
     @property
     def _stated(self) -> Sequence[Location]:
@@ -169,7 +169,7 @@ class Snapshot:
         if self._places is None:
             known: dict[Location, Location] = {}
             self._places = [
-                known.setdefault(place, place) for place in map(_stated_place, self._cluster.nodes)
+                known.setdefault(place, place) for place in map(stated_place, self._cluster.nodes)
             ]
         return self._places
 
@@ -196,7 +196,7 @@ class Snapshot:
         return found
 
 
-def _stated_place(node: Node) -> Location:
+def stated_place(node: Node) -> Location:
     """Return region and zone according to the request, except the zone of a profile."""
     placement = node.data.get('placement')
     if not isinstance(placement, dict):

@@ -1,6 +1,7 @@
 """The command `placement-policy why`."""
 
 import argparse
+from collections.abc import Sequence
 from typing import NoReturn
 
 import msgspec
@@ -10,8 +11,9 @@ from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.colors import Paint
 from placement_worker.decisions import node_history
-from placement_worker.decisions.node_history import Event, InvalidLine
-from placement_worker.formats.text import escaped
+from placement_worker.decisions.history_events import Event
+from placement_worker.decisions.node_history import InvalidLine
+from placement_worker.formats.text import escaped, listed
 from placement_worker.policies.registry import Registry
 
 
@@ -57,10 +59,7 @@ class Why(LocalCommand):
                 self.write(self._described(found))
         if status == INVALID or shown:
             return status
-        self.write_error(
-            f'No decision about node {parsed_args.node} in the logs; name the logs of all workers '
-            'with their rotated files, and the node by its id or name'
-        )
+        self.write_error(_nothing_found(parsed_args.logs, parsed_args.node))
         return SOME_ERROR
 
     @override
@@ -77,6 +76,23 @@ class Why(LocalCommand):
             + paint(event.event, 'bold')
             + escaped(f': {event.text}')
         ]
+        about = f'{output.INDENT}cluster {event.cluster}'
+        about += f', {event.place}' if event.place else ''
+        about += f', request {event.request_id}' if event.request_id else ''
+        lines.append(escaped(about))
+        lines += [escaped(f'{output.INDENT}policy {policy}') for policy in event.policies]
         if event.places:
             lines += [output.INDENT + line for line in output.table(event.places).splitlines()]
         return '\n'.join(lines)
+
+
+def _nothing_found(logs: Sequence[str], name: str) -> str:
+    """Return the error for a name that no event has; an action or a cluster may have it."""
+    found = node_history.namesake(logs, name)
+    if found is None:
+        return (
+            f'No decision about node {name} in the logs; name the logs of all workers with their '
+            'rotated files, and the node by its id or name'
+        )
+    remedy = f'name one of its nodes: {listed(found.nodes)}' if found.nodes else 'it has no nodes'
+    return f'{name} is {found.kind}, not a node; {remedy}'

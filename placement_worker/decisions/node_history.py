@@ -1,61 +1,42 @@
-"""The history of one node in decision logs: where it was placed, and why it was chosen or spared.
+"""The history of one node in decision logs: its place, and why it was chosen or spared."""
 
-Most requests do not ask for an explanation of each victim. Their decisions are therefore made again
-from the records, with all explanations.
-"""
-
-import datetime
-import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from placement_worker.contract import actions, codec, rpc
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import BindRequest, CheckRequest
-from placement_worker.decisions import replay
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.decisions import deletion_history, history_events, replay
+from placement_worker.decisions.history_events import Event, Record
 from placement_worker.decisions.records import Entry
-from placement_worker.errors import InvalidRequest
-from placement_worker.formats.text import counted, shortened
+from placement_worker.errors import InvalidInput, InvalidRequest
 from placement_worker.policies.base import AFTER, BEFORE
-from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.load_balancing.node_patches import MEMBER
-from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.registry import Registry
 
-PLANS = ('regions', 'zones')
-"""The details of a decision that hold the rows of a plan."""
-
-Kind = Literal['placed', 'chosen', 'spared', 'joined', 'left', 'failed']
-
-
-class Event(Struct, frozen=True, omit_defaults=True):
-    """The effect of one decision on a node.
-
-    `places`: the rows of the plans by region and zone.
-    """
-
-    at: datetime.datetime
-    event: Kind
-    node: str
-    action: str
-    text: str
-    action_id: str | None = None
-    request_id: str | None = None
-    places: list[dict[str, Any]] = []
+MALFORMED = (InvalidRequest, InvalidInput)
+"""The errors of a record that no worker writes, e.g. because it was edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidLine:
-    """A line of a log that is no record, or whose request is not valid any more."""
+    """A line of a log that is no record, or whose request or reply is not valid any more."""
 
     path: str
     number: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Namesake:
+    """An action or a cluster that has the name of the node that was sought, with its nodes."""
+
+    kind: Literal['an action', 'a cluster']
+    nodes: Sequence[str]
 
 
 def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event | InvalidLine]:
@@ -69,99 +50,97 @@ def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event 
     :raises Damaged: a log cannot be decompressed.
     """
     events: list[Event] = []
-    created: dict[str, Node] = {}
-    for found in _lines(paths, [node]):
-        if isinstance(found, InvalidLine):
-            yield found
+    created: dict[str, list[Node]] = defaultdict(list)
+    for path, number, found in _lines(paths, [node]):
+        try:
+            record = _record(found)
+            events += _events(record, node, registry)
+            _add_new(created, record, node)
+        except MALFORMED as exc:
+            yield InvalidLine(path, number, str(exc))
+    for _, _, found in _lines(paths, created):
+        try:
+            events += _of_creation(_record(found), created)
+        except MALFORMED:  # reported above if it concerns the node
             continue
-        entry, request = found
-        if isinstance(request, CheckRequest):
-            events += _of_check(entry, request, node, registry)
-            created.update((request.action.id, one) for one in _new_nodes(request, node))
-        else:
-            events += _of_pool(_Record(entry, entry.method), _named(request.cluster.nodes, node))
-    for found in _lines(paths, created):
-        events += () if isinstance(found, InvalidLine) else _of_creation(*found, created)
     yield from sorted(events, key=lambda event: event.at)
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """A record and its action."""
+def namesake(paths: Sequence[str], name: str) -> Namesake | None:
+    """Return the action with an id or the cluster with an id or a name, or None.
 
-    entry: Entry
-    action: str
-    action_id: str | None = None
-
-    @classmethod
-    def of(cls, entry: Entry, check: CheckRequest) -> '_Record':
-        """Return the record of a check, with its action."""
-        return cls(entry, check.action.action, check.action.id)
-
-    @property
-    def reply(self) -> Mapping[str, Any]:
-        """The recorded reply."""
-        return self.entry.reply
-
-    def event(self, kind: Kind, node: Node, text: str, *, plans: bool = False) -> Event:
-        """Return an event of this record."""
-        return Event(
-            self.entry.at,
-            kind,
-            node.id,
-            self.action,
-            text,
-            self.action_id,
-            self.entry.request_id,
-            list(self._rows()) if plans else [],
-        )
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for decision in self.reply['decisions']:
-            for plan in PLANS:
-                rows = decision['details'].get(plan)
-                yield from rows if isinstance(rows, list) else ()
+    :raises OSError: a log cannot be read.
+    :raises Damaged: a log cannot be decompressed.
+    """
+    nodes: dict[str, None] = {}
+    of_cluster: Sequence[str] | None = None
+    is_action = False
+    for _, _, found in _lines(paths, [name]):
+        try:
+            record = _record(found)
+            request = record.request
+            if isinstance(request, CheckRequest) and request.action.id == name:
+                nodes.update(dict.fromkeys(_ids_in_action(record, request)))
+                is_action = True
+        except MALFORMED:
+            continue
+        if name in (request.cluster.id, request.cluster.name):
+            of_cluster = [node.id for node in request.cluster.nodes]
+    if is_action:
+        return Namesake('an action', list(nodes))
+    return None if of_cluster is None else Namesake('a cluster', of_cluster)
 
 
 def _lines(
     paths: Sequence[str], texts: Iterable[str]
-) -> Iterator[tuple[Entry, CheckRequest | BindRequest] | InvalidLine]:
-    """Yield the records, with their requests, of the lines that contain one of the texts."""
+) -> Iterator[tuple[str, int, Entry | InvalidRequest]]:
+    """Yield path, number and content of the lines that contain one of the texts."""
     sought = [msgspec.json.encode(text)[1:-1] for text in texts]
     for path in paths if sought else ():
         for number, entry in replay.entries(path, sought):
-            if isinstance(entry, Entry) and entry.method == rpc.POLICY_REBALANCE.name:
-                continue  # a plan alone has no effect on a node
-            found = entry if isinstance(entry, InvalidRequest) else _with_request(entry)
-            if isinstance(found, InvalidRequest):
-                yield InvalidLine(path, number, str(found))
-            else:
-                yield found
+            # The plan of a rebalance alone has no effect on a node.
+            if not (isinstance(entry, Entry) and entry.method == rpc.POLICY_REBALANCE.name):
+                yield path, number, entry
 
 
-def _with_request(entry: Entry) -> tuple[Entry, CheckRequest | BindRequest] | InvalidRequest:
-    """Return a record and its request, or the error of a request that is not valid any more."""
-    is_check = entry.method == 'policy_check'
-    kind: type[CheckRequest | BindRequest] = CheckRequest if is_check else BindRequest
-    try:
-        return entry, codec.decode_encoded(bytes(entry.request), kind)
-    except InvalidRequest as exc:
-        return exc
+def _record(found: Entry | InvalidRequest) -> Record:
+    """Return a record with its request and its reply.
+
+    :raises InvalidRequest: the line is no record, or its request or reply is not valid any more.
+    """
+    if isinstance(found, InvalidRequest):
+        raise found
+    is_check = found.method == rpc.POLICY_CHECK.name
+    asked: type[CheckRequest | BindRequest] = CheckRequest if is_check else BindRequest
+    replied: type[CheckReply | BindReply] = CheckReply if is_check else BindReply
+    return Record(
+        found,
+        codec.decode_encoded(bytes(found.request), asked),
+        codec.decode(found.reply, replied, at='$.reply'),
+    )
 
 
-def _of_check(entry: Entry, check: CheckRequest, node: str, registry: Registry) -> Iterator[Event]:
-    record, nodes = _Record.of(entry, check), _nodes_of(check, node)
+def _events(record: Record, name: str, registry: Registry) -> list[Event]:
+    """Return the events of the nodes with this id or name.
+
+    :raises InvalidInput: the record has data that no decision has.
+    """
+    check = record.request
+    if isinstance(check, BindRequest):
+        return list(history_events.pool_changes(record, _named(check.cluster.nodes, name)))
+    nodes = _nodes_of(check, name)
     if check.dry_run or not nodes:
-        return
-    yield from _of_pool(record, nodes)
+        return []
+    events = list(history_events.pool_changes(record, nodes))
     if check.target != BEFORE:
-        return
-    if entry.reply['action']['data']['status'] == 'ERROR':
-        yield from _of_failure(record, check, nodes)
+        return events
+    if history_events.data_of_action(record).get('status') == 'ERROR':
+        events += history_events.failures(record, check.action.node, nodes)
     elif check.action.action == actions.NODE_CREATE:
-        yield from (_placed(record, one) for one in nodes)
+        events += (history_events.placed(record, node) for node in nodes)
     else:
-        yield from _of_deletion(record, nodes, registry)
+        events += deletion_history.events(record, nodes, registry)
+    return events
 
 
 def _nodes_of(check: CheckRequest, name: str) -> list[Node]:
@@ -178,109 +157,33 @@ def _named(nodes: Iterable[Node], name: str) -> list[Node]:
     return list(found.values())
 
 
-def _new_nodes(check: CheckRequest, name: str) -> list[Node]:
-    """Return the nodes with this id or name that the action of an AFTER check has created."""
-    if check.target != AFTER:
-        return []
-    new = set(ActionData(check.action.data).creation.nodes)
-    return [node for node in _nodes_of(check, name) if node.id in new]
+def _add_new(created: dict[str, list[Node]], record: Record, name: str) -> None:
+    """Add the nodes with this id or name that the action of an AFTER check has created."""
+    check = record.request
+    if isinstance(check, CheckRequest) and check.target == AFTER:
+        new = set(ActionData(check.action.data).creation.nodes)
+        found = [node for node in _nodes_of(check, name) if node.id in new]
+        if found:
+            created[check.action.id] = found
 
 
-def _of_creation(
-    entry: Entry, request: CheckRequest | BindRequest, created: Mapping[str, Node]
-) -> Iterator[Event]:
-    """Yield the event of a new node, from the check that planned its place.
+def _of_creation(record: Record, created: Mapping[str, Sequence[Node]]) -> Iterator[Event]:
+    """Yield the events of new nodes, from the check that planned their places.
 
-    :param created: id of the action -> the node that it has created.
+    :param created: id of the action -> the nodes that it has created.
     """
-    if not isinstance(request, CheckRequest) or request.dry_run:
-        return
-    if request.target == BEFORE and request.action.id in created:
-        yield _placed(_Record.of(entry, request), created[request.action.id])
+    check = record.request
+    if isinstance(check, CheckRequest) and check.target == BEFORE and not check.dry_run:
+        for node in created.get(check.action.id, ()):
+            yield history_events.placed(record, node)
 
 
-def _placed(record: _Record, node: Node) -> Event:
-    """Return the event of a new node, whose data name the place, with the plan."""
-    patch = record.reply['nodes'].get(node.id, {})
-    placement = patch.get('data', node.data).get('placement')
-    known = placement if isinstance(placement, dict) else {}
-    place = ', '.join(
-        f'{what} {known[key]}'
-        for what, key in (('region', 'region_name'), ('zone', 'zone'))
-        if known.get(key)
-    )
-    text = f'in {place}' if place else f'nowhere: {_reason(record)}'
-    return record.event('placed', node, text, plans=True)
+def _ids_in_action(record: Record, check: CheckRequest) -> Iterator[str]:
+    """Yield the ids of the nodes that an action creates, deletes or acts on.
 
-
-def _reason(record: _Record) -> str:
-    """Return the reason of a check."""
-    return str(record.reply['action']['data']['reason'])
-
-
-def _of_pool(record: _Record, nodes: Iterable[Node]) -> Iterator[Event]:
-    """Yield the changes of the nodes' pool members."""
-    for node in nodes:
-        patch = record.reply['nodes'].get(node.id)
-        if patch is None:
-            continue
-        before, after = node.data.get(MEMBER), patch['data'].get(MEMBER)
-        if before and before != after:
-            yield record.event('left', node, f'member {before} was removed')
-        if after and before != after:
-            yield record.event('joined', node, f'member {after} was added')
-        if patch.get('status_reason'):
-            yield record.event('failed', node, patch['status_reason'])
-
-
-def _of_failure(record: _Record, check: CheckRequest, nodes: Iterable[Node]) -> Iterator[Event]:
-    """Yield the failure of a check for nodes that its action or its reason names."""
-    reason = _reason(record)
-    for node in nodes:
-        if node is check.action.node or _names(reason, node.id):
-            yield record.event('failed', node, reason)
-
-
-def _names(text: str, node_id: str) -> bool:
-    """Return whether a text has an id as a whole: "n12 is protected" does not name n1."""
-    return re.search(rf'(?<![\w-]){re.escape(node_id)}(?![\w-])', text) is not None
-
-
-def _of_deletion(record: _Record, nodes: Iterable[Node], registry: Registry) -> Iterator[Event]:
-    """Yield whether the nodes are victims of the action, with their ranks."""
-    candidates = ActionData(record.reply['action']['data']).deletion.candidates
-    if candidates is None:
-        return
-    rows = _rows_of_nodes(record.entry, registry)
-    number = counted(len(candidates), 'victim')
-    for node in nodes:
-        row = rows.get(node.id, {})
-        rank = f'rank {row["rank"]} ({row["reason"]})' if 'rank' in row else 'rank unknown'
-        if node.id in candidates:
-            yield record.event('chosen', node, f'{rank} among {number}', plans=True)
-        elif 'until' in row:
-            yield record.event('spared', node, _protection(row), plans=True)
-        else:
-            yield record.event('spared', node, f'{rank} after {number}', plans=True)
-
-
-def _protection(row: Mapping[str, str]) -> str:
-    """Return the protection of a node in words, with its end and its reason."""
-    until = f' until {row["until"]}' if row['until'] else ''
-    reason = f' ({shortened(row["reason"])})' if row['reason'] else ''
-    return f'protected{until}{reason}'
-
-
-def _rows_of_nodes(entry: Entry, registry: Registry) -> Mapping[str, Mapping[str, Any]]:
-    """Return node id -> its row in the explanation of a deletion.
-
-    The deletion policy has rows of the victims, and of the first spared and the first protected
-    nodes. The rows of the load-balancing policies give the reasons of the victims that they spare.
+    :raises InvalidInput: the record has data that no decision has.
     """
-    rows: dict[str, dict[str, Any]] = {}
-    for decision in replay.explained(entry, registry)['decisions']:
-        if decision['policy_type'].rpartition('-')[0] in (Deletion.name, LoadBalancing.name):
-            for key in ('victims', 'spared', 'protected_nodes'):
-                for row in decision['details'].get(key, ()):
-                    rows[row['id']] = {**rows.get(row['id'], {}), **row}
-    return rows
+    if check.action.node:
+        yield check.action.node.id
+    yield from ActionData(check.action.data).creation.nodes
+    yield from ActionData(history_events.data_of_action(record)).deletion.candidates or ()

@@ -27,10 +27,15 @@ def test_why_shows_event_and_plan(run, line):
     status, out, err = run('why', 'n1', '--log', 'log', log=line)
 
     assert (status, err) == (0, '')
-    first, *table = out.splitlines()
+    first, about, *table = out.splitlines()
     assert first.endswith(
         'CLUSTER_SCALE_IN act-1  node n1 chosen: rank 1 (oldest in a) among 1 victim'
     )
+    assert about == '    cluster web, zone a, request req-1'
+    assert table[:2] == [
+        '    policy zone_placement (senlin.policy.zone_placement-1.0)',
+        '    policy deletion (senlin.policy.deletion-1.1)',
+    ]
     assert [row.split()[1:3] for row in table if ' a ' in row or ' b ' in row] == [
         ['a', '|'],
         ['b', '|'],
@@ -54,6 +59,16 @@ def test_why_of_an_unknown_node_exits_with_1(run, line):
         'placement-policy why: No decision about node n9 in the logs; name the logs of all workers '
         'with their rotated files, and the node by its id or name\n'
     )
+
+
+@pytest.mark.parametrize(('name', 'what'), [('act-1', 'an action'), ('c1', 'a cluster')])
+def test_why_of_an_action_or_a_cluster_names_its_nodes(run, line, name, what):
+    """An operator who has the id of an action or of a cluster gets the names to ask for."""
+    status, out, err = run('why', name, '--log', 'log', log=line)
+
+    assert (status, out) == (1, '')
+    assert err.startswith(f'placement-policy why: {name} is {what}, not a node; name one of its ')
+    assert 'nodes: n1' in err
 
 
 def test_why_with_the_node_after_the_log_names_the_order(run, capsys):

@@ -6,9 +6,11 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.decisions import node_history
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
+from tests.factories import deletion_policy, request, zone_policy
 
 CLOUD = {
     'zones': {'a': True, 'b': True},
@@ -49,3 +51,23 @@ def recorded(lab):
         now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
     )
     return endpoints, lines
+
+
+@pytest.fixture
+def history(tmp_path, registry):
+    """Return a function that writes logs of these lines and reads the events of a node."""
+
+    def read(name, *logs):
+        paths = []
+        for number, lines in enumerate(logs):
+            paths.append(str(tmp_path / f'log.{number}'))
+            (tmp_path / f'log.{number}').write_bytes(b''.join(lines))
+        return list(node_history.read(paths, name, registry))
+
+    return read
+
+
+def shrinking(count, *members, **more):
+    """Return a scale-in of a zone policy and a deletion policy."""
+    policies = [zone_policy('a', 'b'), deletion_policy('OLDEST_FIRST')]
+    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)

@@ -1,42 +1,19 @@
 """The history of a node in decision logs."""
 
 import gzip
+import json
 
 import pytest
 
 from placement_worker.decisions import node_history
-from placement_worker.decisions.node_history import InvalidLine
+from placement_worker.decisions.node_history import InvalidLine, Namesake
 from tests.factories import (
-    bind,
-    connected,
-    deletion_policy,
-    load_balancing_policy,
     node,
     nodes,
     request,
     zone_policy,
 )
-from tests.simulated_octavia import Lab, patched
-from tests.unit.decisions.conftest import recorded
-
-
-@pytest.fixture
-def history(tmp_path, registry):
-    """Return a function that writes logs of these lines and reads the events of a node."""
-
-    def read(name, *logs):
-        paths = []
-        for number, lines in enumerate(logs):
-            paths.append(str(tmp_path / f'log.{number}'))
-            (tmp_path / f'log.{number}').write_bytes(b''.join(lines))
-        return list(node_history.read(paths, name, registry))
-
-    return read
-
-
-def shrinking(count, *members, **more):
-    policies = [zone_policy('a', 'b'), deletion_policy('OLDEST_FIRST')]
-    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)
+from tests.unit.decisions.conftest import shrinking
 
 
 def test_created_node_has_the_plan_of_its_action(decide, history):
@@ -75,100 +52,6 @@ def test_single_created_node_has_its_own_plan(decide, history):
     (event,) = history('n1', [line])
 
     assert (event.event, event.text) == ('placed', 'in zone a')
-
-
-def test_created_node_with_malformed_placement_is_placed_nowhere(decide, history):
-    """Data of an engine in another form do not break the history."""
-    new = node(1, created_at=None, data={'placement': 'a'})
-    line, _ = decide(request('NODE_CREATE', [deletion_policy()], node=new))
-
-    (event,) = history('n1', [line])
-
-    assert event.text.startswith('nowhere: ')
-
-
-def test_victim_and_spared_node_have_rank_and_reason(decide, history):
-    """A log without explanations is explained by deciding again."""
-    members = [node(1, 'a'), node(2, 'a'), node(3, 'b', status='ERROR')]
-    line, _ = decide(shrinking(2, *members))
-
-    (first,), (second,), (third,) = (history(name, [line]) for name in ('n3', 'n1', 'n2'))
-
-    assert (first.event, first.text) == ('chosen', 'rank 2 (unhealthy) among 2 victims')
-    assert (second.event, second.text) == ('chosen', 'rank 1 (oldest in a) among 2 victims')
-    assert (third.event, third.text) == ('spared', 'rank 3 (oldest) after 2 victims')
-    assert {row['name'] for row in third.places} == {'a', 'b'}
-
-
-def test_victim_of_a_missing_policy_has_no_rank(decide, history):
-    """A decision that cannot be made again still names its victims."""
-    line, _ = decide(shrinking(1, *nodes(a=2)))
-
-    (event,) = history('n1', [line.replace(b'policy.deletion', b'policy.removed')])
-
-    assert event.text == 'rank unknown among 1 victim'
-
-
-def test_node_spared_by_a_health_floor_has_its_rank_and_the_floor(history):
-    """The event of a victim that a health floor spares has the rank that it had, and the pool."""
-    lab = Lab()
-    policy, members = lab.attached(
-        [connected(number) for number in (1, 2)], version='1.4', min_online=1, health_monitor={}
-    )
-    endpoints, lines = recorded(lab)
-    policies = [deletion_policy(), policy]
-    endpoints.policy_check(request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}))
-
-    pool = policy['data']['LoadBalancingPolicy']['data']['pool']
-    assert [(one.event, one.text) for one in history('n2', lines)] == [
-        ('spared', f'rank 2 (health floor of pool {pool}) after 1 victim')
-    ]
-
-
-def test_protected_node_is_spared_with_end_and_reason(decide, history):
-    """A protected node has no rank, so its event has the protection."""
-    data = {'protected': {'until': '2999-01-01', 'reason': 'batch job'}}
-    line, _ = decide(shrinking(1, *nodes(a=2), node(3, 'a', data=data)))
-
-    (event,) = history('n3', [line])
-
-    assert (event.event, event.text) == ('spared', 'protected until 2999-01-01 (batch job)')
-
-
-def test_pool_member_joins_and_leaves(history):
-    """A node joins a pool when the policy is attached, and leaves it when it is detached."""
-    endpoints, lines = recorded(Lab())
-    member, policy = connected(1), load_balancing_policy()
-    attached = endpoints.policy_attach(bind(policy, [member]))
-    bound = {**policy, 'data': attached['policy']['data']}
-    endpoints.policy_detach(bind(bound, patched([member], attached)))
-
-    joined, left = history('n1', lines)
-
-    assert [joined.event, left.event] == ['joined', 'left']
-    assert joined.text == f'member {attached["nodes"]["n1"]["data"]["lb_member"]} was added'
-    assert (joined.action, left.action) == ('policy_attach', 'policy_detach')
-
-
-def test_failed_check_counts_if_it_names_the_node(decide, history):
-    """A failure is an event of the nodes that its reason names, and of no other."""
-    line, _ = decide(shrinking(1, *nodes(a=2), data={'deletion': {'candidates': ['n9']}}))
-
-    assert history('n1', [line]) == []
-
-    failed = request('NODE_CREATE', [zone_policy('gone')], node=node(9))
-    (event,) = history('n9', [decide(failed)[0]])
-    assert (event.event, event.text) == ('failed', 'No availability zone found available.')
-
-
-def test_failed_check_of_a_node_with_a_longer_id_does_not_count(decide, history):
-    """A reason about n12 is no event of n1."""
-    members = [node(1), node(12, data={'protected': True})]
-    line, _ = decide(request('CLUSTER_DEL_NODES', [deletion_policy()], members,
-                             inputs={'candidates': ['n12']}))  # fmt: skip
-
-    assert history('n1', [line]) == []
-    assert [event.event for event in history('n12', [line])] == ['failed']
 
 
 def test_dry_run_is_no_event(decide, history):
@@ -212,6 +95,62 @@ def test_lines_without_the_node_are_not_decoded(decide, history):
     line, _ = decide(shrinking(1, *nodes(a=2)))
 
     assert history('n7', [b'{\n', line]) == []
+
+
+def test_two_created_nodes_of_the_same_name_have_an_event_each(decide, history):
+    """No node hides another node that the same action has created under the same name."""
+    policies = [zone_policy('a', 'b')]
+    planned, _ = decide(request('CLUSTER_SCALE_OUT', policies, [], inputs={'count': 2}))
+    data = {'creation': {'count': 2, 'nodes': ['n1', 'n2']}}
+    members = [node(1, 'a', name='web'), node(2, 'b', name='web')]
+    created, _ = decide(request('CLUSTER_SCALE_OUT', policies, members, target='AFTER', data=data))
+
+    found = history('web', [planned, created])
+
+    assert [(event.node, event.text) for event in found] == [
+        ('n1', 'in zone a'),
+        ('n2', 'in zone b'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('change', 'error'),
+    [
+        (lambda reply: reply.pop('decisions'), 'missing required field `decisions` - at `$.reply`'),
+        (lambda reply: reply.pop('nodes'), 'missing required field `nodes` - at `$.reply`'),
+        (lambda reply: reply['action'].pop('data'), 'field `data` - at `$.reply.action`'),
+        (lambda reply: reply['action']['data'].update(deletion=[]), 'Expected `object`'),
+        (lambda reply: reply['decisions'][0].pop('details'), 'field `details` - at `$.reply'),
+    ],
+)
+def test_record_with_an_edited_reply_is_an_invalid_line(decide, history, change, error):
+    """A record that no worker writes is reported with its line, and the others are read."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+    edited = json.loads(line)
+    change(edited['reply'])
+
+    invalid, event = history('n1', [json.dumps(edited).encode() + b'\n', line])
+
+    assert isinstance(invalid, InvalidLine)
+    assert invalid.number == 1
+    assert error in invalid.error
+    assert event.event == 'chosen'
+
+
+@pytest.mark.parametrize(
+    ('name', 'expected'),
+    [
+        ('act-1', Namesake('an action', ['n1'])),
+        ('c1', Namesake('a cluster', ['n1', 'n2'])),
+        ('c', None),
+    ],
+)
+def test_namesake_of_an_action_or_a_cluster_has_its_nodes(decide, tmp_path, name, expected):
+    """A command that finds no node of a name can say which nodes belong to the name."""
+    log = tmp_path / 'log'
+    log.write_bytes(b'c1 act-1\n' + decide(shrinking(1, *nodes(a=2)))[0])
+
+    assert node_history.namesake([str(log)], name) == expected
 
 
 def test_rebalance_is_no_event_of_its_nodes(decide, history):

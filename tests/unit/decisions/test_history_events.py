@@ -1,0 +1,73 @@
+"""The events of one record in the history of a node."""
+
+from tests.factories import (
+    bind,
+    connected,
+    deletion_policy,
+    load_balancing_policy,
+    node,
+    nodes,
+    request,
+    zone_policy,
+)
+from tests.simulated_octavia import Lab, patched
+from tests.unit.decisions.conftest import recorded, shrinking
+
+
+def test_created_node_with_malformed_placement_is_placed_nowhere(decide, history):
+    """Data of an engine in another form do not break the history."""
+    new = node(1, created_at=None, data={'placement': 'a'})
+    line, _ = decide(request('NODE_CREATE', [deletion_policy()], node=new))
+
+    (event,) = history('n1', [line])
+
+    assert event.text.startswith('nowhere: ')
+
+
+def test_pool_member_joins_and_leaves(history):
+    """A node joins a pool when the policy is attached, and leaves it when it is detached."""
+    endpoints, lines = recorded(Lab())
+    member, policy = connected(1), load_balancing_policy()
+    attached = endpoints.policy_attach(bind(policy, [member]))
+    bound = {**policy, 'data': attached['policy']['data']}
+    endpoints.policy_detach(bind(bound, patched([member], attached)))
+
+    joined, left = history('n1', lines)
+
+    assert [joined.event, left.event] == ['joined', 'left']
+    assert joined.text == f'member {attached["nodes"]["n1"]["data"]["lb_member"]} was added'
+    assert (joined.action, left.action) == ('policy_attach', 'policy_detach')
+
+
+def test_failed_check_counts_if_it_names_the_node(decide, history):
+    """A failure is an event of the nodes that its reason names, and of no other."""
+    line, _ = decide(shrinking(1, *nodes(a=2), data={'deletion': {'candidates': ['n9']}}))
+
+    assert history('n1', [line]) == []
+
+    failed = request('NODE_CREATE', [zone_policy('gone')], node=node(9))
+    (event,) = history('n9', [decide(failed)[0]])
+    assert (event.event, event.text) == ('failed', 'No availability zone found available.')
+
+
+def test_failed_check_of_a_node_with_a_longer_id_does_not_count(decide, history):
+    """A reason about n12 is no event of n1."""
+    members = [node(1), node(12, data={'protected': True})]
+    line, _ = decide(request('CLUSTER_DEL_NODES', [deletion_policy()], members,
+                             inputs={'candidates': ['n12']}))  # fmt: skip
+
+    assert history('n1', [line]) == []
+    assert [event.event for event in history('n12', [line])] == ['failed']
+
+
+def test_event_names_cluster_policies_request_and_place_of_the_node(decide, history):
+    """An operator sees which policies decided, for which request, and where the node was."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    (event,) = history('n1', [line])
+
+    assert (event.cluster, event.place, event.request_id) == ('web', 'zone a', 'req-1')
+    assert event.policies == [
+        'zone_placement (senlin.policy.zone_placement-1.0)',
+        'deletion (senlin.policy.deletion-1.1)',
+    ]
