@@ -11,9 +11,9 @@ from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 from openstack.connection import Connection
 
-from tests.integration import environment, seeding
+from tests.integration import environment, layout, seeding
 from tests.integration.service import Service
-from tests.integration.service_processes import NOVAS, Processes
+from tests.integration.service_processes import Processes
 
 FIRST_ADDRESS = 256  # of servers; Neutron assigns the addresses below
 
@@ -35,8 +35,9 @@ class Cloud:
     subnets: dict[str, str]
 
     def __init__(self) -> None:
-        self._processes = Processes(environment.prepare())
-        self.has_row_locks = self._processes.has_row_locks
+        described = layout.integration()
+        self._processes = Processes(environment.prepare(), described)
+        self.has_row_locks = 'octavia' in described.in_mariadb
         self._serials = itertools.count(1)
         self.services: dict[str, Service] = self._processes.services
         self.auth_url = f'{self.services["keystone"].url}/v3'
@@ -63,7 +64,7 @@ class Cloud:
 
     def nova(self, region: str) -> Service:
         """Return the Nova of a region."""
-        return self.services[NOVAS[region]]
+        return self.services[layout.NOVAS[region]]
 
     def log(self, service: str) -> str:
         """Return the log of a service."""

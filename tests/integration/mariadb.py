@@ -1,4 +1,4 @@
-"""A private MariaDB for Octavia.
+"""A private MariaDB for services.
 
 Concurrent flows of Octavia need row locks, which sqlite does not have.
 """
@@ -6,12 +6,14 @@ Concurrent flows of Octavia need row locks, which sqlite does not have.
 import os
 import shlex
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.process_reaper import Program
 
 CHOICE = 'PLACEMENT_WORKER_TEST_OCTAVIA_DATABASE'
 NAMES = ('mariadb', 'sqlite')
+CHARACTERS = 'CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci'
 SBIN = '/usr/sbin'  # not in the PATH of plain users
 
 
@@ -23,16 +25,24 @@ def chosen() -> bool:
     return choice == 'mariadb'
 
 
-def url(folder: Path) -> str:
-    """Return the URL of Octavia's database for SQLAlchemy."""
-    socket = f'{folder}/mariadb.socket'
-    return f'mysql+pymysql://root@localhost/octavia?unix_socket={socket}&charset=utf8mb4'
+def socket_in(folder: Path) -> Path:
+    """Return the socket of the server in a folder."""
+    return folder / 'mariadb.socket'
 
 
-def program(folder: Path) -> Program:
-    """Return a server without access control that listens on a socket in the folder."""
-    data, socket, first = folder / 'mariadb', folder / 'mariadb.socket', folder / 'mariadb.sql'
-    first.write_text('CREATE DATABASE octavia CHARACTER SET utf8mb4;\n')
+def url(folder: Path, database: str) -> str:
+    """Return the URL of a database for SQLAlchemy."""
+    socket = socket_in(folder)
+    return f'mysql+pymysql://root@localhost/{database}?unix_socket={socket}&charset=utf8mb4'
+
+
+def program(folder: Path, databases: Iterable[str]) -> Program:
+    """Return a server without access control that listens on a socket in the folder.
+
+    :param databases: the names of the databases that it creates.
+    """
+    data, socket, first = folder / 'mariadb', socket_in(folder), folder / 'mariadb.sql'
+    first.write_text(''.join(f'CREATE DATABASE `{name}` {CHARACTERS};\n' for name in databases))
     data.mkdir()
     names = {
         name: _find(name) or '' for name in ('mariadb-install-db', 'mariadbd', 'my_print_defaults')
@@ -60,6 +70,7 @@ def program(folder: Path) -> Program:
         *user,
     ]
     serve += ['--skip-networking', '--skip-grant-tables', '--innodb-flush-log-at-trx-commit=0']
+    serve += ['--max-connections=2000']
     return Program(
         ['sh', '-c', f'{shlex.join(install)} && exec {shlex.join(serve)}'],
         str(folder / 'mariadb.out'),

@@ -8,16 +8,10 @@ from string import Template
 
 from tests.integration import mariadb
 from tests.integration.environment import SERVICES
+from tests.integration.layout import Layout
 from tests.integration.service import Service
 from tests.process_reaper import Program, Reaper
 
-NOVAS = {'RegionOne': 'nova-one', 'RegionTwo': 'nova-two'}
-NAMES = {
-    'keystone': 'keystone',
-    'neutron': 'neutron',
-    'octavia': 'octavia',
-    **dict.fromkeys(NOVAS.values(), 'nova'),
-}
 TEMPLATES = SERVICES / 'etc'
 LAST_LINES = 30
 
@@ -28,20 +22,21 @@ class Processes:
     Their sockets accept connections before the processes start, so none waits for another.
     """
 
-    def __init__(self, environment: Path) -> None:
+    def __init__(self, environment: Path, layout: Layout) -> None:
         """Start the processes.
 
         :param environment: the virtual environment of the services.
         """
         self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-services-'))
-        self.has_row_locks = mariadb.chosen()
-        sockets = {name: _listen() for name in NAMES}
+        self._layout = layout
+        sockets = {name: _listen() for name in layout.kinds}
         self.services = {name: Service(name, _url(one)) for name, one in sockets.items()}
         self._configure(environment)
         try:
             programs = [self._program(environment, name, one) for name, one in sockets.items()]
-            databases = [mariadb.program(self.folder)] if self.has_row_locks else []
-            self._reaper = Reaper(self.folder, databases + programs)
+            if layout.in_mariadb:
+                programs.insert(0, mariadb.program(self.folder, layout.in_mariadb))
+            self._reaper = Reaper(self.folder, programs)
         finally:
             for one in sockets.values():
                 one.close()
@@ -60,26 +55,43 @@ class Processes:
 
     def _program(self, environment: Path, name: str, listening: socket.socket) -> Program:
         file = listening.fileno()
-        serve = [str(SERVICES / 'serve.py'), NAMES[name], name, str(file), str(self.folder)]
+        kind = self._layout.kinds[name]
+        serve = [str(SERVICES / 'serve.py'), kind, name, str(file), str(self.folder)]
         arguments = [str(environment / 'bin' / 'python'), *serve]
         return Program(arguments, str(self.folder / f'{name}.out'), [file])
 
     def _configure(self, environment: Path) -> None:
         (self.folder / 'etc').mkdir()
-        credentials = Template((TEMPLATES / 'credentials').read_text())
-        auth_url = f'{self.services["keystone"].url}/v3'
-        for name, service in NAMES.items():
-            written = Template((TEMPLATES / f'{service}.conf').read_text()).substitute(
+        for name, kind in self._layout.kinds.items():
+            written = self.template(
+                f'{kind}.conf',
                 name=name,
-                folder=self.folder,
                 prefix=environment,
-                octavia_database=mariadb.url(self.folder)
-                if self.has_row_locks
-                else f'sqlite:///{self.folder}/octavia.db',
-                credentials=credentials.substitute(user=service, auth_url=auth_url),
+                database=self.database(name),
+                api_database=self.database(f'{name}-api'),
+                credentials=self.credentials(kind),
+                **self._layout.variables.get(name, {}),
             )
             (self.folder / 'etc' / f'{name}.conf').write_text(written)
         _make_authority(self.folder)
+
+    def template(self, file: str, **variables: object) -> str:
+        """Return the text of a template with the values of its variables."""
+        text = (TEMPLATES / file).read_text()
+        return Template(text).substitute(folder=self.folder, **variables)
+
+    def credentials(self, user: str) -> str:
+        """Return the options with which a service user logs in."""
+        auth_url = f'{self.services["keystone"].url}/v3'
+        return self.template('credentials', user=user, auth_url=auth_url)
+
+    def database(self, name: str) -> str:
+        """Return the options of a database."""
+        in_mariadb = name in self._layout.in_mariadb
+        in_file = f'sqlite:///{self.folder}/{name}.db'
+        return self.template(
+            'database', url=mariadb.url(self.folder, name) if in_mariadb else in_file
+        )
 
 
 def _listen() -> socket.socket:

@@ -1,15 +1,15 @@
 """Neutron: its tables and the application, without agents."""
 
 import os
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy
+import databases
 from neutron import server
 from neutron.db.migration.models import head
 from neutron.server import api
+from neutron_lib.db import api as db_api
 from oslo_config import cfg
 from oslo_db import options
 
@@ -21,10 +21,7 @@ def prepare(config: Path, _url: str) -> None:
     """
     cfg.CONF.register_opts(options.database_opts, 'database')
     cfg.CONF(args=[], default_config_files=[str(config)])
-    url = sqlalchemy.engine.make_url(cfg.CONF.database.connection)
-    with sqlite3.connect(url.database) as database:
-        database.execute('PRAGMA journal_mode=WAL')
-    head.get_metadata().create_all(sqlalchemy.create_engine(url))
+    databases.create(head.get_metadata(), db_api.get_context_manager().writer.get_engine())
 
 
 def application(config: Path) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import databases
 import octavia_noop
 import oslo_messaging
 from octavia.api import app
@@ -38,11 +39,7 @@ def prepare(config: Path, _url: str) -> None:
     octavia_config.init(['--config-file', str(config)])
     octavia_noop.accept_sqlite()
     engine = api.get_engine()
-    if engine.dialect.name == 'sqlite':
-        connection = engine.raw_connection()
-        connection.driver_connection.execute('PRAGMA journal_mode=WAL')
-        connection.close()
-    base_models.BASE.metadata.create_all(engine)
+    databases.create(base_models.BASE.metadata, engine)
     session = api.get_session()
     with session.begin():
         session.add_all(model(name=name) for model, names in NAMES for name in names)
