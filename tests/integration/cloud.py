@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Any, Self
+from typing import Any
 
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 from openstack.connection import Connection
+from typing_extensions import override
 
-from tests.integration import environment, layout, seeding
-from tests.integration.service import Service
-from tests.integration.service_processes import Processes
+from tests.integration import layout, seeding
+from tests.integration.deployment import Deployment
 
 FIRST_ADDRESS = 256  # of servers; Neutron assigns the addresses below
 
@@ -28,71 +28,24 @@ class Server:
     addresses: tuple[str, ...]
 
 
-class Cloud:
+class Cloud(Deployment):
     """Keystone, Neutron, Octavia, and one Nova in each of two regions."""
 
     networks: dict[str, str]  # name -> ID
     subnets: dict[str, str]
 
     def __init__(self) -> None:
-        described = layout.integration()
-        self._processes = Processes(environment.prepare(), described)
-        self.has_row_locks = 'octavia' in described.in_mariadb
+        super().__init__(layout.integration())
+        self.has_row_locks = 'octavia' in self.layout.in_mariadb
         self._serials = itertools.count(1)
-        self.services: dict[str, Service] = self._processes.services
-        self.auth_url = f'{self.services["keystone"].url}/v3'
 
-    def start(self) -> Self:
-        """Wait for the services and create their content."""
-        try:
-            self._fill()
-        except BaseException as error:
-            error.add_note(self._processes.output())
-            self.close()
-            raise
-        return self
-
-    def _fill(self) -> None:
-        seeding.fill_keystone(self.connect('admin'), self.services)
+    @override
+    def fill(self) -> None:
+        seeding.fill_keystone(self.connect('admin'), self.services, self.layout)
         self.networks, self.subnets = seeding.fill_neutron(self.connect('admin'))
         for region, zones in seeding.ZONES.items():
             self.nova(region).control('add_zones', zones=zones)
         self.services['octavia'].requests()
-
-    def close(self) -> None:
-        self._processes.close()
-
-    def nova(self, region: str) -> Service:
-        """Return the Nova of a region."""
-        return self.services[layout.NOVAS[region]]
-
-    def log(self, service: str) -> str:
-        """Return the log of a service."""
-        return (self._processes.folder / f'{service}.log').read_text()
-
-    def session(
-        self, user: str, project: str | None = None, auth_url: str | None = None
-    ) -> Session:
-        """Return a session of a user in a project, by default the one with the user's name."""
-        auth = v3.Password(
-            auth_url or self.auth_url,
-            username=user,
-            password=seeding.PASSWORD,
-            project_name=project or user,
-            user_domain_id='default',
-            project_domain_id='default',
-        )
-        return Session(auth)
-
-    def connect(
-        self,
-        user: str,
-        region: str = 'RegionOne',
-        project: str | None = None,
-        auth_url: str | None = None,
-    ) -> Connection:
-        """Return a connection of a user; see `session`."""
-        return Connection(session=self.session(user, project, auth_url), region_name=region)
 
     def make_trust(self, user: str = 'demo', roles: Iterable[str] = seeding.PLAIN_ROLES) -> str:
         """Create a trust from a user to the service user in the user's project; return its id.
@@ -100,7 +53,7 @@ class Cloud:
         :param roles: the names of the roles that the trust grants.
         """
         session, identity = self.session(user), self.connect('admin').identity
-        trusted = identity.find_user('placement-worker', ignore_missing=False)
+        trusted = identity.find_user(self.layout.trustee, ignore_missing=False)
         made = Connection(session=session).identity.create_trust(
             trustor_user_id=session.get_user_id(),
             trustee_user_id=trusted.id,
@@ -116,7 +69,7 @@ class Cloud:
         """Return a connection of the service user with the rights of a trust."""
         auth = v3.Password(
             auth_url or self.auth_url,
-            username='placement-worker',
+            username=self.layout.trustee,
             password=seeding.PASSWORD,
             user_domain_id='default',
             trust_id=trust_id,

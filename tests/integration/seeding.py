@@ -1,21 +1,16 @@
 """The initial content of the test cloud: regions, users, roles, the catalog and networks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from openstack.connection import Connection
 from openstack.identity.v3.project import Project
 
+from tests.integration.layout import Endpoint, Layout
 from tests.integration.service import Service
 
 PASSWORD = 'secret'
-REGIONS = ('RegionOne', 'RegionTwo', 'RegionThree')
+FIRST_REGION = 'RegionOne'  # created with Keystone
 ZONES = {'RegionOne': ('az1', 'az2', 'az3'), 'RegionTwo': ('az1', 'az4')}
-SERVICE_USERS = {
-    'neutron': ('admin', 'service'),
-    'nova': ('admin', 'service'),
-    'octavia': ('admin', 'service'),
-    'placement-worker': ('reader', 'service'),
-}
 PLAIN_USERS = ('demo', 'other')
 PLAIN_ROLES = ('member', 'load-balancer_member')
 SUBNETS = {
@@ -24,18 +19,18 @@ SUBNETS = {
 }
 
 
-def fill_keystone(admin: Connection, services: Mapping[str, Service]) -> None:
+def fill_keystone(admin: Connection, services: Mapping[str, Service], layout: Layout) -> None:
     """Create regions, users, roles and the catalog."""
     identity = admin.identity
-    for region in REGIONS[1:]:
+    for region in sorted({one.region for one in layout.catalog} - {FIRST_REGION}):
         identity.create_region(id=region)
     identity.create_role(name='load-balancer_member')
     service = identity.create_project(name='service', domain_id='default')
-    for name, roles in SERVICE_USERS.items():
+    for name, roles in layout.service_users.items():
         _add_user(admin, name, service, roles)
     for name in PLAIN_USERS:
         _add_user(admin, name, identity.create_project(name=name, domain_id='default'), PLAIN_ROLES)
-    _fill_catalog(admin, services)
+    _fill_catalog(admin, services, layout.catalog)
 
 
 def _add_user(admin: Connection, name: str, project: Project, roles: Iterable[str]) -> None:
@@ -49,24 +44,22 @@ def _add_user(admin: Connection, name: str, project: Project, roles: Iterable[st
         )
 
 
-def _fill_catalog(admin: Connection, services: Mapping[str, Service]) -> None:
-    """Add Keystone in all regions, Nova in the first two, Neutron and Octavia in the first."""
+def _fill_catalog(
+    admin: Connection, services: Mapping[str, Service], catalog: Sequence[Endpoint]
+) -> None:
     identity = admin.identity
-    keystone = identity.find_service('keystone', ignore_missing=False)
-    nova = identity.create_service(name='nova', type='compute')
-    neutron = identity.create_service(name='neutron', type='network')
-    octavia = identity.create_service(name='octavia', type='load-balancer')
-    endpoints = [
-        *((keystone, region, f'{services["keystone"].url}/v3') for region in REGIONS[1:]),
-        (nova, 'RegionOne', f'{services["nova-one"].url}/v2.1'),
-        (nova, 'RegionTwo', f'{services["nova-two"].url}/v2.1'),
-        (neutron, 'RegionOne', services['neutron'].url),
-        (octavia, 'RegionOne', services['octavia'].url),
-    ]
-    for service, region, url in endpoints:
+    ids = {one.type: one.id for one in identity.services()}
+    for endpoint in catalog:
+        if endpoint.type not in ids:
+            ids[endpoint.type] = identity.create_service(
+                name=endpoint.service, type=endpoint.type
+            ).id
         for interface in 'public', 'internal':
             identity.create_endpoint(
-                service_id=service.id, interface=interface, region_id=region, url=url
+                service_id=ids[endpoint.type],
+                interface=interface,
+                region_id=endpoint.region,
+                url=services[endpoint.service].url + endpoint.path,
             )
 
 

@@ -29,11 +29,12 @@ class Processes:
         """
         self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-services-'))
         self._layout = layout
+        self.environment = environment
         sockets = {name: _listen() for name in layout.kinds}
         self.services = {name: Service(name, _url(one)) for name, one in sockets.items()}
-        self._configure(environment)
+        self._configure()
         try:
-            programs = [self._program(environment, name, one) for name, one in sockets.items()]
+            programs = [self._program(name, one) for name, one in sockets.items()]
             if layout.in_mariadb:
                 programs.insert(0, mariadb.program(self.folder, layout.in_mariadb))
             self._reaper = Reaper(self.folder, programs)
@@ -53,20 +54,20 @@ class Processes:
         ]
         return '\n'.join(f'--- {name}\n' + '\n'.join(lines) for name, lines in ends if lines)
 
-    def _program(self, environment: Path, name: str, listening: socket.socket) -> Program:
+    def _program(self, name: str, listening: socket.socket) -> Program:
         file = listening.fileno()
         kind = self._layout.kinds[name]
         serve = [str(SERVICES / 'serve.py'), kind, name, str(file), str(self.folder)]
-        arguments = [str(environment / 'bin' / 'python'), *serve]
+        arguments = [str(self.environment / 'bin' / 'python'), *serve]
         return Program(arguments, str(self.folder / f'{name}.out'), [file])
 
-    def _configure(self, environment: Path) -> None:
+    def _configure(self) -> None:
         (self.folder / 'etc').mkdir()
         for name, kind in self._layout.kinds.items():
             written = self.template(
-                f'{kind}.conf',
+                TEMPLATES / f'{kind}.conf',
                 name=name,
-                prefix=environment,
+                prefix=self.environment,
                 database=self.database(name),
                 api_database=self.database(f'{name}-api'),
                 credentials=self.credentials(kind),
@@ -75,22 +76,21 @@ class Processes:
             (self.folder / 'etc' / f'{name}.conf').write_text(written)
         _make_authority(self.folder)
 
-    def template(self, file: str, **variables: object) -> str:
+    def template(self, file: Path, **variables: object) -> str:
         """Return the text of a template with the values of its variables."""
-        text = (TEMPLATES / file).read_text()
-        return Template(text).substitute(folder=self.folder, **variables)
+        return Template(file.read_text()).substitute(folder=self.folder, **variables)
 
     def credentials(self, user: str) -> str:
         """Return the options with which a service user logs in."""
         auth_url = f'{self.services["keystone"].url}/v3'
-        return self.template('credentials', user=user, auth_url=auth_url)
+        return self.template(TEMPLATES / 'credentials', user=user, auth_url=auth_url)
 
     def database(self, name: str) -> str:
         """Return the options of a database."""
         in_mariadb = name in self._layout.in_mariadb
         in_file = f'sqlite:///{self.folder}/{name}.db'
         return self.template(
-            'database', url=mariadb.url(self.folder, name) if in_mariadb else in_file
+            TEMPLATES / 'database', url=mariadb.url(self.folder, name) if in_mariadb else in_file
         )
 
 
