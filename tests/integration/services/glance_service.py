@@ -1,11 +1,11 @@
 """Glance: its tables and the application; images are files."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import databases
+import own_folders
 from glance.common import wsgi_app
 from glance.db.sqlalchemy import api, models, models_metadef
 from oslo_config import cfg
@@ -20,9 +20,5 @@ def prepare(config: Path, _url: str) -> None:
 
 
 def application(config: Path) -> Callable[..., Any]:
-    """Return the application, which reads the file `glance-api.conf` of a folder."""
-    folder = config.with_suffix('')
-    folder.mkdir()
-    (folder / 'glance-api.conf').symlink_to(config)
-    os.environ['OS_GLANCE_CONFIG_DIR'] = str(folder)
+    own_folders.provide(config, 'glance-api.conf', 'OS_GLANCE_CONFIG_DIR')
     return wsgi_app.init_app()

@@ -1,10 +1,10 @@
 """Placement: its tables and the application."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import own_folders
 from oslo_config import cfg
 from placement import conf, db_api, wsgi
 from placement.db.sqlalchemy import migration
@@ -19,9 +19,5 @@ def prepare(config: Path, _url: str) -> None:
 
 
 def application(config: Path) -> Callable[..., Any]:
-    """Return the application, which reads the file `placement.conf` of a folder."""
-    folder = config.with_suffix('')
-    folder.mkdir()
-    (folder / 'placement.conf').symlink_to(config)
-    os.environ['OS_PLACEMENT_CONFIG_DIR'] = str(folder)
+    own_folders.provide(config, 'placement.conf', 'OS_PLACEMENT_CONFIG_DIR')
     return wsgi.init_application()

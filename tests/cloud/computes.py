@@ -1,0 +1,58 @@
+"""The computes of a Nova and their zones."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from openstack.connection import Connection
+
+from tests.integration.service import Service
+from tests.waiting import wait_for
+
+START_S = 300
+VERSION = '1.19'
+"""The version of Placement that tells the aggregates with their generation."""
+
+
+def add_to_zones(admin: Connection, nova: Service, zones: Mapping[str, str]) -> None:
+    """Add a flavor, and each compute to its zone when it has reported to Nova and Placement.
+
+    :param zones: the zone of each compute.
+    """
+    admin.compute.create_flavor(name='m1.tiny', id='1', ram=64, vcpus=1, disk=1)
+    wait_for(lambda: set(nova.control('discover_hosts')) == set(zones), START_S)
+    for zone in sorted(set(zones.values())):
+        aggregate = admin.compute.create_aggregate(name=zone, availability_zone=zone)
+        for host in (host for host, its in zones.items() if its == zone):
+            wait_for(lambda host=host: _is_complete(admin, host), START_S)
+            admin.compute.add_host_to_aggregate(aggregate, host)
+            wait_for(lambda host=host, to=aggregate: _is_mirrored(admin, host, to), START_S)
+
+
+def _is_complete(admin: Connection, host: str) -> bool:
+    """Return whether Placement has the traits of a compute, which follow its inventory."""
+    provider = _provider(admin, host)
+    return bool(provider) and bool(_get(admin, f'{_path(provider)}/traits')['traits'])
+
+
+def _is_mirrored(admin: Connection, host: str, aggregate: Any) -> bool:
+    """Return whether Placement has a compute in an aggregate, and add it if not."""
+    path = f'{_path(_provider(admin, host))}/aggregates'
+    known = _get(admin, path)
+    if aggregate.uuid in known['aggregates']:
+        return True
+    body = {**known, 'aggregates': [*known['aggregates'], aggregate.uuid]}
+    admin.placement.put(path, json=body, microversion=VERSION)
+    return False
+
+
+def _provider(admin: Connection, host: str) -> Any:
+    found = _get(admin, f'/resource_providers?name={host}')['resource_providers']
+    return found[0] if found else None
+
+
+def _path(provider: Any) -> str:
+    return f'/resource_providers/{provider["uuid"]}'
+
+
+def _get(admin: Connection, path: str) -> Any:
+    return admin.placement.get(path, microversion=VERSION).json()

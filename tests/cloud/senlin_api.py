@@ -1,0 +1,113 @@
+"""Senlin's REST API, as a user calls it."""
+
+import itertools
+from typing import Any
+
+from keystoneauth1.session import Session
+
+from tests.waiting import wait_for
+
+Json = dict[str, Any]
+ENDED = ('SUCCEEDED', 'FAILED', 'CANCELLED')
+ACTION_S = 300
+VERSION = 'clustering 1.14'
+SERVER = {
+    'flavor': '1',
+    'image': 'cirros-0.4.0-x86_64-disk',
+    'networks': [{'network': 'private'}],
+}
+
+
+class Senlin:
+    """The API for one user; the names of objects are numbered."""
+
+    def __init__(self, url: str, session: Session) -> None:
+        self._url, self._session = url, session
+        self._numbers = itertools.count(1)
+
+    def get(self, path: str) -> Any:
+        return self._request('GET', path).json()
+
+    def post(self, path: str, **body: Any) -> Json:
+        return dict(self._request('POST', path, **body).json())
+
+    def create_policy(self, type_: str, version: str = '1.0', /, **properties: Any) -> str:
+        """Create a policy; return its id.
+
+        :param type_: the type without `senlin.policy`.
+        """
+        spec = {'type': f'senlin.policy.{type_}', 'version': version, 'properties': properties}
+        policy = {'name': self._name(type_), 'spec': spec}
+        return str(self.post('policies', policy=policy)['policy']['id'])
+
+    def create_profile(self, **properties: Any) -> str:
+        """Create a profile of servers; return its id."""
+        properties = {**SERVER, 'name': 'server', **properties}
+        spec = {'type': 'os.nova.server', 'version': '1.0', 'properties': properties}
+        profile = {'name': self._name('profile'), 'spec': spec}
+        return str(self.post('profiles', profile=profile)['profile']['id'])
+
+    def create_cluster(self, profile: str, size: int = 0, **more: Any) -> str:
+        """Create a cluster and wait for its nodes; return its id."""
+        described = {'profile_id': profile, 'desired_capacity': size, **more}
+        made = self.post('clusters', cluster={'name': self._name('cluster'), **described})
+        cluster_id = str(made['cluster']['id'])
+        self.wait_for_last_action(cluster_id)
+        return cluster_id
+
+    def create_node(self, profile: str, **more: Any) -> str:
+        """Create a node and wait for its server; return its id."""
+        node = {'name': self._name('node'), 'profile_id': profile, **more}
+        node_id = str(self.post('nodes', node=node)['node']['id'])
+        self.wait_for_last_action(node_id)
+        return node_id
+
+    def begin(self, target: str, name: str, **inputs: Any) -> str:
+        """Start an action without waiting for it; return its id.
+
+        :param target: e.g. clusters/ID.
+        """
+        return str(self.post(f'{target}/actions', **{name: inputs})['action'])
+
+    def succeed(self, target: str, name: str, **inputs: Any) -> Json:
+        """Carry out an action, which must succeed."""
+        return succeeded(self.wait(self.begin(target, name, **inputs)))
+
+    def delete(self, target: str) -> None:
+        """Delete an object, which must succeed."""
+        response = self._request('DELETE', target)
+        location = response.headers['Location']
+        succeeded(self.wait(location.rpartition('/')[2]))
+
+    def wait(self, action_id: str) -> Json:
+        """Return an action when it has ended."""
+
+        def ended() -> Json | None:
+            action = self.get(f'actions/{action_id}')['action']
+            return dict(action) if action['status'] in ENDED else None
+
+        action = wait_for(ended, ACTION_S)
+        assert action is not None
+        return action
+
+    def wait_for_last_action(self, target_id: str) -> Json:
+        """Return the latest action of an object when it has succeeded."""
+        query = f'actions?target={target_id}&sort=created_at:desc&limit=1'
+        [action] = self.get(query)['actions']
+        return succeeded(self.wait(action['id']))
+
+    def _name(self, kind: str) -> str:
+        return f'{kind}-{next(self._numbers)}'
+
+    def _request(self, method: str, path: str, **body: Any) -> Any:
+        headers = {'OpenStack-API-Version': VERSION}
+        sent = {'json': body} if body else {}
+        return self._session.request(
+            f'{self._url}/{path}', method, headers=headers, authenticated=True, **sent
+        )
+
+
+def succeeded(action: Json) -> Json:
+    """Return an action that has succeeded."""
+    assert action['status'] == 'SUCCEEDED', action['status_reason']
+    return action

@@ -1,0 +1,133 @@
+"""The programs of Senlin 16, of the environment that runs the tests."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+from keystoneauth1.exceptions import ConnectFailure, HttpServerError
+from oslo_config import cfg
+
+from tests.cloud.layout import SENLIN
+from tests.cloud.program import RestartableProgram
+from tests.cloud.senlin_api import Senlin
+from tests.integration.service_processes import Processes
+from tests.ports import free_ports
+from tests.waiting import wait_for
+
+ETC = Path(__file__).parent / 'etc'
+ENGINES = ('engine1', 'engine2')
+SERVICES = ('senlin-api', 'senlin-conductor', 'senlin-health-manager')
+PROBE_S = 5
+
+
+def installed(name: str) -> Path:
+    """Return a program of the environment that runs the tests."""
+    return Path(sys.executable).with_name(name)
+
+
+class SenlinPrograms:
+    """The API, a conductor, a health manager and engines."""
+
+    def __init__(self, processes: Processes, broker_url: str) -> None:
+        """Write the configuration.
+
+        :param broker_url: the URL of the broker, to which virtual hosts are appended.
+        """
+        self._processes = processes
+        self._folder = processes.folder
+        self._url, self._workers_url = broker_url + SENLIN, f'{broker_url}placement'
+        (self._port,) = free_ports(1)
+        self.url = f'http://127.0.0.1:{self._port}/v1'
+        self._file = self._folder / 'etc' / 'senlin.conf'
+        self.configure(with_plugin=True)
+        self.services = [self._program(name, name) for name in SERVICES]
+        self.engines = {name: self._engine(name) for name in ENGINES}
+
+    def configure(self, with_plugin: bool) -> None:
+        """Write the configuration, which the next start of a program reads."""
+        plugin = self._processes.template(ETC / 'plugin.conf', transport_url=self._workers_url)
+        text = self._processes.template(
+            ETC / 'senlin.conf',
+            transport_url=self._url,
+            database=self._processes.database(SENLIN),
+            credentials=self._processes.credentials(SENLIN),
+            auth_url=f'{self._processes.services["keystone"].url}/v3',
+            port=self._port,
+            paste=Path(sys.prefix, 'etc', 'senlin', 'api-paste.ini'),
+            plugin=plugin if with_plugin else '',
+        )
+        self._file.write_text(text)
+
+    def create_database(self) -> None:
+        manage = [installed('senlin-manage'), '--config-file', self._file, 'db_sync']
+        done = subprocess.run(manage, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    def start(self) -> None:
+        """Start all programs without waiting for them."""
+        for program in [*self.services, *self.engines.values()]:
+            program.start()
+
+    def close(self) -> None:
+        for program in [*self.services, *self.engines.values()]:
+            program.kill()
+
+    def wait_until_ready(self, senlin: Senlin) -> None:
+        """Return when the API responds and each engine handles actions.
+
+        Senlin never repeats the message that starts an action; an engine that was not listening
+        yet does not start it later.
+        """
+        wait_for(lambda: _responds(senlin))
+        wait_for(lambda: len(self._listening(senlin)) == len(ENGINES))
+
+    def restart_engines(self, senlin: Senlin, with_plugin: bool) -> None:
+        """Kill the engines, and start them with or without the plugin."""
+        before = self._listening(senlin)
+        self.configure(with_plugin)
+        for engine in self.engines.values():
+            engine.kill()
+            engine.start()
+        wait_for(lambda: len(self._listening(senlin) - before) == len(ENGINES))
+
+    def _listening(self, senlin: Senlin) -> set[str]:
+        """Return the engines that respond; a killed one stays registered for a minute."""
+        known = senlin.get('services')['services']
+        return {one['id'] for one in known if self._listens(one)}
+
+    def _listens(self, service: dict[str, Any]) -> bool:
+        if service['binary'] != 'senlin-engine' or service['state'] != 'up':
+            return False
+        # oslo.messaging reads options of tracing that are registered in this object alone
+        cfg.CONF([], default_config_files=[], default_config_dirs=[])
+        transport = oslo_messaging.get_rpc_transport(cfg.CONF, self._url)
+        target = oslo_messaging.Target(
+            exchange='senlin', topic='senlin-engine', server=service['id'], version='1.0'
+        )
+        client = oslo_messaging.get_rpc_client(transport, target, timeout=PROBE_S)
+        try:
+            return bool(client.call({}, 'listening'))
+        except oslo_messaging.MessagingTimeout:
+            return False
+        finally:
+            transport.cleanup()
+
+    def _engine(self, name: str) -> RestartableProgram:
+        own = self._folder / 'etc' / f'{name}.conf'
+        own.write_text(self._processes.template(ETC / 'agent.conf', name=name))
+        return self._program('senlin-engine', name, '--config-file', own)
+
+    def _program(self, program: str, name: str, *more: object) -> RestartableProgram:
+        log = self._folder / f'{name}.log'
+        options = ['--config-file', self._file, *more, '--log-file', log]
+        return RestartableProgram(self._folder, name, [installed(program), *options])
+
+
+def _responds(senlin: Senlin) -> bool:
+    try:
+        senlin.get('services')
+    except (ConnectFailure, HttpServerError):
+        return False
+    return True
