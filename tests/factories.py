@@ -47,6 +47,26 @@ def spreading(placement: Json, **spread: Any) -> Json:
     return {**placement, 'spec': {**spec, 'version': '1.1', 'properties': properties}}
 
 
+def redistributing(placement: Json, **on_shortage: Any) -> Json:
+    """Return version 1.1 of a placement policy, with the given keys of `on_shortage`."""
+    spec = placement['spec']
+    properties = {**spec['properties'], 'on_shortage': on_shortage}
+    return {**placement, 'spec': {**spec, 'version': '1.1', 'properties': properties}}
+
+
+def refused(
+    number: int, zone: str | None = None, region: str | None = None, minutes: float = 1, **more: Any
+) -> Json:
+    """Return a node whose creation failed for lack of capacity, some minutes before NOW."""
+    failure = {
+        'status': 'ERROR',
+        'created_at': None,
+        'status_reason': 'No valid host was found. There are not enough hosts available.',
+        'updated_at': (NOW - datetime.timedelta(minutes=minutes)).isoformat(),
+    }
+    return node(number, zone, region, **{**failure, **more})
+
+
 def deletion_policy(
     criteria: str = 'OLDEST_FIRST', *, version: str = '1.1', **properties: Any
 ) -> Json:

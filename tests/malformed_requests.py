@@ -11,6 +11,7 @@ from tests.factories import (
     deletion_policy,
     load_balancing_policy,
     nodes,
+    redistributing,
     region_policy,
     request,
     spreading,
@@ -99,8 +100,15 @@ def _spread(name: str, given: Any, message: str) -> Malformed:
     return _row(name, _set('policies', [policy]), SPEC, message)
 
 
+def _shortage(name: str, given: Any, message: str) -> Malformed:
+    """Return a row with one zone placement policy and its `on_shortage`."""
+    policy = redistributing(zone_policy('a'))
+    policy['spec']['properties']['on_shortage'] = given
+    return _row(name, _set('policies', [policy]), SPEC, message)
+
+
 ZONE, DELETION, REGION = (f'$.policies[{i}].spec.properties' for i in range(3))
-SPREAD = f'{ZONE}.spread'
+SPREAD, SHORTAGE = f'{ZONE}.spread', f'{ZONE}.on_shortage'
 FIELDS = '`criteria`, `destroy_after_deletion`, `grace_period`, `reduce_desired_capacity`, `hooks`'
 CRITERIA = '`OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`'
 TIME = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
@@ -439,6 +447,43 @@ TABLE = [
         f'- at `{SPREAD}`',
     ),
     _spread('spread as a word', 'strict', f'Expected `object`, got `str` - at `{SPREAD}`'),
+    _shortage(
+        'an unknown mode of on_shortage',
+        {'mode': 'retry'},
+        f'Expected one of `ignore`, `redistribute`, got `retry` - at `{SHORTAGE}.mode`',
+    ),
+    _shortage(
+        'no first delay of on_shortage',
+        {'initial_s': 0},
+        f'Expected `int` >= 1, got `0` - at `{SHORTAGE}.initial_s`',
+    ),
+    _shortage(
+        'a delay of on_shortage beyond a week',
+        {'max_s': 604801},
+        f'Expected `int` <= 604800, got `604801` - at `{SHORTAGE}.max_s`',
+    ),
+    _shortage(
+        'a delay of on_shortage in words',
+        {'max_s': '1 h'},
+        f'Expected `int`, got `str` - at `{SHORTAGE}.max_s`',
+    ),
+    _shortage(
+        'a first delay of on_shortage beyond the longest',
+        {'initial_s': 3601},
+        f'Expected `max_s` >= `initial_s`, got `3600` < `3601` - at `{SHORTAGE}`',
+    ),
+    _shortage(
+        'an unknown key of on_shortage',
+        {'initial': 60},
+        'Object contains unknown field `initial`, expected one of `mode`, `initial_s`, `max_s` '
+        f'- at `{SHORTAGE}`',
+    ),
+    _row(
+        'on_shortage in an earlier version',
+        _set('policies.0.spec.properties.on_shortage', {}),
+        SPEC,
+        f'Object contains unknown field `on_shortage`, expected one of `zones` - at `{ZONE}`',
+    ),
     _row(
         'spread in an earlier version',
         _set('policies.0.spec.properties.spread', {}),

@@ -227,6 +227,10 @@ class Placement:
         """Return the view of a value; anything but a map counts as absent."""
         return cls(placement if isinstance(placement, dict) else {})
 
+    def __bool__(self) -> bool:
+        """Return whether a region or a zone is named."""
+        return bool(self._placement.get('zone') or self._placement.get('region_name'))
+
     def is_at(self, place: Mapping[str, str]) -> bool:
         """Return whether the placement has the region and the zone of `place`."""
         return place.items() <= self._placement.items()

@@ -7,7 +7,9 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
+from placement_worker.cloud.snapshot import Location
 from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning import sizing
@@ -23,10 +25,12 @@ from placement_worker.policies import (
     cordoned_places,
     place_names,
     shared_placement,
+    short_places,
     spread,
     zone_placement,
 )
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
+from placement_worker.policies.on_shortage import OnShortage, redistributes
 from placement_worker.policies.region_properties import (
     RegionPlacementProperties,
     RegionPlacementProperties11,
@@ -62,6 +66,11 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         """The tolerated skew; None for any."""
         return self.properties.spread
 
+    @property
+    def on_shortage(self) -> OnShortage | None:
+        """The reaction to a lack of capacity; None for nothing."""
+        return self.properties.on_shortage
+
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         size = state.size(request)
@@ -75,10 +84,19 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if not possible.count:
             return skipped(size.explained(ALL_PROTECTED))
         nodes = sizing.current_nodes(request.action, request.cluster)
-        groups, staying = shared_placement.in_groups(size, nodes, state.cloud.regions_of, protected)
+        groups, staying = shared_placement.in_groups(
+            size,
+            nodes,
+            state.cloud.regions_of,
+            protected,
+            without_failed=redistributes(self.on_shortage),
+        )
         places = self._places(request, size, state)
+        if size.kind == CREATION:
+            places = self._with_shortages(places, request, state)
         plan = self.planner(size, places, groups, staying)
         warnings = cordoned_places.not_emptied(places, staying, 'region') if staying else []
+        warnings += short_places.warnings(places, 'region')
         skew = spread.measured(self.spread, size, places, plan, groups, staying)
         return self._applied(request, state, size, possible, plan, warnings, skew)
 
@@ -187,6 +205,35 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         regions = [_without_cordoned_zones(region, zones, state) for region in regions]
         _check_any_open(regions, NO_ZONE)
         return regions
+
+    def _with_shortages(
+        self, regions: Sequence[Place], request: CheckRequest, state: State
+    ) -> Sequence[Place]:
+        """Return the regions with their shortages, which depend on those of zones to plan."""
+        zones, cloud = zone_placement.zones_to_use(request) or [], state.cloud
+
+        def locate(node: Node) -> Location:
+            return cloud.region_of(node), cloud.zone_of(node) if zones else None
+
+        found = short_places.find(self.on_shortage, request.cluster.nodes, locate, state.now)
+        if not found:
+            return regions
+        return [
+            short_places.of_region(region, _open_zones(region, zones, state), found)
+            for region in regions
+        ]
+
+
+def _open_zones(region: Place, zones: Sequence[str], state: State) -> list[str]:
+    """Return the zones in which nodes can be created in a region; none if zones do not matter."""
+    if not zones or not region.available:
+        return []
+    known = state.cloud.zones(region.name)
+    return [
+        zone
+        for zone in zones
+        if known.get(zone) and not cordoned_places.of_zone(zone, region.name, state)
+    ]
 
 
 def _details(plan: Plan, skew: Skew | None) -> dict[str, Any]:

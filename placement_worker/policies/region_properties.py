@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from placement_worker.planning.places import NO_CAP
+from placement_worker.policies.on_shortage import OnShortage, OnShortageProperty
 from placement_worker.policies.shared_placement import HEAVIEST, check_distinct
 from placement_worker.policies.spread import Spread, SpreadProperty
 
@@ -39,6 +40,11 @@ class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True)
         """The tolerated skew, or None before version 1.1."""
         return None
 
+    @property
+    def on_shortage(self) -> OnShortage | None:
+        """The reaction to a lack of capacity, or None before version 1.1."""
+        return None
+
 
 class RegionPlacementProperties11(
     RegionPlacementProperties, frozen=True, forbid_unknown_fields=True
@@ -46,3 +52,4 @@ class RegionPlacementProperties11(
     """Properties of senlin.policy.region_placement-1.1."""
 
     spread: SpreadProperty = Spread()
+    on_shortage: OnShortageProperty = OnShortage()

@@ -12,6 +12,7 @@ from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.formats.text import counted
 from placement_worker.planning import victims
 from placement_worker.planning.plan_rows import Row
+from placement_worker.planning.shortage import failed_nodes
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BEFORE, State, on
 
@@ -65,6 +66,8 @@ def in_groups(
     nodes: Sequence[Node],
     count: Callable[[Sequence[Node]], Counter[T]],
     protected: Collection[str],
+    *,
+    without_failed: bool = False,
 ) -> tuple[list[Counter[T]], Counter[T]]:
     """Count the nodes by place, in the groups in which they leave, and those that stay.
 
@@ -72,11 +75,13 @@ def in_groups(
     one pass, which other policies share, and the few in a second one.
 
     :param protected: the ids of the nodes that must not be deleted.
+    :param without_failed: whether a creation does not count the nodes whose own creation failed.
     :returns: the groups, one for a creation, and the protected nodes, none for a creation.
     """
     everywhere = count(nodes)
     if size.kind == CREATION:
-        return [everywhere], Counter()
+        failed = failed_nodes(nodes) if without_failed else []
+        return [everywhere - count(failed) if failed else everywhere], Counter()
     staying: Counter[T] = Counter()
     first: Sequence[Sequence[Node]] = victims.before_healthy(nodes)
     if protected:

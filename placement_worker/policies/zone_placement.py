@@ -23,6 +23,7 @@ from placement_worker.policies import (
 )
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.on_shortage import OnShortage
 from placement_worker.policies.spread import Spread
 from placement_worker.policies.zone_plans import ZonePlans
 from placement_worker.policies.zone_properties import (
@@ -57,6 +58,11 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     def spread(self) -> Spread | None:
         """The tolerated skew; None for any."""
         return self.properties.spread
+
+    @property
+    def on_shortage(self) -> OnShortage | None:
+        """The reaction to a lack of capacity; None for nothing."""
+        return self.properties.on_shortage
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -109,8 +115,16 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     def _plans(
         self, request: CheckRequest, state: State, size: Size, protected: Collection[str] = ()
     ) -> ZonePlans:
-        zones, planner = self.properties.zones, self.planner
-        return ZonePlans(zones, planner, request, state, size, protected, self.spread)
+        return ZonePlans(
+            self.properties.zones,
+            self.planner,
+            request,
+            state,
+            size,
+            protected,
+            self.spread,
+            self.on_shortage,
+        )
 
     def places(self, region: str | None, state: State) -> list[Place]:
         """Return the zones of the spec with their state in one region."""

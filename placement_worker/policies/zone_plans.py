@@ -1,11 +1,14 @@
 """Plans by zone: among the zones of one region, or of each region that takes a share."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from msgspec import structs
 
+from placement_worker.cloud.snapshot import Location
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
@@ -15,12 +18,20 @@ from placement_worker.planning import sizing
 from placement_worker.planning.places import Located, Place
 from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import cordoned_places, place_names, shared_placement, zone_shares
+from placement_worker.policies import (
+    cordoned_places,
+    place_names,
+    shared_placement,
+    short_places,
+    zone_shares,
+)
 from placement_worker.policies.base import State
+from placement_worker.policies.on_shortage import OnShortage, redistributes
 from placement_worker.policies.spread import Spread, measured
 from placement_worker.policies.zone_properties import Zone
 from placement_worker.policies.zone_shares import Share
 
+T = TypeVar('T', bound=Hashable)
 NO_ZONE = 'No availability zone found available.'
 Planner = Callable[[Size, Sequence[Place], Sequence[Located], Located], Plan]
 
@@ -33,6 +44,7 @@ class ZonePlans:
     :ivar size: the number of nodes that the action asks for.
     :ivar protected: the ids of the nodes that must not be deleted.
     :ivar spread: the tolerated skew; None for any.
+    :ivar on_shortage: the reaction to a lack of capacity; None for nothing.
     """
 
     zones: Sequence[Zone]
@@ -42,6 +54,7 @@ class ZonePlans:
     size: Size
     protected: Collection[str]
     spread: Spread | None
+    on_shortage: OnShortage | None
 
     @property
     def region(self) -> str | None:
@@ -57,16 +70,19 @@ class ZonePlans:
         :raises NoFeasiblePlan: there are too few nodes to delete.
         """
         nodes = self._nodes_of_region()
-        groups, staying = shared_placement.in_groups(
-            self.size, nodes, self.state.cloud.zones_of, self.protected
+        groups, staying = self._in_groups(nodes, self.state.cloud.zones_of)
+        zone_of = self.state.cloud.zone_of
+        members = self._of_region(self.request.cluster.nodes)
+        shortages = self._shortages(members, lambda node: (None, zone_of(node)))
+        places = short_places.of_zones(
+            places_in(self.zones, self.region, self.state), None, shortages
         )
-        places = places_in(self.zones, self.region, self.state)
         plan = self._plan(places, self.size, groups, staying)
         if plan is None:
             names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
             raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
         skew = measured(self.spread, self.size, places, plan, groups, staying)
-        return Share(None, self.size, len(nodes), plan, _not_emptied(places, staying), skew)
+        return Share(None, self.size, len(nodes), plan, _warnings(places, staying), skew)
 
     def in_regions(self, regions: Mapping[str, int]) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes.
@@ -75,21 +91,53 @@ class ZonePlans:
         """
         nodes = sizing.current_nodes(self.request.action, self.request.cluster)
         located = partial(self.state.cloud.zones_in_regions, regions=regions)
-        groups, staying = shared_placement.in_groups(self.size, nodes, located, self.protected)
+        groups, staying = self._in_groups(nodes, located)
         held = zone_shares.by_region([*groups, staying])
+        cloud = self.state.cloud
+        shortages = self._shortages(
+            self.request.cluster.nodes, lambda node: (cloud.region_of(node), cloud.zone_of(node))
+        )
         return [
-            self._share(name, Size(self.size.kind, count), held[name][:-1], held[name][-1])
+            self._share(
+                name, Size(self.size.kind, count), held[name][:-1], held[name][-1], shortages
+            )
             for name, count in sorted(regions.items())
             if count
         ]
 
-    def _share(self, region: str, size: Size, groups: Sequence[Located], staying: Located) -> Share:
+    def _in_groups(
+        self, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]
+    ) -> tuple[list[Counter[T]], Counter[T]]:
+        return shared_placement.in_groups(
+            self.size,
+            nodes,
+            count,
+            self.protected,
+            without_failed=redistributes(self.on_shortage),
+        )
+
+    def _shortages(
+        self, nodes: Sequence[Node], locate: Callable[[Node], Location]
+    ) -> short_places.Shortages:
+        """Return the shortages that matter: a deletion is planned without them."""
+        if self.size.kind != CREATION:
+            return short_places.NO_SHORTAGES
+        return short_places.find(self.on_shortage, nodes, locate, self.state.now)
+
+    def _share(
+        self,
+        region: str,
+        size: Size,
+        groups: Sequence[Located],
+        staying: Located,
+        shortages: short_places.Shortages,
+    ) -> Share:
         held = sum(sum(group.values()) for group in (*groups, staying))
-        places = places_in(self.zones, region, self.state)
+        places = short_places.of_zones(places_in(self.zones, region, self.state), region, shortages)
         plan = self._plan(places, size, groups, staying)
         own = [place for place in places if place.known]  # the others are zones of other regions
         skew = measured(self.spread, size, own, plan, groups, staying) if plan else None
-        return Share(region, size, held, plan, _not_emptied(places, staying), skew)
+        return Share(region, size, held, plan, _warnings(places, staying, region), skew)
 
     def warnings_of_named(self, zone: str) -> list[str]:
         """Return a sentence if a new node goes to a cordoned zone that its profile names.
@@ -125,7 +173,10 @@ class ZonePlans:
 
     def _nodes_of_region(self) -> Sequence[Node]:
         """Return the current nodes that count in `region`."""
-        nodes = sizing.current_nodes(self.request.action, self.request.cluster)
+        return self._of_region(sizing.current_nodes(self.request.action, self.request.cluster))
+
+    def _of_region(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return the nodes in the region of a new node; all of them for an action of a cluster."""
         new = self._new_node
         return nodes if new is None else self.state.cloud.in_same_region(new, nodes)
 
@@ -142,5 +193,7 @@ def places_in(zones: Sequence[Zone], region: str | None, state: State) -> list[P
     return cordoned_places.close_zones(places, region, state) if state.cordons else places
 
 
-def _not_emptied(places: Sequence[Place], staying: Located) -> list[str]:
-    return cordoned_places.not_emptied(places, staying, 'zone') if staying else []
+def _warnings(places: Sequence[Place], staying: Located, region: str | None = None) -> list[str]:
+    """Return the sentences about zones in which cordons or shortages limit the plan."""
+    not_emptied = cordoned_places.not_emptied(places, staying, 'zone') if staying else []
+    return [*not_emptied, *short_places.warnings(places, 'zone', region)]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from placement_worker.policies.on_shortage import OnShortage, OnShortageProperty
 from placement_worker.policies.shared_placement import HEAVIEST, check_distinct
 from placement_worker.policies.spread import Spread, SpreadProperty
 
@@ -37,8 +38,14 @@ class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
         """The tolerated skew, or None before version 1.1."""
         return None
 
+    @property
+    def on_shortage(self) -> OnShortage | None:
+        """The reaction to a lack of capacity, or None before version 1.1."""
+        return None
+
 
 class ZonePlacementProperties11(ZonePlacementProperties, frozen=True, forbid_unknown_fields=True):
     """Properties of senlin.policy.zone_placement-1.1."""
 
     spread: SpreadProperty = Spread()
+    on_shortage: OnShortageProperty = OnShortage()

@@ -66,16 +66,18 @@ def _row(place: Place, current: int, ideal: Fraction, moved: int, growing: bool)
 
 
 class GreedyZonePlacement(ZonePlacement):
-    """Zone placement by the greedy rule, which tolerates every skew."""
+    """Zone placement by the greedy rule, which knows neither skew nor shortages."""
 
     spread = None
+    on_shortage = None
     planner = staticmethod(plan_for)
 
 
 class GreedyRegionPlacement(RegionPlacement):
-    """Region placement by the greedy rule, which tolerates every skew."""
+    """Region placement by the greedy rule, which knows neither skew nor shortages."""
 
     spread = None
+    on_shortage = None
     planner = staticmethod(plan_for)
 
 

@@ -14,7 +14,8 @@ from senlin.policies import zone_placement as zones
 from placement_worker.engines.senlin.worker_client import is_configured
 
 SINCE = '2026.11'
-MIN_ONLINE, PROTECTION, SPREAD = 'min_online', 'protection', 'spread'
+MIN_ONLINE, PROTECTION = 'min_online', 'protection'
+SPREAD, ON_SHORTAGE = 'spread', 'on_shortage'
 MODES = constraints.AllowedValues(['best_effort', 'strict'])
 PLACEMENT_VERSION = {'1.1': [{'status': consts.SUPPORTED, 'since': SINCE}]}
 PLACEMENT_PROPERTIES = {
@@ -29,6 +30,23 @@ PLACEMENT_PROPERTIES = {
             ),
             'max_skew': schema.Integer(
                 'Maximum difference between the nodes of a place and its ideal.', default=1
+            ),
+        },
+    ),
+    ON_SHORTAGE: schema.Map(
+        'Reaction to a lack of capacity in a place.',
+        schema={
+            'mode': schema.String(
+                'Whether nodes go to other places (redistribute) or shortages have no effect '
+                '(ignore).',
+                default='redistribute',
+                constraints=[constraints.AllowedValues(['redistribute', 'ignore'])],
+            ),
+            'initial_s': schema.Integer(
+                'Seconds without new nodes in a place after its first failed attempt.', default=300
+            ),
+            'max_s': schema.Integer(
+                'Maximum number of seconds without new nodes after a failed attempt.', default=3600
             ),
         },
     ),

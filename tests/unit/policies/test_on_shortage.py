@@ -1,0 +1,69 @@
+"""The property `on_shortage` of the placement policies."""
+
+import datetime
+
+import pytest
+
+from placement_worker.contract.model import Spec
+from placement_worker.errors import InvalidSpec
+from placement_worker.planning.shortage import Backoff
+from placement_worker.policies.on_shortage import OnShortage, redistributes
+
+AT = '$.properties.on_shortage'
+KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])
+
+
+def spec(kind, version='1.1', **properties):
+    """Return a spec of a placement policy with one place."""
+    properties = {f'{kind}s': [{'name': 'a'}], **properties}
+    return Spec(f'senlin.policy.{kind}_placement', version, properties)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('given', 'expected'),
+    [
+        ({}, OnShortage('redistribute', 300, 3600)),
+        ({'on_shortage': {}}, OnShortage('redistribute', 300, 3600)),
+        ({'on_shortage': {'mode': 'ignore'}}, OnShortage('ignore', 300, 3600)),
+        ({'on_shortage': {'initial_s': '60', 'max_s': 60}}, OnShortage('redistribute', 60, 60)),
+    ],
+)
+def test_on_shortage_has_defaults_for_absent_keys(registry, kind, given, expected):
+    """Without a choice shortages redistribute nodes, with delays from five minutes to one hour."""
+    assert registry.policy(spec(kind, **given), '$').properties.on_shortage == expected
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('given', 'message'),
+    [
+        ({'initial_s': -1}, f'Expected `int` >= 1, got `-1` - at `{AT}.initial_s`'),
+        ({'max_s': 299}, f'Expected `max_s` >= `initial_s`, got `299` < `300` - at `{AT}`'),
+        ('ignore', f'Expected `object`, got `str` - at `{AT}`'),
+    ],
+)
+def test_malformed_on_shortage_is_refused_with_its_path(registry, kind, given, message):
+    """Delays out of bounds, or in the wrong order, are refused where they stand."""
+    with pytest.raises(InvalidSpec) as refused:
+        registry.policy(spec(kind, on_shortage=given), '$')
+
+    assert str(refused.value) == message
+
+
+@KINDS
+def test_earlier_version_does_not_redistribute(registry, kind):
+    """Version 1.0 never redistributes nodes, and version 1.1 does except in the mode `ignore`."""
+    earlier = registry.policy(spec(kind, '1.0'), '$').properties.on_shortage
+
+    assert not redistributes(earlier)
+    assert redistributes(OnShortage())
+    assert not redistributes(OnShortage('ignore'))
+
+
+def test_backoff_has_the_delays_of_the_spec():
+    """The planner waits as long as the spec says."""
+    backoff = OnShortage(initial_s=60, max_s=90).backoff
+
+    assert backoff == Backoff(60, 90)
+    assert backoff.after(2) == datetime.timedelta(seconds=90)

@@ -1,0 +1,220 @@
+"""Creations while places are short of capacity, through the chain."""
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.registry import Registry
+from tests.factories import (
+    NOW,
+    node,
+    nodes,
+    redistributing,
+    refused,
+    region_policy,
+    request,
+    spreading,
+    zone_policy,
+)
+
+ZONES = spreading(redistributing(zone_policy('a', 'b', 'c')), max_skew=9)
+UNTIL = 'short of capacity until 2026-01-01T12:04:00Z'
+CLOUD = {
+    'zones': dict.fromkeys('abc', True),
+    'regions': {'R1': {}, 'R2': {'zones': {'a': True, 'd': True}}},
+    'home_region': 'R1',
+}
+
+
+def decide(asked):
+    """Return the reply at the time NOW."""
+    inventory = Inventory.parse(CLOUD, 'test')
+    return Endpoints(inventory, Registry.installed(), now=lambda: NOW).policy_check(asked)
+
+
+def scale_out(count, *policies, members, **more):
+    return request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': count}, **more)
+
+
+def created(reply, by='zones'):
+    assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
+    return reply['action']['data']['creation'][by]
+
+
+def rows(reply, by='zones', decision=0):
+    return {row['name']: row for row in reply['decisions'][decision]['details'][by]}
+
+
+def test_place_that_refused_a_node_gets_none_until_the_delay_has_passed():
+    """The others take its share; its row says until when, and its failed node is not counted."""
+    members = [*nodes(a=1, b=1, c=1), refused(4, 'a')]
+
+    reply = decide(scale_out(4, ZONES, members=members))
+
+    assert created(reply) == {'b': 2, 'c': 2}
+    row = rows(reply)['a']
+    assert (row['current'], row['final'], row['note']) == (1, 1, UNTIL)
+    assert reply['warnings'] == [f'Zone a is {UNTIL} (1 failed attempt)']
+
+
+def test_place_gets_one_node_as_a_probe_after_the_delay():
+    """After the delay one node is created there, however many it is short of."""
+    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=5), refused(8, 'a', minutes=5)]
+
+    reply = decide(scale_out(3, ZONES, members=members))
+
+    assert created(reply) == {'a': 1, 'b': 1, 'c': 1}
+    assert rows(reply)['a']['note'] == 'short of capacity: one probe'
+    assert reply['warnings'] == ['Zone a is short of capacity: one probe (1 failed attempt)']
+
+
+def test_place_is_filled_after_a_successful_probe():
+    """A node that was created after the delay ends the shortage, though failed nodes remain."""
+    probe = node(9, 'a', created_at='2026-01-01T11:50:00Z')
+    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=30), probe]
+
+    reply = decide(scale_out(2, ZONES, members=members))
+
+    assert (created(reply), reply['warnings']) == ({'a': 2}, [])
+
+
+@pytest.mark.parametrize(
+    'more',
+    [
+        {'status': 'WARNING'},
+        {'created_at': '2026-01-01T00:00:00Z'},
+        {'status_reason': 'Quota exceeded for instances'},
+        {'status_reason': None},
+        {'data': {}},
+        {'data': {'placement': 'a'}},
+    ],
+    ids=['not in error', 'created', 'quota', 'no reason', 'no placement', 'malformed placement'],
+)
+def test_other_nodes_do_not_prove_a_shortage(more):
+    """A node proves a shortage if it was never created, in the place of a plan, for its reason."""
+    members = [*nodes(b=2, c=2), refused(5, 'a', **more)]
+
+    reply = decide(scale_out(2, ZONES, members=members))
+
+    assert 'a' in created(reply)
+    assert reply['warnings'] == []
+
+
+@pytest.mark.parametrize(
+    'policy',
+    [zone_policy('a', 'b', 'c'), redistributing(zone_policy('a', 'b', 'c'), mode='ignore')],
+    ids=['version 1.0', 'ignore'],
+)
+def test_shortage_has_no_effect_in_other_modes(policy):
+    """Version 1.0, and the mode `ignore`, place nodes as before and count failed nodes."""
+    members = [*nodes(b=2, c=2), refused(5, 'a')]
+
+    reply = decide(scale_out(2, policy, members=members))
+
+    assert created(reply) == {'a': 2}
+    assert rows(reply)['a']['current'] == 1
+
+
+def test_deletion_is_planned_without_shortages():
+    """A deletion counts failed nodes, which leave first, and mentions no shortage."""
+    members = [*nodes(a=1, b=1, c=1), refused(4, 'a')]
+
+    reply = decide(request('CLUSTER_SCALE_IN', [ZONES], members, inputs={'count': 1}))
+
+    assert reply['action']['data']['deletion']['zones'] == {'a': 1}
+    assert (rows(reply)['a']['note'], reply['warnings']) == ('', [])
+
+
+def test_all_places_short_of_capacity_fail_the_action_with_the_next_probe():
+    """The reason has each delay, and the time at which a probe is possible."""
+    members = [refused(1, 'a'), refused(2, 'b', minutes=3), refused(3, 'b', minutes=2)]
+    policy = redistributing(zone_policy('a', 'b'))
+
+    reply = decide(scale_out(1, policy, members=members))
+
+    assert reply['action']['data']['status'] == 'ERROR'
+    assert reply['action']['data']['reason'] == (
+        f'No node can be created: a ({UNTIL}), '
+        'b (short of capacity until 2026-01-01T12:08:00Z); '
+        'the next probe is possible at 2026-01-01T12:04:00Z'
+    )
+
+
+def test_unknown_time_of_a_failure_allows_a_probe_with_a_warning():
+    """A clock that is wrong delays no node; the operator learns of it."""
+    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=-(10**6))]
+
+    reply = decide(scale_out(3, ZONES, members=members))
+
+    assert created(reply)['a'] == 1
+    assert reply['warnings'] == [
+        'Zone a is short of capacity: one probe '
+        '(failed at an unknown time or in the future; check the clock of the engine)'
+    ]
+
+
+def test_new_node_of_an_action_counts_as_evidence():
+    """An engine that creates a failed node again gets another place for it."""
+    new = refused(4, 'a')
+    members = [*nodes(b=1, c=1), new]
+
+    reply = decide(request('NODE_CREATE', [ZONES], members, node=new))
+
+    assert created(reply) == {'b': 1}
+
+
+def test_strict_spread_names_a_zone_short_of_capacity():
+    """A place short of capacity keeps its share of the ideal, so strict spread refuses."""
+    policy = spreading(ZONES, mode='strict')
+    members = [*nodes(b=1, c=1), refused(3, 'a')]
+
+    reply = decide(scale_out(4, policy, members=members))
+
+    assert reply['action']['data']['reason'] == (
+        f'Zone a would hold 0 nodes, ideal 2.0, allowed skew 1: zone a is {UNTIL}'
+    )
+
+
+def test_region_short_of_capacity_leaves_its_share_to_the_others():
+    """Region placement alone observes the regions of failed nodes, whatever their zones."""
+    policy = spreading(redistributing(region_policy(('R1', 300), 'R2')), max_skew=9)
+    members = [refused(1, 'a', 'R1')]
+
+    reply = decide(scale_out(3, policy, members=members))
+
+    assert created(reply, 'regions') == {'R2': 3}
+    assert rows(reply, 'regions')['R1']['note'] == UNTIL
+    assert reply['warnings'] == [f'Region R1 is {UNTIL} (1 failed attempt)']
+
+
+BOTH = (redistributing(region_policy('R1', 'R2')), redistributing(zone_policy('a', 'b', 'd')))
+
+
+def test_shortage_of_one_zone_leaves_the_share_of_its_region():
+    """A region with another zone keeps its share, and its other zone takes all of it."""
+    reply = decide(scale_out(4, *BOTH, members=[refused(1, 'a', 'R1')]))
+
+    assert created(reply, 'places') == [
+        {'region_name': 'R1', 'zone': 'b', 'count': 2},
+        {'region_name': 'R2', 'zone': 'a', 'count': 1},
+        {'region_name': 'R2', 'zone': 'd', 'count': 1},
+    ]
+    assert reply['warnings'] == [f'Zone a of region R1 is {UNTIL} (1 failed attempt)']
+
+
+@pytest.mark.parametrize(
+    ('minutes', 'places'),
+    [
+        (1, [('R2', 'a', 2), ('R2', 'd', 2)]),
+        (9, [('R1', 'b', 1), ('R2', 'a', 2), ('R2', 'd', 1)]),
+    ],
+    ids=['both zones wait', 'one zone is probed'],
+)
+def test_region_is_short_of_capacity_if_all_its_zones_are(minutes, places):
+    """A region whose zones all wait gets no node, and one node if a zone can be probed."""
+    members = [refused(1, 'a', 'R1'), refused(2, 'b', 'R1', minutes=minutes)]
+
+    reply = decide(scale_out(4, *BOTH, members=members))
+
+    found = [tuple(place.values()) for place in created(reply, 'places')]
+    assert found == places
