@@ -88,6 +88,12 @@ WAYS = [
         'tests/functional/test_how_to.py: types the pages on tasks',
     ),
     Way('package-a-policy', r'(pip install|python3 -m pytest) ', HERE),
+    Way(
+        'runbook',
+        r'(systemctl status|journalctl|rabbitmqctl list_queues) ',
+        ELSEWHERE,
+        'tests/manual/test_installation.py: types them on the pages install and operating',
+    ),
     Way('monitoring', r'sed ', ELSEWHERE, 'tests/unit/test_monitoring.py'),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay|why) ', WORKER),
