@@ -20,6 +20,7 @@ SUMMARIES: Mapping[str, str] = {
     'parked show': 'Show a parked request with its secrets masked.',
     'ping': 'Check whether a running worker replies: any worker, or the worker on a host.',
     'plan': 'Show the changes that policy checks would make, without making them.',
+    'rebalance': 'Plan the steps that lead the nodes of a cluster to their best counts.',
     'replay': 'Repeat the decisions of a decision log, and show every difference.',
     'schema': 'Print the JSON Schema of a message, or list the messages.',
     'simulate': 'Play a scenario on the embedded cloud, with tables, pictures and a report.',

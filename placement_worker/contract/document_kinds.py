@@ -2,7 +2,7 @@
 
 from placement_worker import errors
 from placement_worker.contract import unknown_keys
-from placement_worker.contract.model import BindRequest, CheckRequest, Spec
+from placement_worker.contract.model import BindRequest, CheckRequest, RebalanceRequest, Spec
 
 SCENARIO = 'Scenario'
 _KINDS: dict[str, tuple[frozenset[str], str, str]] = {
@@ -11,6 +11,11 @@ _KINDS: dict[str, tuple[frozenset[str], str, str]] = {
         frozenset({'policy', 'cluster'}),
         'a request to attach or detach a policy',
         'attach',
+    ),
+    RebalanceRequest.__name__: (
+        frozenset({'cluster', 'policies', 'options'}),
+        'a request for a rebalance',
+        'rebalance',
     ),
     Spec.__name__: (frozenset({'type', 'version'}), 'a policy spec', 'validate'),
     SCENARIO: (frozenset({'cloud', 'steps'}), 'a scenario', 'simulate'),

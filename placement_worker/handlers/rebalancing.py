@@ -88,6 +88,12 @@ class Policies:
             found += self.zones.unknown_in(names, state)
         elif self.zones:
             found += self.zones.unknown(request.cluster.profile.region, state)
+        found += [
+            f'Version 1.1 of {policy.name} with `spread` in mode strict may refuse a scale-out: '
+            'use mode best_effort until the last step is done'
+            for policy in (self.regions, self.zones)
+            if policy and policy.spread and policy.spread.mode == 'strict'
+        ]
         if not self.deletion.reduce_desired_capacity:
             found.append(
                 'The deletion policy does not reduce the desired capacity: each step increases it; '

@@ -63,6 +63,12 @@ WAYS = [
         "needs Senlin's API; tests/senlin sets the metadata in its database",
     ),
     Way(
+        'rebalance',
+        r'openstack cluster ',
+        SYNTAX,
+        "needs Senlin's API; tests/unit/handlers/test_rebalancing.py takes the steps by checks",
+    ),
+    Way(
         'senlin',
         r"pip install 'placement-worker\[senlin\]'",
         SYNTAX,

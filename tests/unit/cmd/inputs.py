@@ -16,6 +16,7 @@ COMMANDS = [
     'parked show',
     'ping',
     'plan',
+    'rebalance',
     'replay',
     'schema',
     'simulate',

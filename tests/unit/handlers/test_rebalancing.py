@@ -279,6 +279,18 @@ def test_rebalance_warns_of_a_desired_capacity_that_grows(plan):
     ]
 
 
+def test_rebalance_warns_of_a_strict_spread(plan):
+    """A strict policy refuses the scale-out of a step while a zone is too far from its ideal."""
+    policy = zone_policy('az1', 'az2')
+    policy['spec'].update(version='1.1')
+    policy['spec']['properties']['spread'] = {'mode': 'strict'}
+
+    assert plan(rebalance_of([policy], nodes(az1=6)))['warnings'] == [
+        'Version 1.1 of senlin.policy.zone_placement with `spread` in mode strict may refuse a '
+        'scale-out: use mode best_effort until the last step is done'
+    ]
+
+
 def test_rebalance_step_names_pools_and_the_grace_period(plan):
     """The engine's checks add and remove members, and it waits before it deletes nodes."""
     policies = [

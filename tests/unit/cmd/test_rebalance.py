@@ -1,0 +1,101 @@
+"""The command `placement-policy rebalance`."""
+
+import json
+
+import pytest
+
+from tests.factories import nodes, request, zone_policy
+
+CLOUD = {'zones': {'a': True, 'b': True}}
+
+
+def asked(**more):
+    """Return a request for a rebalance of two nodes in one of two zones."""
+    cluster = {**request('', (), nodes(a=2))['cluster'], **more}
+    return {'cluster': cluster, 'policies': [zone_policy('a', 'b')], 'options': {}}
+
+
+@pytest.fixture
+def rebalance(program):
+    """Return a function that plans a rebalance over CLOUD."""
+
+    def planned(document, *options):
+        return program('rebalance', 'f', '--cloud', 'cloud', *options, f=document, cloud=CLOUD)
+
+    return planned
+
+
+def test_rebalance_prints_the_steps(rebalance):
+    """The status is 0, and each move is a row with its places and its victim."""
+    status, out, err = rebalance(asked())
+
+    assert (status, err) == (0, '')
+    assert out.startswith('Rebalance of cluster web (2 nodes): OK\n1 move in 1 step\n')
+    assert '|    1 | b         | a scale-out | n' in out
+
+
+def test_rebalance_as_json_is_the_reply(rebalance):
+    """`-f json` prints the whole reply of the contract."""
+    status, out, _ = rebalance(asked(), '-f', 'json')
+
+    reply = json.loads(out)
+    assert (status, reply['status'], len(reply['steps'])) == (0, 'OK', 1)
+
+
+def test_rebalance_that_cannot_be_planned_has_status_1(rebalance):
+    """A plan with status ERROR prints its reason, and ends with 1."""
+    status, out, _ = rebalance(asked(max_size=2))
+
+    assert status == 1
+    assert 'ERROR\nThe cluster has 2 nodes, and its max_size is 2: ' in out
+
+
+@pytest.mark.parametrize(
+    ('options', 'steps'),
+    [
+        (('--max-moves', '1'), 1),
+        (('--min-gain', '9.5'), 0),
+        (('--min-age-s', '9999999999'), 0),
+        (('--max-surge', '2'), 1),
+    ],
+)
+def test_options_of_the_command_line_replace_those_of_the_file(rebalance, options, steps):
+    """Options that are given on the command line limit the plan."""
+    status, out, _ = rebalance(asked(), *options, '-f', 'json')
+
+    assert (status, len(json.loads(out)['steps'])) == (0, steps)
+
+
+@pytest.mark.parametrize(
+    ('option', 'value', 'expected'),
+    [
+        ('--max-moves', '0', 'integer >= 1'),
+        ('--max-surge', '25%', 'integer >= 1'),
+        ('--min-gain', 'nan', 'number >= 0'),
+        ('--min-gain', 'inf', 'number >= 0'),
+        ('--min-age-s', '-1', 'integer >= 0'),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(rebalance, option, value, expected):
+    """A wrong option is refused in one line that names it."""
+    status, out, err = rebalance(asked(), f'{option}={value}')
+
+    assert (status, out) == (2, '')
+    assert f'argument {option}: expected {expected}, got {value}' in err
+
+
+def test_document_of_another_kind_names_its_command(rebalance):
+    """A check request is no request for a rebalance."""
+    status, _, err = rebalance(request('CLUSTER_SCALE_IN', [zone_policy('a')]))
+
+    assert status == 2
+    assert 'This is a check request; run placement-policy check FILE' in err
+
+
+@pytest.mark.parametrize('document', [[], {'cluster': {}, 'policies': [], 'options': 7}])
+def test_malformed_document_is_refused_despite_options(rebalance, document):
+    """The options of the command line do not hide the errors of a file."""
+    status, out, err = rebalance(document, '--max-surge', '2')
+
+    assert (status, out) == (2, '')
+    assert 'Expected `object`' in err or 'Object missing required field' in err
