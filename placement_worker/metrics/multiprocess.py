@@ -4,12 +4,15 @@ Each process writes its metrics into a folder, and the parent serves their sum. 
 through `metrics.setup`, which chooses the folder first.
 """
 
+import datetime
+import functools
 from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry, start_http_server, values
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from placement_worker.errors import ConfigurationError
+from placement_worker.metrics.cordon_collector import CordonCollector, Cordons
 from placement_worker.metrics.process_info import ProcessInfo
 from placement_worker.metrics.prometheus import Metrics
 
@@ -23,10 +26,18 @@ class Exporter:
     default: a process that replaces a dead one continues in its files, so their number is bounded.
     """
 
-    def __init__(self, port: int, address: str, folder: str, on_close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        port: int,
+        address: str,
+        folder: str,
+        on_close: Callable[[], None],
+        cordons: Cordons | None = None,
+    ) -> None:
         """Listen.
 
         :param on_close: is called after the server is closed.
+        :param cordons: the cordons of the worker; None without a cordon file.
         :raises ConfigurationError: address and port cannot be used.
         """
         self._folder = folder
@@ -36,6 +47,9 @@ class Exporter:
         registry = CollectorRegistry()
         MultiProcessCollector(registry, folder)
         registry.register(ProcessInfo())
+        if cordons:
+            now = functools.partial(datetime.datetime.now, datetime.UTC)
+            registry.register(CordonCollector(cordons, now))
         try:
             self._server, self._thread = start_http_server(port, address, registry)
         except (OSError, OverflowError) as exc:

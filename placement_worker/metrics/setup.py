@@ -11,18 +11,22 @@ import tempfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from placement_worker.metrics.cordon_collector import Cordons
     from placement_worker.metrics.multiprocess import Exporter
 
 METRICS_FILES = '*.db'
 """The files that prometheus_client writes into the folder."""
 
 
-def export(port: int | None, address: str, folder: str | None) -> 'Exporter | None':
+def export(
+    port: int | None, address: str, folder: str | None, cordons: 'Cordons | None' = None
+) -> 'Exporter | None':
     """Serve the metrics of the processes that will be forked.
 
     :param port: None for no metrics.
     :param folder: the folder for the files of the processes; it is created if it is missing, and
         the files of an earlier worker are deleted. None for a temporary folder.
+    :param cordons: the cordons of the worker; None without a cordon file.
     :raises OSError: the folder cannot be used.
     :raises ConfigurationError: address and port cannot be used.
     """
@@ -39,7 +43,7 @@ def export(port: int | None, address: str, folder: str | None) -> 'Exporter | No
             shutil.rmtree(chosen, ignore_errors=True)
 
     try:
-        return Exporter(port, address, chosen, on_close=remove)
+        return Exporter(port, address, chosen, remove, cordons)
     except BaseException:
         remove()
         raise

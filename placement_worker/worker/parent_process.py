@@ -65,7 +65,8 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     cordons = cordon_factory.create(conf)
     notification_sender.check(conf)
     queues.declare(conf)
-    exporter = setup.export(conf.metrics.port, conf.metrics.address, conf.metrics.folder)
+    metrics = conf.metrics
+    exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)
     return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter, cordons)
 
 

@@ -14,8 +14,11 @@ import yaml
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
+from placement_worker.metrics.cordon_collector import CordonCollector
 from placement_worker.metrics.process_info import ProcessInfo
 from placement_worker.metrics.prometheus import Metrics
+from tests.factories import NOW
+from tests.unit.metrics.test_cordon_collector import FakeCordons
 from tests.unit.metrics.test_prometheus import EVENTS
 
 CONF = Path(__file__).parents[2] / 'conf'
@@ -164,6 +167,7 @@ def exposed():
     """Return the labels of each series of a worker after one event of each type."""
     registry = CollectorRegistry()
     registry.register(ProcessInfo())
+    registry.register(CordonCollector(FakeCordons, lambda: NOW))
     metrics = Metrics(['t'], registry)
     for event, *_ in EVENTS:
         metrics.handle(event)
