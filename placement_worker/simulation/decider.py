@@ -7,7 +7,14 @@ import msgspec
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.codec import decoder
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    RebalanceReply,
+    RebalanceRequest,
+)
 from placement_worker.contract.request_limits import Limits
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
@@ -39,6 +46,11 @@ class Decider:
         """Return the reply to a check."""
         encoded = self._endpoints.policy_check(msgspec.json.encode(request).decode())
         return decoder(CheckReply).decode(encoded)
+
+    def rebalance(self, request: RebalanceRequest) -> RebalanceReply:
+        """Return the plan of a rebalance."""
+        encoded = self._endpoints.policy_rebalance(msgspec.json.encode(request).decode())
+        return decoder(RebalanceReply).decode(encoded)
 
     def attach(self, request: BindRequest) -> BindReply:
         """Return the reply to the attachment of a policy."""

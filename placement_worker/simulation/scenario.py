@@ -57,6 +57,15 @@ class Protecting(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str = ''
 
 
+class Rebalancing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The options of a rebalance, as in the contract."""
+
+    max_moves: Annotated[int, Meta(ge=1)] | None = None
+    max_surge: Annotated[int, Meta(ge=1)] = 1
+    min_gain: Annotated[float, Meta(ge=0)] = 0.0
+    min_age_s: Annotated[int, Meta(ge=0)] = 0
+
+
 class MemberStatus(Struct, frozen=True, forbid_unknown_fields=True):
     """The operating status of the pool members of some nodes: a number or a percentage of all."""
 
@@ -91,6 +100,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     delete_nodes: Count | None = None
     fail_nodes: Count | Percentage | Failing | None = None
     replace_failed: Literal[True] | None = None
+    rebalance: Literal[True] | Rebalancing | None = None
     protect: Count | Percentage | Protecting | None = None
     member_status: MemberStatus | None = None
     lose_zone: str | None = None

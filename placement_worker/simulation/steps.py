@@ -8,9 +8,18 @@ from msgspec import Struct
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
-from placement_worker.contract.model import Decision, Explain, Phase
+from placement_worker.contract.model import Decision, Explain, Phase, RebalanceStep
+from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
-from placement_worker.simulation.scenario import Failing, MemberStatus, Protecting, Resize, Step
+from placement_worker.policies.base import BEFORE
+from placement_worker.simulation.scenario import (
+    Failing,
+    MemberStatus,
+    Protecting,
+    Rebalancing,
+    Resize,
+    Step,
+)
 from placement_worker.simulation.world import Checked, World
 
 
@@ -129,6 +138,32 @@ def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
     return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 
+def _rebalance(world: World, which: Any, ask: Ask, _: str) -> Taken:
+    """Plan a rebalance, and take its steps until a check fails."""
+    plan = world.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
+    reason = plan.reason.removesuffix('.')
+    checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason, 0, 0, 0, [])]
+    for step in plan.steps:
+        checks += _created(world, step, ask)
+        if all(check.status == 'OK' for check in checks):
+            victims = [victim.id for victim in step.delete]
+            checks += ask(actions.CLUSTER_DEL_NODES, {'candidates': victims})
+        if any(check.status != 'OK' for check in checks):
+            break
+    return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
+
+
+def _created(world: World, step: RebalanceStep, ask: Ask) -> list[Check]:
+    """Create the nodes of a step by a scale-out, or else one by one with profiles."""
+    if step.scale_out:
+        return ask(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
+    return [
+        _check(actions.NODE_CREATE, checked)
+        for place in step.create
+        for checked in world.create_at(place, 'none')
+    ]
+
+
 def _member_status(world: World, wanted: MemberStatus, _: Ask, seed: str) -> Taken:
     members = counted(world.set_member_status(wanted, seed), 'member')
     return Taken(f'{members} in operating status {wanted.status}', [], True)
@@ -167,6 +202,7 @@ _TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
     'delete_nodes': _delete_nodes,
     'fail_nodes': _fail_nodes,
     'replace_failed': _replace_failed,
+    'rebalance': _rebalance,
     'protect': _protect,
     'member_status': _member_status,
     'lose_zone': _zone(False),

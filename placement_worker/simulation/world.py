@@ -6,9 +6,11 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.cluster import (
     Cluster,
@@ -29,6 +31,10 @@ from placement_worker.contract.model import (
     Explain,
     NodePatch,
     Phase,
+    PlaceOfNode,
+    RebalanceOptions,
+    RebalanceReply,
+    RebalanceRequest,
 )
 from placement_worker.planning import protection, sizing, victims
 from placement_worker.policies.registry import Registry
@@ -46,6 +52,7 @@ from placement_worker.simulation.scenario import (
     InvalidScenario,
     MemberStatus,
     Protecting,
+    Rebalancing,
     Scenario,
 )
 
@@ -111,6 +118,36 @@ class World:
         if created and any(map(is_load_balancing, self.policies)):
             creation = {**reply.action.data.get(CREATION, {}), 'nodes': created}
             done = structs.replace(request.action, data={**reply.action.data, CREATION: creation})
+            yield Checked('AFTER', self._decided(self._request('AFTER', done, explain)))
+
+    def rebalance(self, options: Rebalancing) -> RebalanceReply:
+        """Plan a rebalance of the cluster."""
+        converted = msgspec.convert(options, RebalanceOptions, from_attributes=True)
+        return self._decider.rebalance(
+            RebalanceRequest(self.cluster, list(self.policies), converted)
+        )
+
+    def create_at(self, place: PlaceOfNode, explain: Explain) -> Iterator[Checked]:
+        """Create a node with a profile that names its place, and check its phases."""
+        self._checks += 1
+        context = ProfileContext(place.region_name) if place.region_name else None
+        profile = Profile(
+            PROFILE_TYPE,
+            properties=ProfileProperties(availability_zone=place.zone, context=context),
+        )
+        action = Action(
+            f'action-{self.scenario.seed}-{self._checks}',
+            actions.NODE_CREATE,
+            node=Node(id='new', profile=profile),
+        )
+        reply = self._decider.check(self._request('BEFORE', action, explain))
+        if reply.action.data['status'] != 'OK':
+            yield Checked('BEFORE', reply)
+            return
+        created = self._create(_placement(place.zone, place.region_name))
+        yield Checked('BEFORE', reply, 1)
+        if any(map(is_load_balancing, self.policies)):
+            done = structs.replace(action, data=reply.action.data, node=self.nodes[created])
             yield Checked('AFTER', self._decided(self._request('AFTER', done, explain)))
 
     def _request(self, phase: Phase, action: Action, explain: Explain) -> CheckRequest:

@@ -8,7 +8,11 @@ from placement_worker.contract import actions
 from placement_worker.policies.base import BEFORE, Policy, on
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
+from tests.factories import deletion_policy, region_policy, zone_policy
 from tests.unit.simulation.conftest import held
+
+UNEVEN = [{'lose_zone': 'a'}, {'scale_out': 6}, {'restore_zone': 'a'}]
+"""Steps after which one of three zones is empty."""
 
 
 def test_play_of_a_resize_accepts_the_inputs_of_senlin(run):
@@ -147,3 +151,78 @@ def test_play_of_a_protected_node_that_is_named_ends_in_an_error(run):
 
     assert (record.as_expected, record.size) == (True, 2)
     assert record.checks[0].reason.startswith('Protected nodes must not be deleted: n')
+
+
+def test_play_of_a_rebalance_moves_nodes_to_a_zone_that_is_back(run):
+    """After an outage a rebalance leads to the best counts, by scale-outs and named deletions."""
+    record = run([*UNEVEN, {'rebalance': True}])[-1]
+
+    assert held(record) == {'a': 2, 'b': 2, 'c': 2}
+    assert (record.what, record.size) == ('rebalance: 2 moves in 2 steps', 6)
+    assert [check.action for check in record.checks] == [
+        'policy_rebalance',
+        *['CLUSTER_SCALE_OUT', 'CLUSTER_DEL_NODES'] * 2,
+    ]
+
+
+def test_play_of_a_rebalance_respects_its_options(run):
+    """A surge of two nodes needs one step; nodes below the minimum age stay."""
+    at_once = run([*UNEVEN, {'rebalance': {'max_surge': 2}}])[-1]
+    too_young = run([*UNEVEN, {'rebalance': {'min_age_s': 3600}}])[-1]
+
+    assert at_once.what == 'rebalance: 2 moves in 1 step'
+    assert too_young.what == 'rebalance: no move leads to better counts'
+
+
+def test_play_of_a_rebalance_without_a_plan_is_an_error(run):
+    """A cluster at its maximum size cannot be rebalanced, and keeps its nodes."""
+    record = run([*UNEVEN, {'rebalance': True}], cluster={'max_size': 6})[-1]
+
+    assert (record.status, record.size) == ('ERROR', 6)
+    assert record.checks[-1].reason.startswith('The cluster has 6 nodes, and its max_size is 6')
+
+
+def test_play_of_a_rebalance_stops_at_the_first_failing_check(load, registry):
+    """If a deletion is refused, the steps that are left are not taken."""
+    guarded = Registry([*registry.types.items(), ('test.guard-1.0', Guard)])
+    guard = {'id': 'guard', 'spec': {'type': 'test.guard', 'version': '1.0'}}
+    scenario = load([*UNEVEN, {'rebalance': True}], [zone_policy('a', 'b', 'c'), guard])
+
+    *_, record = play(scenario, guarded)
+
+    assert [check.status for check in record.checks] == ['OK', 'OK', 'ERROR']
+    assert record.size == 7
+
+
+def test_play_of_a_rebalance_within_regions_creates_nodes_by_profile(run):
+    """A move between the zones of one of two regions needs a profile that names the place."""
+    start = [
+        {'count': 2, 'region': 'R1', 'zone': 'a'},
+        {'count': 2, 'region': 'R1', 'zone': 'b'},
+        {'count': 4, 'region': 'R2', 'zone': 'a'},
+    ]
+    regions = {name: {'zones': {'a': True, 'b': True}} for name in ('R1', 'R2')}
+
+    record = run(
+        [{'rebalance': {'max_surge': 2}}],
+        [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy()],
+        cloud={'regions': regions},
+        cluster={'nodes': start},
+    )[-1]
+
+    assert [check.action for check in record.checks] == [
+        'policy_rebalance',
+        'NODE_CREATE',
+        'NODE_CREATE',
+        'CLUSTER_DEL_NODES',
+    ]
+    assert (record.status, set(held(record).values())) == ('OK', {2})
+
+
+def test_play_of_a_rebalance_keeps_the_pool_complete(run, balanced):
+    """Members are added after the creation and removed before the deletion of each step."""
+    record = run([*UNEVEN, {'rebalance': True}], **balanced)[-1]
+
+    assert [pool.members for pool in record.pools] == [6]
+    assert [check.phase for check in record.checks[1:]] == ['BEFORE', 'AFTER', 'BEFORE'] * 2
+    assert record.grace_period_s == 30
