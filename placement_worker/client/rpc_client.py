@@ -232,7 +232,7 @@ class PolicyClient(Caller):
         try:
             return getattr(prepared, kind)(ids, method, request=encoded)
         except oslo_messaging.MessageUndeliverable as exc:
-            raise _no_queue(route) from exc
+            raise _no_queue(route, self._exchange) from exc
         except oslo_messaging.MessageDeliveryFailure as exc:
             raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc
 
@@ -246,7 +246,7 @@ class PolicyClient(Caller):
             self._is_probed = True
 
 
-def _no_queue(route: Route) -> errors.NoWorkerAnswered:
+def _no_queue(route: Route, exchange: str) -> errors.NoWorkerAnswered:
     worker = (
         'placement-worker'
         if route.server is None
@@ -254,7 +254,7 @@ def _no_queue(route: Route) -> errors.NoWorkerAnswered:
     )
     return errors.NoWorkerAnswered(
         f'There is no queue for topic {route.queue}: {worker} has never run on this broker; '
-        'start it, or correct the topic'
+        f'start it, or correct the topic; the exchange is {exchange}'
     )
 
 

@@ -55,6 +55,8 @@ class Check(Command):
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        if args.lines and args.format == 'yaml':
+            return self.write_error('--lines prints replies as JSON; omit --lines or -f yaml')
         run = self._check_lines if args.lines else self._check_documents
         return max(run(caller, args), default=OK)
 

@@ -9,7 +9,7 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import output, threading_backend
+from placement_worker.cmd import output, targets, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.decisions import masking
 from placement_worker.formats.text import escaped, escaped_lines
@@ -27,13 +27,20 @@ class ParkedCommand(LocalCommand):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            '--transport', metavar='URL', help='default: transport_url of the configuration'
+            '--transport',
+            metavar='URL',
+            help='URL of the broker; default: transport_url in the file of --config-file',
         )
-        parser.add_argument('--config-file', metavar='FILE', help='configuration of the workers')
+        parser.add_argument(
+            '--config-file',
+            metavar='FILE',
+            help='configuration of the workers; without this option, no file is read',
+        )
         return parser
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
+        targets.require_broker(parsed_args, str(self.cmd_name))
         threading_backend.choose()
         from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
 

@@ -6,7 +6,6 @@ import time
 
 from typing_extensions import override
 
-from placement_worker import errors
 from placement_worker.cmd import output, targets
 from placement_worker.cmd.base import OK, Command
 from placement_worker.contract.caller import Caller
@@ -31,15 +30,11 @@ class Ping(Command):
 
     @override
     def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:
-        targets.add_remote_arguments(parser)
+        targets.add_remote_arguments(parser, calls_may_be_slow=False)
 
     @override
     def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
-        if args.transport is None and args.config_file is None:
-            raise errors.ConfigurationError(
-                'Name the running workers with --transport or --config-file; run '
-                '"placement-policy ping --help" for the usage'
-            )
+        targets.require_broker(args, 'ping')
         return targets.open_caller(args)
 
     @override

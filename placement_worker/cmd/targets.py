@@ -33,8 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_remote_arguments(parser)
 
 
-def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that choose among running workers."""
+def add_remote_arguments(
+    parser: argparse.ArgumentParser, *, calls_may_be_slow: bool = True
+) -> None:
+    """Add the arguments that choose among running workers.
+
+    :param calls_may_be_slow: whether a call of the command may wait for a load balancer.
+    """
+    longer = ', or 600 with load balancers' if calls_may_be_slow else ''
     parser.set_defaults(cloud=None, cordon_file=None, server=None)
     parser.add_argument(
         '--transport',
@@ -50,8 +56,20 @@ def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
         '--timeout',
         metavar='SECONDS',
         type=functools.partial(argument_types.seconds, below=MAX_TIMEOUT_S),
-        help='time limit for a running worker; default: 60, or 600 with load balancers',
+        help=f'time limit for a running worker; default: 60{longer}',
     )
+
+
+def require_broker(args: argparse.Namespace, command: str) -> None:
+    """Check that the arguments of a command choose a broker.
+
+    :raises ConfigurationError: they do not.
+    """
+    if args.transport is None and args.config_file is None:
+        raise errors.ConfigurationError(
+            'Name the running workers with --transport or --config-file; no file is read by '
+            f'default; run "placement-policy {command} --help" for the usage'
+        )
 
 
 def uses_shipped_cloud(args: argparse.Namespace, path: str) -> bool:

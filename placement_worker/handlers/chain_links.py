@@ -108,5 +108,10 @@ def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
             'part of.'
         )
     if policy.profile_types is not None and profile_type not in policy.profile_types:
-        return f'{policy.name} does not support profile type {profile_type}.'
+        with_version = min(
+            (name for name in policy.profile_types if name.startswith(f'{profile_type}-')),
+            default=None,
+        )
+        meant = f' (did you mean {with_version}?)' if with_version else ''
+        return f'{policy.name} does not support profile type {profile_type}{meant}.'
     return None

@@ -388,3 +388,13 @@ def test_check_in_process_imports_neither_messaging_nor_openstack():
         ).returncode
         == 0
     )
+
+
+def test_check_of_lines_as_yaml_is_refused(run):
+    """A format that --lines does not print is refused before any request is decided."""
+    status, out, err = run('check', '--lines', '-f', 'yaml', 'f', f=json.dumps(GOOD))
+
+    assert (status, out) == (2, '')
+    assert err == (
+        'placement-policy check: --lines prints replies as JSON; omit --lines or -f yaml\n'
+    )

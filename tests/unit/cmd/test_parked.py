@@ -32,7 +32,7 @@ def look(program, monkeypatch):
         monkeypatch.setattr(
             remote, 'parked', lambda *_: contextlib.nullcontext((None, iter([one])))
         )
-        return program('parked', *arguments)
+        return program('parked', *arguments, '--transport', 'rabbit://h/')
 
     return looked
 
@@ -175,3 +175,15 @@ def test_parked_drop_with_an_unknown_hostile_id_prints_one_printable_line(look):
     status, out, err = look('{}', 'drop', hostile_requests.TEXT)
 
     assert (status, out, hostile_requests.raw(err), err.count('\n')) == (2, '', [], 1)
+
+
+def test_parked_without_a_broker_names_the_options_and_reads_no_file(program):
+    """An operator learns that no configuration file is read by default."""
+    status, out, err = program('parked', 'list')
+
+    assert (status, out) == (2, '')
+    assert err == (
+        'placement-policy parked list: Name the running workers with --transport or '
+        '--config-file; no file is read by default; run "placement-policy parked list --help" for '
+        'the usage\n'
+    )

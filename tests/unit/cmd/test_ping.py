@@ -66,3 +66,12 @@ def test_ping_without_target_is_refused(program):
 
     assert status == 2
     assert '--transport or --config-file' in err
+
+
+def test_ping_help_names_the_only_default_of_the_timeout(program):
+    """A ping never waits for a load balancer, so its help does not mention one."""
+    _, out, _ = program('ping', '--help')
+
+    shown = ' '.join(out.split())
+    assert 'default: 60' in shown
+    assert 'load balancers' not in shown

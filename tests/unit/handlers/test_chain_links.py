@@ -78,6 +78,18 @@ def test_link_skip_reason_names_an_unsupported_profile_type(registry):
     )
 
 
+def test_link_skip_reason_suggests_the_version_of_a_profile_type(registry):
+    """A profile type without its version, a common mistake, is explained."""
+    profile = {'id': 'p', 'type': 'os.nova.server'}
+
+    (link,) = linked(registry, 'CLUSTER_SCALE_OUT', [zone_policy('a')], profile=profile)
+
+    assert link.skip_reason == (
+        'senlin.policy.zone_placement does not support profile type os.nova.server '
+        '(did you mean os.nova.server-1.0?).'
+    )
+
+
 def test_links_of_a_check_are_sorted_by_priority(registry):
     """The link with the lowest priority is the first."""
     found = linked(registry, 'CLUSTER_SCALE_IN', [deletion_policy(), zone_policy('a')])

@@ -39,7 +39,9 @@ def start(tmp_path, capsys):
     [
         (
             f'[DEFAULT]\ntransport_uri = rabbit://x/\n{CLOUD}',
-            '[DEFAULT] transport_url is not set (read: w.conf)',
+            '[DEFAULT] transport_url is not set (read: w.conf)\n'
+            'placement-worker: Unknown option [DEFAULT] transport_uri (did you mean '
+            'transport_url?)',
         ),
         (
             f'[DEFAULT]\ntransport_url = rabbit://\n{CLOUD}',
@@ -64,7 +66,7 @@ def start(tmp_path, capsys):
         ),
     ],
 )
-def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_one_line(
+def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_the_cause(
     start, text, message
 ):
     """A worker that cannot start names the option and the file, and does not wait."""
