@@ -202,6 +202,7 @@ def _step(moment: 'Moment', paint: Paint) -> Iterator[str]:
         style = paint(check.status, 'green' if check.status == 'OK' else 'red')
         action = escaped(check.action) + (' AFTER' if check.phase == 'AFTER' else '')
         yield f'{output.INDENT}{action}: {style}, {escaped(check.reason)}'
+        yield from (output.INDENT + line for line in output.warnings(check.warnings, paint))
     if not worker.as_expected:
         yield output.INDENT + paint('The scenario expects another outcome.', 'red')
     others = {one.name: one.nodes for one in other.standings} if other else {}

@@ -37,6 +37,7 @@ class Check(Struct, frozen=True):
     deleted: int
     grace_period_s: int
     decisions: list[Decision]
+    warnings: list[str] = []
 
 
 class Taken(Struct, frozen=True):
@@ -77,6 +78,7 @@ def _check(action: str, checked: Checked) -> Check:
         checked.deleted,
         data.get(DELETION, {}).get('grace_period', 0) if checked.deleted else 0,
         checked.reply.decisions,
+        checked.reply.warnings,
     )
 
 

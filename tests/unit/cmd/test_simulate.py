@@ -11,7 +11,7 @@ import pytest
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.simulate import Simulate
 from placement_worker.simulation import scenario_files
-from tests.factories import deletion_policy, zone_policy
+from tests.factories import deletion_policy, spreading, zone_policy
 
 SCENARIO = {
     'title': 'Test',
@@ -19,6 +19,7 @@ SCENARIO = {
     'policies': [zone_policy('a', 'b'), deletion_policy()],
     'steps': [{'scale_out': 3, 'note': 'First.'}, {'lose_zone': 'b'}, {'scale_in': 1}],
 }
+SKEWED = 'Zone a would hold 6 nodes, ideal 3.0, allowed skew 1: zone b is unavailable'
 
 
 def test_simulate_prints_a_table_per_step_and_a_summary(program):
@@ -52,6 +53,31 @@ def test_simulate_with_protected_nodes_prints_their_number(program):
     _, out, _ = program('simulate', 's', s={**SCENARIO, 'steps': steps})
 
     assert '    3 nodes, 2 protected; 0.5 off their ideal, skew 1.0' in out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ('mode', 'lines'),
+    [
+        (
+            'best_effort',
+            [
+                '    CLUSTER_SCALE_OUT: OK, Completed policy checking.',
+                f'    Warning: {SKEWED}',
+            ],
+        ),
+        ('strict', [f'    CLUSTER_SCALE_OUT: ERROR, {SKEWED}']),
+    ],
+)
+def test_simulate_with_a_lost_zone_shows_the_skew(program, mode, lines):
+    """A plan beyond the allowed skew shows as a warning, or as the reason of an error."""
+    steps = [{'lose_zone': 'b'}, {'scale_out': 6}]
+    policies = [spreading(zone_policy('a', 'b'), mode=mode)]
+
+    _, out, _ = program('simulate', 's', s={**SCENARIO, 'policies': policies, 'steps': steps})
+
+    shown = out.splitlines()
+    start = shown.index(lines[0])
+    assert shown[start : start + len(lines)] == lines
 
 
 def test_simulate_with_one_node_counts_it_in_the_singular(program):

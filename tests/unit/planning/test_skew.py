@@ -9,6 +9,7 @@ from placement_worker.planning import skew
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.placement import plan_for
 from placement_worker.planning.places import Place
+from placement_worker.planning.shortage import Shortage
 from placement_worker.planning.sizing import Size
 
 A, B, C = Place('az1'), Place('az2'), Place('az3')
@@ -16,6 +17,7 @@ LOST = Place('az2', available=False)
 CORDON = Cordon(
     zone='az2', until=datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC), reason='x', evacuate=True
 )
+SHORTAGE = Shortage(1, CORDON.until, 0)
 HEALTHY = ({}, {})
 """No unhealthy nodes, and none that were never created."""
 
@@ -124,6 +126,13 @@ ALL_CAPPED = [A, Place('az2', cap=2), Place('az3', cap=2)]
             'zone az2 is cordoned until 2026-12-01 (x)',
         ),
         (
+            [A, Place('az2', shortage=SHORTAGE)],
+            {},
+            4,
+            'Zone az1 would hold 4 nodes, ideal 2.0, allowed skew 1: '
+            'zone az2 is short of capacity until 2026-12-01',
+        ),
+        (
             CAPPED,
             {},
             8,
@@ -170,6 +179,7 @@ ALL_CAPPED = [A, Place('az2', cap=2), Place('az3', cap=2)]
         'no usable zone',
         'no usable zones',
         'cordon',
+        'shortage',
         'cap',
         'caps',
         'over a cap',

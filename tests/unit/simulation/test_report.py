@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from placement_worker.simulation import report, scenario_files
-from tests.factories import region_policy, zone_policy
+from tests.factories import region_policy, spreading, zone_policy
 from tests.unit.simulation.conftest import played
 
 EVIL = '<script>alert("1")</script>'
@@ -221,6 +221,19 @@ def test_page_with_more_places_than_colors_groups_the_rest(load, registry):
     page = report.page(scenario, played(scenario, registry))
 
     assert re.findall(r'</svg>(\w+)</li>', page)[:8] == [*names[:7], 'others']
+
+
+def test_page_of_a_skewed_plan_has_its_warning(load, registry):
+    """The explanation of a step has the warnings of its check."""
+    steps = [{'lose_zone': 'b'}, {'scale_out': 6}]
+    scenario = load(steps, [spreading(zone_policy('a', 'b', 'c'))])
+
+    page = report.page(scenario, played(scenario, registry))
+
+    assert (
+        '<p><b>Warning:</b> Zone b would hold 0 nodes, ideal 2.0, allowed skew 1: '
+        'zone b is unavailable</p>'
+    ) in page
 
 
 def test_page_of_protected_nodes_has_their_number_and_end(load, registry):
