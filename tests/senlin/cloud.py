@@ -12,8 +12,10 @@ import uuid
 from pathlib import Path
 from types import SimpleNamespace
 
+from openstack.compute.v2 import _proxy
+from openstack.compute.v2 import server as sdk_server
 from openstack.exceptions import NotFoundException
-from senlin.drivers.os import lbaas, octavia_v2
+from senlin.drivers.os import lbaas, nova_v2, octavia_v2
 from senlin.drivers.sdk import FakeResourceObject
 from senlin.tests.drivers import os_test
 
@@ -25,6 +27,10 @@ ZONES = {'az1': True, 'az2': True, 'az3': True, 'down': False}
 REGIONS = {'RegionOne': {}, 'RegionTwo': {}, 'Zoneless': {'zones': {}}}
 SERVERS = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(500)]
 """The ids of new servers in order, so that the worker's embedded cloud can list them."""
+
+
+FULL = {}
+"""Zone -> the fault of each new server there, as Nova shows it; tests fill it in."""
 
 
 def address(server_id):
@@ -107,6 +113,14 @@ class Compute(os_test.compute):
         (folder() / 'servers' / server_id).write_text(json.dumps(request))
         return self.server_get(server_id)
 
+    def wait_for_server(self, server, **options):
+        """Wait with Senlin's own client and openstacksdk for a server in a zone without room."""
+        request = json.loads((folder() / 'servers' / server).read_text())
+        fault = FULL.get(request.get('availability_zone'))
+        if fault:
+            client = SimpleNamespace(conn=SimpleNamespace(compute=FailingServers(fault)))
+            nova_v2.NovaClient.wait_for_server(client, server, **options)
+
     def server_get(self, server):
         request = json.loads((folder() / 'servers' / server).read_text())
         return FakeResourceObject(
@@ -131,6 +145,27 @@ class Compute(os_test.compute):
 
     def server_group_delete(self, group, ignore_missing=True):
         pass
+
+
+class FailingServers(_proxy.Proxy):
+    """The servers of openstacksdk, of which each fails with the same fault."""
+
+    def __init__(self, fault):
+        """Without a connection."""
+        self._fault = fault
+
+    def find_server(self, server, ignore_missing=True):
+        return Server(id=server, status='BUILD')
+
+    def get_server(self, server):
+        return sdk_server.Server(id=server, status='ERROR', fault=self._fault)
+
+
+class Server(sdk_server.Server):
+    """A server that is in ERROR when it is looked at again; its reason has the class name."""
+
+    def fetch(self, session, **options):
+        return sdk_server.Server(id=self.id, status='ERROR')
 
 
 class Identity(os_test.identity):

@@ -1,17 +1,18 @@
-"""The patch points: the methods of Senlin's engine that call the worker instead."""
+"""The patch points: the methods of Senlin's engine that the plugin replaces."""
 
 import functools
 import logging
 from typing import Any
 
 from oslo_config import cfg
+from senlin.drivers.os.nova_v2 import NovaClient
 from senlin.engine.actions.base import Action
 from senlin.policies.deletion_policy import DeletionPolicy
 from senlin.policies.lb_policy import LoadBalancingPolicy
 from senlin.policies.region_placement import RegionPlacementPolicy
 from senlin.policies.zone_placement import ZonePlacementPolicy
 
-from placement_worker.engines.senlin import bindings, checks, options
+from placement_worker.engines.senlin import bindings, checks, options, server_faults
 from placement_worker.engines.senlin.worker_client import is_configured
 
 LOG = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ def install() -> None:
         for policy in POLICIES:
             policy.attach = _patched_attach(policy.attach)
             policy.detach = _patched_detach(policy.detach)
+        NovaClient.wait_for_server = server_faults.patched_wait(NovaClient.wait_for_server)
     if is_configured():
         LOG.info(
             'placement-worker decides for the policies of %s',

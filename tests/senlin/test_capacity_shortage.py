@@ -1,0 +1,97 @@
+"""A zone without room, in the words that Senlin stores."""
+
+import pytest
+from senlin.common import consts
+
+from tests.senlin import cloud, engine
+from tests.senlin.specs import spec
+
+FAULT = {'code': 500, 'message': 'No valid host was found. There are not enough hosts available.'}
+QUOTA = {'code': 500, 'message': 'Quota exceeded for instances'}
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Return a function that lets each new server in a zone fail."""
+    return lambda zone, fault=FAULT: monkeypatch.setitem(cloud.FULL, zone, fault)
+
+
+@pytest.fixture
+def cluster(worker):
+    """Create a cluster whose zones are placed by version 1.1."""
+    made = engine.add_cluster('az1', 'az2')
+    zones = [{'name': 'az1'}, {'name': 'az2'}]
+    engine.bound(made, ('zones', spec('zone_placement', '1.1', zones=zones)))
+    return made
+
+
+def failed_node(cluster):
+    """Return a node that the engine fails to create in az1."""
+    node = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, consts.NS_INIT)
+    done, _ = node.do_create(engine.context())
+    assert not done
+    return engine.node_of(node.id)
+
+
+def test_failed_node_has_the_fault_of_its_server(cluster, full):
+    """Senlin stores why Nova could not create the server, though it deletes the server."""
+    full('az1')
+
+    node = failed_node(cluster)
+
+    assert (node.status, node.created_at) == ('ERROR', None)
+    assert node.status_reason == (
+        f'Failed in creating server: Server:{node.physical_id} transitioned to failure state '
+        'ERROR: No valid host was found. There are not enough hosts available.'
+    )
+
+
+def test_scale_out_after_a_lack_of_capacity_goes_to_the_other_zone(cluster, full):
+    """The next nodes are created in the other zone, without a second attempt in the full one."""
+    full('az1')
+    failed_node(cluster)
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
+
+    assert data['status'] == 'OK'
+    assert data['creation']['zones'] == {'az2': 2}
+
+
+def test_scale_out_after_another_fault_uses_both_zones(cluster, full):
+    """A quota is no lack of capacity of a zone."""
+    full('az1', QUOTA)
+    failed_node(cluster)
+
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
+
+    assert data['creation']['zones'] == {'az1': 1, 'az2': 1}
+
+
+def test_failed_node_without_a_worker_has_the_reason_of_senlin(cluster, full, by_itself):
+    """The plugin changes nothing while senlin.conf names no broker of the worker."""
+    full('az1')
+
+    with by_itself():
+        node = failed_node(cluster)
+
+    assert node.status_reason.endswith('transitioned to failure state ERROR.')
+
+
+@pytest.mark.parametrize('fault', [None, {}, {'message': ''}, 'broken'])
+def test_failed_server_without_a_fault_keeps_the_reason_of_senlin(
+    cluster, full, monkeypatch, fault
+):
+    """A server without a readable fault fails with the error of openstacksdk."""
+    full('az1')
+    monkeypatch.setattr(cloud.FailingServers, 'get_server', lambda self, server: fault_of(fault))
+
+    node = failed_node(cluster)
+
+    assert node.status_reason.endswith('transitioned to failure state ERROR.')
+
+
+def fault_of(fault):
+    """Return a server with this fault; `broken` stands for a failing lookup."""
+    if fault == 'broken':
+        raise RuntimeError('Nova does not respond')
+    return cloud.Server(status='ERROR', fault=fault)
