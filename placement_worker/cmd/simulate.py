@@ -236,6 +236,10 @@ def _totals(record: 'Record') -> str:
     return f'{nodes}{failed}{protected}; {measures}{pools}{updates}'
 
 
+def _refused(count: int) -> str:
+    return f', {count} failed for lack of capacity' if count else ''
+
+
 def _summary(history: 'History', paint: Paint) -> Iterator[str]:
     sides = [('', history.evenness.verdict, history.worker)]
     if history.other.steps:
@@ -244,7 +248,8 @@ def _summary(history: 'History', paint: Paint) -> Iterator[str]:
         yield paint(f'{label}{verdict}.', 'bold')
         yield (
             f'{label}{totals.steps} steps, {totals.checks} checks, {totals.errors} of them with '
-            f'errors; {totals.created} nodes created, {totals.deleted} deleted; off their ideal '
+            f'errors; {totals.created} nodes created, {totals.deleted} deleted'
+            f'{_refused(totals.refused)}; off their ideal '
             f'{totals.mean:.2f} on average, {totals.worst:.1f} at worst'
         )
     if history.worker.unexpected:

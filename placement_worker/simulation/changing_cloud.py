@@ -1,4 +1,4 @@
-"""A cloud that loses and regains zones and regions while a scenario is played."""
+"""A cloud that loses and regains zones, regions and capacity while a scenario is played."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +19,7 @@ class ChangingCloud(Clouds):
         self.inventory = inventory
         self._whole = inventory  # with the lost regions
         self._lost_regions: set[str] = set()
+        self._exhausted: set[str] = set()
         self._ever_available = _available(inventory)
 
     @override
@@ -31,8 +32,17 @@ class ChangingCloud(Clouds):
 
     @property
     def outages(self) -> list[str]:
-        """The zones and regions that are unavailable now but were available before."""
-        return sorted(self._lost_regions | (self._ever_available - _available(self._whole)))
+        """The zones and regions that are unavailable now but were before, and exhausted zones."""
+        lost = self._lost_regions | (self._ever_available - _available(self._whole))
+        return sorted(lost | {f'{zone} (no capacity)' for zone in self._exhausted})
+
+    def set_capacity(self, name: str, has_room: bool) -> None:
+        """Set whether a zone has room for new nodes; `name` is that of `set_zone`."""
+        self._exhausted = self._exhausted - {name} if has_room else self._exhausted | {name}
+
+    def has_room(self, region: str | None, zone: str | None) -> bool:
+        """Return whether a zone has room for a new node; no zone stands for any zone."""
+        return self._exhausted.isdisjoint({zone, f'{region}/{zone}'})
 
     def set_zone(self, name: str, available: bool) -> None:
         """Set whether Nova reports a zone as available.

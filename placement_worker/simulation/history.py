@@ -14,6 +14,7 @@ POINTS = 600
 class Totals(Struct):
     """The totals over all steps of a run.
 
+    :ivar refused: the number of nodes for which the cloud had no room.
     :ivar worst: the maximum of `measures.misplaced` over the steps, in nodes.
     :ivar misplaced: the sum of `measures.misplaced` over the steps, in nodes.
     """
@@ -24,6 +25,7 @@ class Totals(Struct):
     unexpected: int = 0
     created: int = 0
     deleted: int = 0
+    refused: int = 0
     updates: int = 0
     worst: float = 0.0
     misplaced: float = 0.0
@@ -36,6 +38,7 @@ class Totals(Struct):
         self.unexpected += not record.as_expected
         self.created += sum(check.created for check in record.checks)
         self.deleted += sum(check.deleted for check in record.checks)
+        self.refused += sum(check.refused for check in record.checks)
         self.updates += record.updates
         self.worst = max(self.worst, record.misplaced)
         self.misplaced += record.misplaced

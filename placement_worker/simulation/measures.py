@@ -44,13 +44,17 @@ def skew(standings: Iterable[Standing]) -> float:
 
 
 def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -> list[Standing]:
-    """Return the places of the placement policies, then other places with nodes by name."""
+    """Return the places of the placement policies, then other places with nodes by name.
+
+    Nodes that were never created are in no place.
+    """
     zones, regions = _listed(policies, ZONES, 'zones'), _listed(policies, REGIONS, 'regions')
     found = Snapshot(cloud, cluster)
+    created = [node for node in cluster.nodes if node.created_at]
     counts = Counter(
-        _place(node, found, bool(regions), bool(zones) or not regions) for node in cluster.nodes
+        _place(node, found, bool(regions), bool(zones) or not regions) for node in created
     )
-    shares = _shares(zones, regions, cloud, cluster.profile.region, len(cluster.nodes))
+    shares = _shares(zones, regions, cloud, cluster.profile.region, len(created))
     listed = [
         Standing(name, counts.pop(name, 0), share or 0.0, share is not None)
         for name, share in shares.items()

@@ -20,7 +20,8 @@ class Record(Struct, frozen=True):
     :ivar number: the number of the step; 0 is the start.
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
     :ivar as_expected: whether the checks ended as the step expects.
-    :ivar outages: the zones and regions that are unavailable but were available before.
+    :ivar outages: the zones and regions that are unavailable but were available before, and the
+        zones without capacity.
     :ivar pools: the pools of the load-balancing policies.
     :ivar updates: the number of updates of load balancers that the step sent to Octavia.
     :ivar grace_period_s: the longest time that the engine waits before it deletes nodes.

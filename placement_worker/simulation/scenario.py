@@ -104,6 +104,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     protect: Count | Percentage | Protecting | None = None
     member_status: MemberStatus | None = None
     lose_zone: str | None = None
+    exhaust: str | None = None
     restore_zone: str | None = None
     lose_region: str | None = None
     restore_region: str | None = None

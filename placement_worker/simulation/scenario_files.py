@@ -58,7 +58,7 @@ def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
     zones, hints = _zones(scenario, regions)
     listed = set(_listed(scenario))
     for path, step in _steps(scenario.steps, ('steps',)):
-        for key in ('lose_zone', 'restore_zone'):
+        for key in ('lose_zone', 'exhaust', 'restore_zone'):
             zone = getattr(step, key)
             if zone is not None and zone not in zones:
                 text = hints.get(zone) or place_names.unknown('zone', [zone], zones)

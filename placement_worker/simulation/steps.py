@@ -26,6 +26,7 @@ from placement_worker.simulation.world import Checked, World
 class Check(Struct, frozen=True):
     """One policy check of a step, and the nodes that the engine created and deleted.
 
+    :ivar refused: the number of nodes for which the cloud had no room.
     :ivar grace_period_s: the time that the engine waits before it deletes the nodes.
     """
 
@@ -35,6 +36,7 @@ class Check(Struct, frozen=True):
     reason: str
     created: int
     deleted: int
+    refused: int
     grace_period_s: int
     decisions: list[Decision]
     warnings: list[str] = []
@@ -76,6 +78,7 @@ def _check(action: str, checked: Checked) -> Check:
         data['reason'],
         checked.created,
         checked.deleted,
+        checked.refused,
         data.get(DELETION, {}).get('grace_period', 0) if checked.deleted else 0,
         checked.reply.decisions,
         checked.reply.warnings,
@@ -141,16 +144,16 @@ def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
 
 
 def _rebalance(world: World, which: Any, ask: Ask, _: str) -> Taken:
-    """Plan a rebalance, and take its steps until a check fails."""
+    """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
     plan = world.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
     reason = plan.reason.removesuffix('.')
-    checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason, 0, 0, 0, [])]
+    checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason, 0, 0, 0, 0, [])]
     for step in plan.steps:
         checks += _created(world, step, ask)
-        if all(check.status == 'OK' for check in checks):
+        if all(check.status == 'OK' and not check.refused for check in checks):
             victims = [victim.id for victim in step.delete]
             checks += ask(actions.CLUSTER_DEL_NODES, {'candidates': victims})
-        if any(check.status != 'OK' for check in checks):
+        if any(check.status != 'OK' or check.refused for check in checks):
             break
     return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
 
@@ -174,9 +177,16 @@ def _member_status(world: World, wanted: MemberStatus, _: Ask, seed: str) -> Tak
 def _zone(available: bool) -> Callable[[World, str, Ask, str], Taken]:
     def taken(world: World, name: str, _: Ask, __: str) -> Taken:
         world.cloud.set_zone(name, available)
+        if available:
+            world.cloud.set_capacity(name, has_room=True)
         return Taken(f'zone {name} {"is back" if available else "is lost"}', [], True)
 
     return taken
+
+
+def _exhaust(world: World, name: str, _: Ask, __: str) -> Taken:
+    world.cloud.set_capacity(name, has_room=False)
+    return Taken(f'zone {name} is out of capacity', [], True)
 
 
 def _region(known: bool) -> Callable[[World, str, Ask, str], Taken]:
@@ -208,6 +218,7 @@ _TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
     'protect': _protect,
     'member_status': _member_status,
     'lose_zone': _zone(False),
+    'exhaust': _exhaust,
     'restore_zone': _zone(True),
     'lose_region': _region(False),
     'restore_region': _region(True),

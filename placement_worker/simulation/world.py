@@ -59,16 +59,21 @@ from placement_worker.simulation.scenario import (
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 TICK = datetime.timedelta(minutes=1)
 FAILED = 'ERROR'
+NO_ROOM = 'No valid host was found. There are not enough hosts available.'
 PROFILE_TYPE = 'os.nova.server-1.0'
 
 
 class Checked(NamedTuple):
-    """A checked phase of an action, and what the engine did between its phases."""
+    """A checked phase of an action, and what the engine did between its phases.
+
+    `refused`: the number of nodes for which the cloud had no room.
+    """
 
     phase: Phase
     reply: CheckReply
     created: int = 0
     deleted: int = 0
+    refused: int = 0
 
 
 class World:
@@ -113,8 +118,9 @@ class World:
         if reply.action.data['status'] != 'OK':
             yield Checked('BEFORE', reply)
             return
-        created, deleted = self._run(request, reply)
-        yield Checked('BEFORE', reply, len(created), deleted)
+        made, deleted = self._run(request, reply)
+        created = [node_id for node_id in made if self.nodes[node_id].created_at]
+        yield Checked('BEFORE', reply, len(created), deleted, len(made) - len(created))
         if created and any(map(is_load_balancing, self.policies)):
             creation = {**reply.action.data.get(CREATION, {}), 'nodes': created}
             done = structs.replace(request.action, data={**reply.action.data, CREATION: creation})
@@ -145,8 +151,9 @@ class World:
             yield Checked('BEFORE', reply)
             return
         created = self._create(_placement(place.zone, place.region_name))
-        yield Checked('BEFORE', reply, 1)
-        if any(map(is_load_balancing, self.policies)):
+        is_created = self.nodes[created].created_at is not None
+        yield Checked('BEFORE', reply, int(is_created), 0, int(not is_created))
+        if is_created and any(map(is_load_balancing, self.policies)):
             done = structs.replace(action, data=reply.action.data, node=self.nodes[created])
             yield Checked('AFTER', self._decided(self._request('AFTER', done, explain)))
 
@@ -265,7 +272,8 @@ class World:
 
         Without candidates the engine deletes random nodes.
 
-        :returns: the ids of the created nodes, and the number of deleted ones.
+        :returns: the ids of the new nodes, and the number of deleted ones. Nodes for which the
+            cloud has no room stay in the cluster in ERROR.
         """
         data = reply.action.data
         size = sizing.size_of(
@@ -290,14 +298,20 @@ class World:
             id=f'n{self._serial}',
             name=f'{self.scenario.cluster.name}-{self._serial}',
             index=self._serial,
-            status='ACTIVE',
-            created_at=self.now,
             profile_created_at=START,
             data={'placement': dict(placement)} if placement else {},
-            details=self._addresses.take(),
+            updated_at=self.now,
         )
+        if self.cloud.has_room(self._region(placement), placement.get('zone')):
+            addresses = self._addresses.take()
+            node = structs.replace(node, status='ACTIVE', created_at=self.now, details=addresses)
+        else:
+            node = structs.replace(node, status=FAILED, status_reason=NO_ROOM)
         self.nodes[node.id] = node
         return node.id
+
+    def _region(self, placement: Mapping[str, str]) -> str | None:
+        return placement.get('region_name') or self.scenario.cluster.region
 
 
 def _placement(zone: str | None, region: str | None) -> dict[str, str]:

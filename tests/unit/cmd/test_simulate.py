@@ -198,7 +198,7 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
         (
             ['none'],
             'none: no such file; name a file or a shipped scenario: capped-regions, '
-            'growing-weights, load-balancer, zone-outage',
+            'growing-weights, load-balancer, zone-outage, zone-shortage',
         ),
         (
             ['s', '--plot', 'p.pdf'],
@@ -318,3 +318,11 @@ def test_simulate_with_a_load_balancer_prints_members_and_updates(program):
     assert (status, err) == (0, '')
     assert '    CLUSTER_SCALE_OUT AFTER: OK, Completed policy checking.' in out
     assert '; 18 members of balance, 2 updates' in out
+
+
+def test_simulate_with_a_shortage_counts_the_nodes_that_failed(program):
+    """The totals have the number of nodes for which the cloud had no room, for each rule."""
+    _, out, _ = program('simulate', 'zone-shortage', '--compare', 'greedy')
+
+    assert '45 nodes created, 17 deleted, 2 failed for lack of capacity; off' in out
+    assert '42 nodes created, 17 deleted, 5 failed for lack of capacity; off' in out

@@ -78,7 +78,7 @@ def over_regions():
 
 def record(number, **more):
     """Return the record of a step."""
-    checks = [Check('CLUSTER_SCALE_OUT', 'BEFORE', 'OK', 'fine', 2, 1, 0, [])] if number else []
+    checks = [Check('CLUSTER_SCALE_OUT', 'BEFORE', 'OK', 'fine', 2, 1, 0, 0, [])] if number else []
     fields = {
         'number': number,
         'what': 'x',

@@ -92,3 +92,19 @@ def test_play_with_a_slash_in_a_zone_name_finds_the_zone(run):
     assert held(alone) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 1, 'R2/b': 1}
     assert held(everywhere) == {'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 0, 'R2/b': 2}
     assert held(whole) == {'hall/1': 0, 'b': 4}
+
+
+def test_exhausted_zone_is_shaded_until_it_is_restored(over_regions):
+    """The outages name a zone without capacity, in one region or in all."""
+    cloud = ChangingCloud(Inventory.parse(over_regions['cloud'], 'test'))
+
+    cloud.set_capacity('a', has_room=False)
+    cloud.set_capacity('R2/b', has_room=False)
+
+    assert cloud.outages == ['R2/b (no capacity)', 'a (no capacity)']
+    assert not cloud.has_room('R1', 'a')
+    assert not cloud.has_room('R2', 'b')
+    assert cloud.has_room('R1', 'b')
+    assert cloud.has_room('R1', None)
+    cloud.set_capacity('a', has_room=True)
+    assert cloud.has_room(None, 'a')

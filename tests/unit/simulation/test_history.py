@@ -79,6 +79,7 @@ def test_totals_include_every_step():
         'unexpected': 0,
         'created': 4,
         'deleted': 2,
+        'refused': 0,
         'updates': 0,
         'worst': 3.0,
         'misplaced': 4.0,

@@ -246,3 +246,15 @@ def test_page_of_protected_nodes_has_their_number_and_end(load, registry):
     assert '3 nodes, 2 protected, skew' in page
     assert '2 nodes are protected (batch job)' in page
     assert '<caption>Protected nodes</caption>' in page
+
+
+def test_report_of_a_shortage_shades_it_and_counts_the_failed_nodes(registry):
+    """The report has the period without capacity, and the failed nodes in total and per step."""
+    scenario = scenario_files.load('zone-shortage')
+
+    html = report.page(scenario, played(scenario, registry))
+
+    assert 'outage: az2 (no capacity) (steps 2 to 7)' in html
+    assert '<dt>Failed for lack of capacity</dt><dd>2 <small>greedy 5</small></dd>' in html
+    assert '2 created. 1 failed for lack of capacity.' in html
+    assert 'short of capacity until 2026-01-01T00:06:00Z' in html

@@ -130,7 +130,13 @@ def test_shipped_scenarios_end_as_they_expect(name, registry):
 
 def test_shipped_lists_four_scenarios():
     """The package contains four scenarios."""
-    names = ['capped-regions', 'growing-weights', 'load-balancer', 'zone-outage']
+    names = [
+        'capped-regions',
+        'growing-weights',
+        'load-balancer',
+        'zone-outage',
+        'zone-shortage',
+    ]
     assert list(scenario_files.shipped()) == names
 
 

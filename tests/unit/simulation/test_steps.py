@@ -182,6 +182,18 @@ def test_play_of_a_rebalance_without_a_plan_is_an_error(run):
     assert record.checks[-1].reason.startswith('The cluster has 6 nodes, and its max_size is 6')
 
 
+def test_play_of_a_rebalance_into_an_exhausted_zone_deletes_no_node(run):
+    """A node that could not be created replaces no other one, so its victim stays."""
+    records = run([*UNEVEN, {'exhaust': 'a'}, {'rebalance': True}])
+
+    assert held(records[-1]) == held(records[-2])
+    assert [check.action for check in records[-1].checks] == [
+        'policy_rebalance',
+        'CLUSTER_SCALE_OUT',
+    ]
+    assert records[-1].checks[-1].refused == 1
+
+
 def test_play_of_a_rebalance_stops_at_the_first_failing_check(load, registry):
     """If a deletion is refused, the steps that are left are not taken."""
     guarded = Registry([*registry.types.items(), ('test.guard-1.0', Guard)])
