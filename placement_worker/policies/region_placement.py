@@ -1,7 +1,6 @@
 """The region placement policy, senlin.policy.region_placement."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 from typing_extensions import override
@@ -24,6 +23,7 @@ from placement_worker.planning.skew import Skew
 from placement_worker.policies import (
     cordoned_places,
     place_names,
+    region_places,
     shared_placement,
     short_places,
     spread,
@@ -37,7 +37,6 @@ from placement_worker.policies.region_properties import (
 )
 from placement_worker.policies.spread import Spread
 from placement_worker.policies.zone_plans import NO_ZONE
-from placement_worker.policies.zone_shares import NO_USABLE_ZONE
 
 NO_REGION = 'No region is found usable.'
 
@@ -191,19 +190,19 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             regions = cordoned_places.close_regions(regions, state)
         if size.kind != CREATION:
             return regions
-        _check_any_open(regions, NO_REGION)
+        region_places.check_any_open(regions, NO_REGION)
         zones = zone_placement.zones_to_use(request)
         if zones is None:
             return regions
-        regions = [_with_zones(region, zones, state) for region in regions]
+        regions = [region_places.with_zones(region, zones, state) for region in regions]
         if not any(region.available for region in regions):
             cordoned_places.check_cordons(regions, NO_ZONE)
             raise NoUsablePlace(NO_ZONE)
         profile = shared_placement.profile_of_new_node(request)
         if profile and profile.zone:  # a cordon does not refuse a zone that the user names
             return regions
-        regions = [_without_cordoned_zones(region, zones, state) for region in regions]
-        _check_any_open(regions, NO_ZONE)
+        regions = [region_places.without_cordoned_zones(region, zones, state) for region in regions]
+        region_places.check_any_open(regions, NO_ZONE)
         return regions
 
     def _with_shortages(
@@ -219,56 +218,11 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         if not found:
             return regions
         return [
-            short_places.of_region(region, _open_zones(region, zones, state), found)
+            short_places.of_region(region, region_places.open_zones(region, zones, state), found)
             for region in regions
         ]
-
-
-def _open_zones(region: Place, zones: Sequence[str], state: State) -> list[str]:
-    """Return the zones in which nodes can be created in a region; none if zones do not matter."""
-    if not zones or not region.available:
-        return []
-    known = state.cloud.zones(region.name)
-    return [
-        zone
-        for zone in zones
-        if known.get(zone) and not cordoned_places.of_zone(zone, region.name, state)
-    ]
 
 
 def _details(plan: Plan, skew: Skew | None) -> dict[str, Any]:
     rows = {'regions': shared_placement.rows(plan.rows), 'unplaced': plan.unplaced}
     return {**rows, 'skewed': skew.details} if skew else rows
-
-
-def _with_zones(region: Place, zones: Sequence[str], state: State) -> Place:
-    """Return the region, unavailable if no node can be created in any of the zones there."""
-    if not region.available:
-        return region
-    known = state.cloud.zones(region.name)
-    if any(known.get(zone) for zone in zones):
-        return region
-    return replace(region, available=False, note=NO_USABLE_ZONE)
-
-
-def _check_any_open(regions: Sequence[Place], reason: str) -> None:
-    """Check that cordons leave a region for a creation.
-
-    :raises NoUsablePlace: they leave none; the text names them.
-    """
-    if not any(region.available for region in regions):
-        cordoned_places.check_cordons(regions, reason)
-
-
-def _without_cordoned_zones(region: Place, zones: Sequence[str], state: State) -> Place:
-    """Return the region, closed if all zones that are available there are cordoned."""
-    if not region.available or not state.cordons:
-        return region
-    known = state.cloud.zones(region.name)
-    available = [zone for zone in zones if known.get(zone)]
-    cordons = [cordoned_places.of_zone(zone, region.name, state) for zone in available]
-    found = [one for one in cordons if one]
-    if not found or len(found) < len(cordons):
-        return region
-    notes = ', '.join(map(str, dict.fromkeys(found)))
-    return region.closed(found, f'{NO_USABLE_ZONE}: {notes}')

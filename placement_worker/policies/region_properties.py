@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from placement_worker.planning.places import NO_CAP
 from placement_worker.policies.on_shortage import OnShortage, OnShortageProperty
+from placement_worker.policies.placement_properties import PlacementProperties
 from placement_worker.policies.shared_placement import HEAVIEST, check_distinct
 from placement_worker.policies.spread import Spread, SpreadProperty
 
@@ -27,23 +28,13 @@ class Region(Struct, frozen=True, forbid_unknown_fields=True):
     ] = NO_CAP
 
 
-class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
+class RegionPlacementProperties(PlacementProperties, frozen=True, forbid_unknown_fields=True):
     """Properties of senlin.policy.region_placement-1.0."""
 
     regions: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')]
 
     def __post_init__(self) -> None:
         check_distinct('regions', [region.name for region in self.regions])
-
-    @property
-    def spread(self) -> Spread | None:
-        """The tolerated skew, or None before version 1.1."""
-        return None
-
-    @property
-    def on_shortage(self) -> OnShortage | None:
-        """The reaction to a lack of capacity, or None before version 1.1."""
-        return None
 
 
 class RegionPlacementProperties11(

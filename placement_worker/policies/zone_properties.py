@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from placement_worker.policies.on_shortage import OnShortage, OnShortageProperty
+from placement_worker.policies.placement_properties import PlacementProperties
 from placement_worker.policies.shared_placement import HEAVIEST, check_distinct
 from placement_worker.policies.spread import Spread, SpreadProperty
 
@@ -23,7 +24,7 @@ class Zone(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 100
 
 
-class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
+class ZonePlacementProperties(PlacementProperties, frozen=True, forbid_unknown_fields=True):
     """Properties of senlin.policy.zone_placement-1.0."""
 
     zones: Annotated[
@@ -32,16 +33,6 @@ class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         check_distinct('zones', [zone.name for zone in self.zones])
-
-    @property
-    def spread(self) -> Spread | None:
-        """The tolerated skew, or None before version 1.1."""
-        return None
-
-    @property
-    def on_shortage(self) -> OnShortage | None:
-        """The reaction to a lack of capacity, or None before version 1.1."""
-        return None
 
 
 class ZonePlacementProperties11(ZonePlacementProperties, frozen=True, forbid_unknown_fields=True):
