@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cloud.managed import ManagedCluster
 from tests.cloud.whole_cloud import WholeCloud
 from tests.failure_logs import pytest_runtest_makereport
 
@@ -16,3 +17,9 @@ def cloud() -> Iterator[WholeCloud]:
     started = WholeCloud().start()
     yield started
     started.close()
+
+
+@pytest.fixture(scope='session')
+def managed(cloud: WholeCloud) -> ManagedCluster:
+    """A cluster with all policies, which tests may change."""
+    return ManagedCluster(cloud)

@@ -92,9 +92,13 @@ class Senlin:
 
     def wait_for_last_action(self, target_id: str) -> Json:
         """Return the latest action of an object when it has succeeded."""
+        return succeeded(self.wait(self.last_action(target_id)['id']))
+
+    def last_action(self, target_id: str) -> Json:
+        """Return the latest action of an object."""
         query = f'actions?target={target_id}&sort=created_at:desc&limit=1'
         [action] = self.get(query)['actions']
-        return succeeded(self.wait(action['id']))
+        return dict(action)
 
     def _name(self, kind: str) -> str:
         return f'{kind}-{next(self._numbers)}'

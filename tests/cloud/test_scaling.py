@@ -1,21 +1,70 @@
-"""Clusters that scale through Senlin's API."""
+"""A cluster changes its size through Senlin's API.
 
-from collections import Counter
+Each test changes the same cluster, whatever the others have left of it.
+"""
 
-from tests.cloud.whole_cloud import WholeCloud
+import pytest
+from keystoneauth1.exceptions import BadRequest
+
+from tests.cloud.managed import MAX_SIZE, ManagedCluster, recorded_zones, zones
 
 
-def test_scale_out_with_zones_creates_servers_in_planned_zones(cloud: WholeCloud) -> None:
-    """A scale-out through Senlin creates the servers in the zones that the worker plans."""
-    senlin = cloud.senlin
-    cluster = senlin.create_cluster(senlin.create_profile())
-    zones = [{'name': 'az1', 'weight': 100}, {'name': 'az2', 'weight': 200}]
-    policy = senlin.create_policy('zone_placement', zones=zones)
-    senlin.succeed(f'clusters/{cluster}', 'policy_attach', policy_id=policy, enabled=True)
+def test_attach_to_running_cluster_adopts_its_nodes(managed: ManagedCluster) -> None:
+    """Policies that were attached to a running cluster know the zones of its nodes.
 
-    senlin.succeed(f'clusters/{cluster}', 'scale_out', count=3)
+    All nodes are members of the pool.
+    """
+    managed.check()
 
-    nodes = senlin.get(f'nodes?cluster_id={cluster}')['nodes']
-    compute = cloud.connect('demo').compute
-    found = Counter(compute.get_server(node['physical_id']).availability_zone for node in nodes)
-    assert found == {'az1': 1, 'az2': 2}
+
+def test_scale_out_creates_servers_in_planned_zones(managed: ManagedCluster) -> None:
+    """A scale-out creates servers in the zones that the worker has recorded."""
+    managed.set_size(3)
+
+    change = managed.change('scale_out', count=2)
+
+    decision, *_ = managed.decisions(change.action)
+    assert len(change.added) == 2
+    assert zones(change.added) == recorded_zones(decision)
+
+
+def test_scale_in_deletes_chosen_nodes(managed: ManagedCluster) -> None:
+    """A scale-in deletes the nodes that the worker has recorded."""
+    managed.set_size(4)
+
+    change = managed.change('scale_in', count=2)
+
+    decision, *_ = managed.decisions(change.action)
+    assert len(change.removed) == 2
+    assert {node.id for node in change.removed} == set(decision['deletion']['candidates'])
+
+
+@pytest.mark.parametrize(
+    ('adjustment', 'number', 'size'),
+    [
+        ('EXACT_CAPACITY', 5, 5),
+        ('CHANGE_IN_CAPACITY', -1, 3),
+        ('CHANGE_IN_PERCENTAGE', -50, 2),
+        ('CHANGE_IN_PERCENTAGE', 100, MAX_SIZE),
+    ],
+)
+def test_resize_balances_zones(
+    managed: ManagedCluster, adjustment: str, number: int, size: int
+) -> None:
+    """A resize from four nodes reaches the size, at most the maximum, and balances the zones."""
+    managed.set_size(4)
+
+    managed.change('resize', adjustment_type=adjustment, number=number, strict=False)
+
+    assert len(managed.nodes()) == size
+    assert managed.is_balanced()
+
+
+def test_strict_resize_beyond_maximum_changes_nothing(managed: ManagedCluster) -> None:
+    """A strict resize beyond the maximum size is refused and changes nothing."""
+    before = managed.nodes()
+
+    with pytest.raises(BadRequest, match='greater than the cluster'):
+        managed.do('resize', adjustment_type='EXACT_CAPACITY', number=MAX_SIZE + 1, strict=True)
+
+    assert managed.nodes() == before

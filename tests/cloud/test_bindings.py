@@ -1,0 +1,59 @@
+"""Bindings of policies change through Senlin's API."""
+
+import pytest
+
+from tests.cloud.clusters import Cluster
+from tests.cloud.whole_cloud import WholeCloud
+
+
+@pytest.fixture
+def cluster(cloud: WholeCloud) -> Cluster:
+    """A cluster with one node."""
+    return Cluster(cloud, 1)
+
+
+def test_disabled_zones_are_not_planned_until_enabled(cluster: Cluster) -> None:
+    """A worker plans no zones while the binding of the policy is disabled."""
+    policy = cluster.attach_zones(az2=100)
+
+    cluster.do('policy_update', policy_id=policy, enabled=False)
+    without = cluster.change('scale_out', count=1)
+    cluster.do('policy_update', policy_id=policy, enabled=True)
+    with_zones = cluster.change('scale_out', count=1)
+
+    assert cluster.decisions(without.action) == []
+    assert [node.placement['zone'] for node in with_zones.added] == ['az2']
+    assert cluster.zones()['az2'] >= 1
+
+
+def test_disabled_load_balancing_adds_no_member(cluster: Cluster) -> None:
+    """A node that is created while the binding is disabled is no member of the pool."""
+    policy = cluster.attach_load_balancing()
+    before = cluster.members(policy)
+
+    cluster.do('policy_update', policy_id=policy, enabled=False)
+    cluster.do('scale_out', count=1)
+
+    assert cluster.members(policy) == before
+    assert len(cluster.addresses()) == 2
+
+
+def test_load_balancer_is_created_again_after_detach(cluster: Cluster) -> None:
+    """A detach deletes the load balancer, and the policy can be attached again.
+
+    Deleting the cluster then deletes the new load balancer and the servers.
+    """
+    policy = cluster.attach_load_balancing()
+    first = cluster.load_balancer(policy)
+
+    cluster.do('policy_detach', policy_id=policy)
+    detached = cluster.cloud.load_balancers()
+    cluster.do('policy_attach', policy_id=policy, enabled=True)
+    second, attached = cluster.load_balancer(policy), cluster.members(policy)
+    addresses, [node] = cluster.addresses(), cluster.nodes()
+    cluster.senlin.delete(cluster.target)
+
+    assert first not in detached
+    assert attached == addresses
+    assert second not in cluster.cloud.load_balancers()
+    assert node.physical_id not in cluster.cloud.servers()
