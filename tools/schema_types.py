@@ -72,6 +72,22 @@ class PlaceCount(Struct):
     ] = None
 
 
+class PlacementEntry(Struct):
+    """The place of one node to create."""
+
+    region_name: Annotated[str | UnsetType, Meta(description='the region of the node')] = UNSET
+    zone: Annotated[str | UnsetType, Meta(description='the zone of the node')] = UNSET
+
+
+class Alternative(Struct):
+    """The places to try next if a node cannot be created in its place."""
+
+    place: Annotated[PlacementEntry, Meta(description='a place of the plan')]
+    retry: Annotated[
+        list[PlacementEntry], Meta(description='the places to try next, the best one first')
+    ]
+
+
 class Creation(Struct):
     """The creation that policies decided, and the nodes that the engine has created."""
 
@@ -81,6 +97,7 @@ class Creation(Struct):
     region: Counts | UnsetType = UNSET
     zone: Counts | UnsetType = UNSET
     places: list[PlaceCount] | UnsetType = UNSET
+    alternatives: list[Alternative] | UnsetType = UNSET
     nodes: NodeIds | UnsetType = UNSET
 
 
@@ -97,13 +114,6 @@ class Deletion(Struct):
     destroy_after_deletion: bool | UnsetType = UNSET
     grace_period: Natural | UnsetType = UNSET
     reduce_desired_capacity: bool | UnsetType = UNSET
-
-
-class PlacementEntry(Struct):
-    """The place of one node to create."""
-
-    region_name: Annotated[str | UnsetType, Meta(description='the region of the node')] = UNSET
-    zone: Annotated[str | UnsetType, Meta(description='the zone of the node')] = UNSET
 
 
 class Placement(Struct):

@@ -18,7 +18,7 @@ Kind = Literal['creation', 'deletion']
 CREATION: Kind = 'creation'
 DELETION: Kind = 'deletion'
 
-PLAN_KEYS = frozenset({'places', 'region', 'regions', 'zone', 'zones'})
+PLAN_KEYS = frozenset({'alternatives', 'places', 'region', 'regions', 'zone', 'zones'})
 
 
 class PlaceCount(NamedTuple):

@@ -1,14 +1,12 @@
 """The region placement policy, senlin.policy.region_placement."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
-from placement_worker.cloud.snapshot import Location
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning import sizing
@@ -26,6 +24,7 @@ from placement_worker.policies import (
     region_places,
     shared_placement,
     short_places,
+    short_regions,
     spread,
     zone_placement,
 )
@@ -92,12 +91,14 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         )
         places = self._places(request, size, state)
         if size.kind == CREATION:
-            places = self._with_shortages(places, request, state)
+            places = short_regions.with_shortages(places, self.on_shortage, request, state)
         plan = self.planner(size, places, groups, staying)
         warnings = cordoned_places.not_emptied(places, staying, 'region') if staying else []
         warnings += short_places.warnings(places, 'region')
         skew = spread.measured(self.spread, size, places, plan, groups, staying)
-        return self._applied(request, state, size, possible, plan, warnings, skew)
+        known = [place for place in places if place.known]
+        retries = short_places.alternatives(self.on_shortage, self.spread, size, known, plan)
+        return self._applied(request, state, size, possible, plan, warnings, skew, retries)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -123,11 +124,13 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         plan: Plan,
         warnings: Sequence[str],
         skew: Skew | None,
+        retries: Mapping[str, Sequence[str]],
     ) -> Outcome:
         """Return the outcome of a plan, unless its skew is refused.
 
         :param skew: the skew of the plan, None if it is tolerated; other parameters are those of
             zone placement.
+        :param retries: the planned regions with the regions to try next.
         :raises TooSkewed: the mode of `spread` is strict.
         """
         details, skews = _details(plan, skew), [skew.explained('region')] if skew else []
@@ -137,10 +140,12 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             order = interleave({row.name: row.planned for row in plan.rows})
             entries = [{'region_name': name} for name in order]
         counts = plan.counts
+        alternatives = short_regions.alternatives(retries)
+        planned = {'regions': counts, **({'alternatives': alternatives} if alternatives else {})}
         return Outcome(
             'APPLIED',
             shared_placement.summary(possible, 'region', len(counts)),
-            data=state.action_data.planned(size.kind, size.count, {'regions': counts}, entries),
+            data=state.action_data.planned(size.kind, size.count, planned, entries),
             nodes=shared_placement.placed_node(request, state, entries),
             details=details,
             warnings=[*self.unknown(state), *skews, *warnings],
@@ -204,23 +209,6 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         regions = [region_places.without_cordoned_zones(region, zones, state) for region in regions]
         region_places.check_any_open(regions, NO_ZONE)
         return regions
-
-    def _with_shortages(
-        self, regions: Sequence[Place], request: CheckRequest, state: State
-    ) -> Sequence[Place]:
-        """Return the regions with their shortages, which depend on those of zones to plan."""
-        zones, cloud = zone_placement.zones_to_use(request) or [], state.cloud
-
-        def locate(node: Node) -> Location:
-            return cloud.region_of(node), cloud.zone_of(node) if zones else None
-
-        found = short_places.find(self.on_shortage, request.cluster.nodes, locate, state.now)
-        if not found:
-            return regions
-        return [
-            short_places.of_region(region, region_places.open_zones(region, zones, state), found)
-            for region in regions
-        ]
 
 
 def _details(plan: Plan, skew: Skew | None) -> dict[str, Any]:

@@ -7,13 +7,17 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from placement_worker.cloud.snapshot import Location
-from placement_worker.contract.action_data import Placement
+from placement_worker.contract.action_data import CREATION, Placement
 from placement_worker.contract.cluster import Node
 from placement_worker.formats.text import counted
+from placement_worker.planning.alternatives import alternatives as planned_alternatives
 from placement_worker.planning.capacity_errors import means_no_capacity
 from placement_worker.planning.places import Place
+from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.shortage import Shortage, failed_nodes, shortage
+from placement_worker.planning.sizing import Size
 from placement_worker.policies.on_shortage import OnShortage, redistributes
+from placement_worker.policies.spread import Spread
 
 Shortages = Mapping[Location, Shortage]
 """Region and zone -> the shortage there; None stands for a region or zone that does not matter."""
@@ -67,6 +71,23 @@ def of_region(region: Place, zones: Sequence[str], shortages: Shortages) -> Plac
     if found is None and known and len(known) == len(of_zones):
         found = min(known, key=lambda one: one.until)
     return replace(region, shortage=found)
+
+
+def alternatives(
+    on_shortage: OnShortage | None,
+    spread: Spread | None,
+    size: Size,
+    places: Sequence[Place],
+    plan: Plan | None,
+) -> Mapping[str, Sequence[str]]:
+    """Return the planned places of a creation with the places to try next.
+
+    Strict spread allows none: a retry might exceed its skew.
+    """
+    strict = spread is not None and spread.mode == 'strict'
+    if plan is None or size.kind != CREATION or strict or not redistributes(on_shortage):
+        return {}
+    return planned_alternatives(plan, places)
 
 
 def warnings(places: Sequence[Place], kind: str, region: str | None = None) -> list[str]:

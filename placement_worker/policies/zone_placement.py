@@ -176,7 +176,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         entries = zone_shares.entries(shares) if size.kind == CREATION else []
         patch = shared_placement.placed_node(request, state, entries)
         reason = shared_placement.summary(possible, 'zone', len(counts))
-        plan = {'zones': counts, **by_region}
+        retries = zone_shares.alternatives(shares)
+        plan = {'zones': counts, **by_region, **({'alternatives': retries} if retries else {})}
         return Outcome(
             'APPLIED',
             reason,

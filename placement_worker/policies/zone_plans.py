@@ -82,7 +82,9 @@ class ZonePlans:
             names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
             raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
         skew = measured(self.spread, self.size, places, plan, groups, staying)
-        return Share(None, self.size, len(nodes), plan, _warnings(places, staying), skew)
+        retries = self._alternatives(self.size, places, plan)
+        warnings = _warnings(places, staying)
+        return Share(None, self.size, len(nodes), plan, warnings, skew, retries)
 
     def in_regions(self, regions: Mapping[str, int]) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes.
@@ -124,6 +126,12 @@ class ZonePlans:
             return short_places.NO_SHORTAGES
         return short_places.find(self.on_shortage, nodes, locate, self.state.now)
 
+    def _alternatives(
+        self, size: Size, places: Sequence[Place], plan: Plan | None
+    ) -> Mapping[str, Sequence[str]]:
+        known = [place for place in places if place.known]
+        return short_places.alternatives(self.on_shortage, self.spread, size, known, plan)
+
     def _share(
         self,
         region: str,
@@ -137,7 +145,8 @@ class ZonePlans:
         plan = self._plan(places, size, groups, staying)
         own = [place for place in places if place.known]  # the others are zones of other regions
         skew = measured(self.spread, size, own, plan, groups, staying) if plan else None
-        return Share(region, size, held, plan, _warnings(places, staying, region), skew)
+        retries = self._alternatives(size, places, plan)
+        return Share(region, size, held, plan, _warnings(places, staying, region), skew, retries)
 
     def warnings_of_named(self, zone: str) -> list[str]:
         """Return a sentence if a new node goes to a cordoned zone that its profile names.

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +24,8 @@ class Share:
 
     `region`: None if no policy planned by region. `held`: the number of nodes in the region before
     the action. `plan`: None if the region has no usable zone. `warnings`: sentences about zones.
-    `skew`: None if the policy tolerates the skew of the plan.
+    `skew`: None if the policy tolerates the skew of the plan. `alternatives`: the zones of the plan
+    with the zones to try next.
     """
 
     region: str | None
@@ -33,6 +34,7 @@ class Share:
     plan: Plan | None
     warnings: Sequence[str] = ()
     skew: Skew | None = None
+    alternatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def by_region(
@@ -112,6 +114,18 @@ def entries(shares: Sequence[Share]) -> list[dict[str, str]]:
         (region, zone): _place(region, zone) for region, zones in counts.items() for zone in zones
     }
     return list(map(places.__getitem__, interleave_groups(counts)))
+
+
+def alternatives(shares: Sequence[Share]) -> list[dict[str, Any]]:
+    """Return the places of the plan with the places to try next, in the form of `entries`."""
+    return [
+        {
+            'place': _place(share.region, zone),
+            'retry': [_place(share.region, other) for other in others],
+        }
+        for share in shares
+        for zone, others in share.alternatives.items()
+    ]
 
 
 def _place(region: str | None, zone: str | None) -> dict[str, str]:

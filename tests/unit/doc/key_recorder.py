@@ -23,6 +23,7 @@ from tests.factories import (
     connected,
     deletion_policy,
     load_balancing_policy,
+    redistributing,
     region_policy,
     request,
     zone_policy,
@@ -30,14 +31,14 @@ from tests.factories import (
 
 PLACED = {'placement': {'region_name': 'R1', 'zone': 'a'}}
 CLOUD = {
-    'regions': {'R1': {'zones': {'a': True}}},
+    'regions': {name: {'zones': {'a': True, 'b': True}} for name in ('R1', 'R2')},
     'home_region': 'R1',
     'networks': {'private': {'id': 'net1'}},
     'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
 }
 POLICIES = {
-    'region': region_policy('R1'),
-    'zone': zone_policy('a'),
+    'region': redistributing(region_policy('R1', 'R2')),
+    'zone': redistributing(zone_policy('a', 'b')),
     'deletion': deletion_policy(version='1.2', hooks={'type': 'zaqar', 'params': {'queue': 'q'}}),
     'load balancing': load_balancing_policy(version='1.4', min_online=1),
 }

@@ -2,47 +2,18 @@
 
 import pytest
 
-from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.policies.registry import Registry
 from tests.factories import (
-    NOW,
     node,
     nodes,
     redistributing,
     refused,
-    region_policy,
     request,
     spreading,
     zone_policy,
 )
+from tests.unit.policies.shortages import UNTIL, created, decide, rows, scale_out
 
 ZONES = spreading(redistributing(zone_policy('a', 'b', 'c')), max_skew=9)
-UNTIL = 'short of capacity until 2026-01-01T12:04:00Z'
-CLOUD = {
-    'zones': dict.fromkeys('abc', True),
-    'regions': {'R1': {}, 'R2': {'zones': {'a': True, 'd': True}}},
-    'home_region': 'R1',
-}
-
-
-def decide(asked):
-    """Return the reply at the time NOW."""
-    inventory = Inventory.parse(CLOUD, 'test')
-    return Endpoints(inventory, Registry.installed(), now=lambda: NOW).policy_check(asked)
-
-
-def scale_out(count, *policies, members, **more):
-    return request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': count}, **more)
-
-
-def created(reply, by='zones'):
-    assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
-    return reply['action']['data']['creation'][by]
-
-
-def rows(reply, by='zones', decision=0):
-    return {row['name']: row for row in reply['decisions'][decision]['details'][by]}
 
 
 def test_place_that_refused_a_node_gets_none_until_the_delay_has_passed():
@@ -175,46 +146,30 @@ def test_strict_spread_names_a_zone_short_of_capacity():
     )
 
 
-def test_region_short_of_capacity_leaves_its_share_to_the_others():
-    """Region placement alone observes the regions of failed nodes, whatever their zones."""
-    policy = spreading(redistributing(region_policy(('R1', 300), 'R2')), max_skew=9)
-    members = [refused(1, 'a', 'R1')]
+def test_reply_lists_the_places_to_try_next():
+    """Each planned zone has the others in the order of preference, without those in shortage."""
+    members = [*nodes(a=2, b=1), refused(9, 'c')]
 
-    reply = decide(scale_out(3, policy, members=members))
+    reply = decide(scale_out(3, ZONES, members=members))
 
-    assert created(reply, 'regions') == {'R2': 3}
-    assert rows(reply, 'regions')['R1']['note'] == UNTIL
-    assert reply['warnings'] == [f'Region R1 is {UNTIL} (1 failed attempt)']
-
-
-BOTH = (redistributing(region_policy('R1', 'R2')), redistributing(zone_policy('a', 'b', 'd')))
-
-
-def test_shortage_of_one_zone_leaves_the_share_of_its_region():
-    """A region with another zone keeps its share, and its other zone takes all of it."""
-    reply = decide(scale_out(4, *BOTH, members=[refused(1, 'a', 'R1')]))
-
-    assert created(reply, 'places') == [
-        {'region_name': 'R1', 'zone': 'b', 'count': 2},
-        {'region_name': 'R2', 'zone': 'a', 'count': 1},
-        {'region_name': 'R2', 'zone': 'd', 'count': 1},
+    assert created(reply) == {'a': 1, 'b': 2}
+    assert created(reply, 'alternatives') == [
+        {'place': {'zone': 'a'}, 'retry': [{'zone': 'b'}]},
+        {'place': {'zone': 'b'}, 'retry': [{'zone': 'a'}]},
     ]
-    assert reply['warnings'] == [f'Zone a of region R1 is {UNTIL} (1 failed attempt)']
 
 
 @pytest.mark.parametrize(
-    ('minutes', 'places'),
+    'policy',
     [
-        (1, [('R2', 'a', 2), ('R2', 'd', 2)]),
-        (9, [('R1', 'b', 1), ('R2', 'a', 2), ('R2', 'd', 1)]),
+        zone_policy('a', 'b'),
+        redistributing(zone_policy('a', 'b'), mode='ignore'),
+        spreading(zone_policy('a', 'b'), mode='strict'),
     ],
-    ids=['both zones wait', 'one zone is probed'],
+    ids=['version 1.0', 'ignore', 'strict spread'],
 )
-def test_region_is_short_of_capacity_if_all_its_zones_are(minutes, places):
-    """A region whose zones all wait gets no node, and one node if a zone can be probed."""
-    members = [refused(1, 'a', 'R1'), refused(2, 'b', 'R1', minutes=minutes)]
+def test_reply_without_redistribution_has_no_alternatives(policy):
+    """Version 1.0, `ignore` and strict spread leave an engine no choice."""
+    reply = decide(scale_out(1, policy, members=[]))
 
-    reply = decide(scale_out(4, *BOTH, members=members))
-
-    found = [tuple(place.values()) for place in created(reply, 'places')]
-    assert found == places
+    assert 'alternatives' not in reply['action']['data']['creation']
