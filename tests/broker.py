@@ -3,16 +3,17 @@
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
 from tests import failure_logs
+from tests.freezing import frozen
 from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
 
@@ -151,18 +152,9 @@ class Broker:
             self._reaper.close(keep_folder=True)
             self._reaper = None
 
-    def freeze(self) -> None:
-        """Stop the Erlang VM where it is; its connections stay open."""
-        os.kill(self._pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let a frozen Erlang VM go on."""
-        os.kill(self._pid, signal.SIGCONT)
-
-    @property
-    def _pid(self) -> int:
-        """The process ID of the Erlang VM."""
-        return int((self.folder / 'pid').read_text())
+    def frozen(self) -> AbstractContextManager[None]:
+        """Stop the Erlang VM during a block; its connections stay open."""
+        return frozen(int((self.folder / 'pid').read_text()))
 
     def close(self) -> None:
         self.kill()

@@ -18,6 +18,7 @@ from placement_worker.errors import NoWorkerAnswered
 from tests import failure_logs
 from tests.broker import Broker
 from tests.functional.engine import Engine, Gate
+from tests.waiting import wait_for
 
 HERE = Path(__file__).parent
 OWN_BROKER = 'PLACEMENT_WORKER_TEST_TRANSPORT_URL'
@@ -135,23 +136,29 @@ class Worker:
         return PolicyClient(**given)  # type: ignore[arg-type]
 
     def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        client = self.client(timeout_s=5)
-        while True:
-            try:
-                client.get_capabilities()
-                break
-            except NoWorkerAnswered:
-                if time.monotonic() > deadline or self.process.poll() is not None:
-                    raise
-                time.sleep(0.1)
-        client.close()
+        with contextlib.closing(self.client(timeout_s=5)) as client:
+            wait_for(lambda: has_ended(self.process) or responds(client), START_TIMEOUT_S)
+        assert not has_ended(self.process), 'the worker ended before it served'
 
     def stop(self) -> int:
         """End it gracefully and return its exit status."""
         if self.process.poll() is None:
             self.process.terminate()
         return self.process.wait(START_TIMEOUT_S)
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has ended."""
+    return process.poll() is not None
+
+
+def responds(client: PolicyClient) -> bool:
+    """Return whether a worker replies on the topic of a client, within the client's timeout."""
+    try:
+        client.get_capabilities()
+    except NoWorkerAnswered:
+        return False
+    return True
 
 
 Start = Callable[..., Worker]

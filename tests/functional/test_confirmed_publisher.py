@@ -1,8 +1,6 @@
 """One publication on a real RabbitMQ: what counts as refused, and what as a broker that is away."""
 
 import functools
-import os
-import signal
 import threading
 import uuid
 
@@ -145,16 +143,10 @@ def test_publish_to_a_frozen_broker_ends_when_the_process_stops(killable, queue,
     """A broker that confirms nothing holds no thread of a process that stops."""
     name, _ = queue
     killable.publish('', name)
-    pid = int(own_broker.control('eval', 'list_to_integer(os:getpid()).'))
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with own_broker.frozen():
         threading.Timer(2, killable.stopping.set).start()
         with pytest.raises(BrokerUnavailable, match='before the process stops'):
             killable.publish('', name)
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-    assert killable.stopping.is_set()
 
 
 def test_publish_without_a_broker_finds_it_away(killable, own_broker):

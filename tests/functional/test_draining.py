@@ -7,12 +7,12 @@ import socket
 import socketserver
 import subprocess
 import threading
-import time
 
 import pytest
 
 from tests.factories import deletion_policy, node, request
 from tests.simulated_octavia import Lab
+from tests.waiting import wait_for
 
 PROGRAM = shutil.which('haproxy', path=f'{os.environ["PATH"]}:/usr/sbin')
 DEADLINE_S = 60
@@ -80,10 +80,7 @@ class Haproxy:
         old = self._processes[-1]
         self._start('-sf', str(old.pid))
         log = self._folder / 'haproxy-0.log'
-        ends = time.monotonic() + DEADLINE_S
-        while 'Proxy front stopped' not in log.read_text():
-            assert time.monotonic() < ends, log.read_text()
-            time.sleep(0.05)
+        wait_for(lambda: 'Proxy front stopped' in log.read_text())
 
     def _start(self, *arguments):
         number = len(self._processes)

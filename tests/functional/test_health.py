@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.freezing import frozen
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import Gate
 from tests.waiting import DEADLINE_S, wait_for
@@ -261,14 +262,11 @@ def test_stopped_process_makes_the_worker_not_alive_after_the_limit(start, syste
     worker = start(workers=2)
     systemd.received_until(lambda words: 'READY=1' in words)
     stopped, other = worker.children()
-    os.kill(stopped, signal.SIGSTOP)
-    try:
+    with frozen(stopped):
         wait_for(lambda: probe(file)[0] == 1)
         message = probe(file)[1]
         systemd.received(0.1)
         notifications = systemd.received(POLL_AGE_S)
-    finally:
-        os.kill(stopped, signal.SIGCONT)
 
     age = re.search(rf'process {stopped} last polled (\d+)', message)
     assert int(age[1]) >= POLL_AGE_S

@@ -4,16 +4,16 @@ import contextlib
 import itertools
 import sqlite3
 import subprocess
-import time
 
 import pytest
 import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.rpc import SLOW_TOPIC, TOPIC
-from placement_worker.errors import NoWorkerAnswered
+from tests.functional.conftest import has_ended, responds
 from tests.manual import ways, workspace
 from tests.manual.pages import HOW_TO, blocks
+from tests.waiting import wait_for
 
 CONFIGURATION = 'examples/how-to/worker.conf'
 NO_BROKER = 'rabbit://guest:guest@127.0.0.1:1/'
@@ -43,17 +43,9 @@ TYPED = [page for page in HOW_TO if typed_blocks(page)]
 
 def wait_until_ready(worker, url, topic, log):
     """Wait until a worker replies on a topic."""
-    deadline = time.monotonic() + START_TIMEOUT_S
-    client = PolicyClient(url, topic=topic, timeout_s=5)
-    while True:
-        try:
-            client.get_capabilities()
-            break
-        except NoWorkerAnswered:
-            assert worker.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-    client.close()
+    with contextlib.closing(PolicyClient(url, topic=topic, timeout_s=5)) as client:
+        wait_for(lambda: has_ended(worker) or responds(client), START_TIMEOUT_S)
+    assert not has_ended(worker), log.read_text()
 
 
 @pytest.fixture(scope='module')

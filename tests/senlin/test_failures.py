@@ -1,8 +1,6 @@
 """Failures of the worker and of the broker end a check in ERROR, within its timeout."""
 
 import json
-import os
-import signal
 from contextlib import contextmanager
 
 import msgspec
@@ -13,6 +11,7 @@ from senlin.objects import cluster as clusters
 
 from placement_worker.engines.senlin import requests
 from tests.broker import Broker
+from tests.freezing import frozen
 from tests.senlin import engine
 from tests.senlin.specs import deletion, load_balancing, zones
 
@@ -31,18 +30,6 @@ def settings(**values):
     finally:
         for name in values:
             cfg.CONF.clear_override(name, 'placement_worker')
-
-
-@contextmanager
-def stopped(*processes):
-    """Stop processes that keep their connections open."""
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes:
-            os.kill(process, signal.SIGCONT)
 
 
 def scaled(cluster, phase='BEFORE'):
@@ -92,7 +79,7 @@ def test_check_with_an_invalid_transport_url_ends_in_error(placed):
 
 def test_check_without_a_reply_in_time_ends_in_error(placed, worker):
     """A check ends in ERROR after its timeout, and later checks succeed again."""
-    with settings(timeout_s=REPLY_S), stopped(worker.process.pid, *worker.children()):
+    with settings(timeout_s=REPLY_S), frozen(worker.process.pid, *worker.children()):
         data = engine.check(placed, consts.CLUSTER_SCALE_IN, count=1)
 
     assert data['status'] == 'ERROR'
@@ -110,7 +97,7 @@ def test_check_at_a_frozen_broker_ends_in_error(placed, worker):
     try:
         with settings(transport_url=broker.url, timeout_s=REPLY_S):
             scaled(placed)  # opens the connection
-            with stopped(int((broker.folder / 'pid').read_text())):
+            with broker.frozen():
                 data = scaled(placed)
     finally:
         broker.close()

@@ -52,19 +52,6 @@ def comes_about(condition: Callable[[], object]) -> float:
 
 
 @contextlib.contextmanager
-def frozen(worker: Worker) -> Iterator[None]:
-    """Stop all processes of a worker where they are; their connections stay open."""
-    pids = [worker.process.pid, *worker.children()]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
-@contextlib.contextmanager
 def killed(worker: Worker) -> Iterator[None]:
     """End a worker and its processes at the end of the block, also one that does not stop."""
     try:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.freezing import frozen
 from tests.functional.engine import repeat, slow
-from tests.functional.outages.harness import frozen, served_after
+from tests.functional.outages.harness import served_after
 from tests.functional.test_delivery import PYTHONPATH
-from tests.functional.test_replies import wait_for
+from tests.waiting import wait_for
 
 HEARTBEAT_S = 4
 CLOCK = Path(__file__).with_name('clock.c')
@@ -87,7 +88,7 @@ def test_worker_frozen_under_load_loses_nothing_and_serves_again(
     sleeper = start(url=own_broker.url + query, **TWO_PROCESSES)
     other = start(url=own_broker.url + query, **TWO_PROCESSES, topic=sleeper.topic)
     busy = load(sleeper)
-    with frozen(sleeper):
+    with frozen(sleeper.process.pid, *sleeper.children()):
         time.sleep(seconds)
     other.stop()
     took = served_after(sleeper, other.url)
@@ -102,9 +103,8 @@ def test_broker_frozen_under_load_loses_nothing_confirmed(query, seconds, start,
     """A frozen broker delivers no reply; when it goes on, each confirmed request gets one."""
     worker = start(url=own_broker.url + query, **TWO_PROCESSES)
     busy = load(worker)
-    own_broker.freeze()
-    time.sleep(seconds)
-    own_broker.thaw()
+    with own_broker.frozen():
+        time.sleep(seconds)
     took = served_after(worker, worker.url)
 
     print(f'broker frozen for {seconds} s: served again after {took:.1f} s, {busy.ended()}')
@@ -118,7 +118,8 @@ def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, 
     """
     worker = start(url=own_broker.url + query, **TWO_PROCESSES)
     busy = load(worker)
-    with frozen(worker):  # so that requests are left when the broker blocks their publishers
+    # so that requests are left when the broker blocks their publishers
+    with frozen(worker.process.pid, *worker.children()):
         wait_for(lambda: busy.waiting() >= 30)
         own_broker.control('set_vm_memory_high_watermark', 'absolute', '1MB')
     try:
