@@ -2,7 +2,7 @@
 
 import functools
 from types import UnionType, new_class
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct, structs
@@ -34,10 +34,13 @@ def _redeclared(one: structs.FieldInfo) -> Any:
 
 
 def _strict(kind: Any) -> Any:
+    """Return a type whose structs, also those in unions, containers and annotations, are strict."""
     origin = get_origin(kind)
+    if origin is Annotated:
+        return Annotated[_strict(kind.__origin__), *kind.__metadata__]
     if origin in (Union, UnionType):
         return Union[tuple(map(_strict, get_args(kind)))]  # noqa: UP007
-    if origin is list:
-        return list[_strict(get_args(kind)[0])]  # type: ignore[misc]
+    if origin not in (None, Literal):
+        return origin[tuple(map(_strict, get_args(kind)))]
     is_struct = isinstance(kind, type) and issubclass(kind, Struct)
     return strict(kind) if is_struct and not issubclass(kind, Excerpt) else kind

@@ -1,5 +1,7 @@
 """Types that refuse unknown keys."""
 
+from typing import Annotated
+
 import msgspec
 import pytest
 
@@ -84,3 +86,36 @@ def test_strict_type_with_a_renamed_field_uses_its_name_in_json():
         inside: int = msgspec.field(name='in-side', default=0)
 
     assert msgspec.json.decode(b'{"in-side": 1}', type=strict(Renamed)).inside == 1
+
+
+class Inside(msgspec.Struct):
+    """A struct that others contain."""
+
+    number: int = 0
+
+
+@pytest.mark.parametrize(
+    ('kind', 'value'),
+    [
+        (Annotated[Inside, msgspec.Meta(description='d')], {'numbre': 1}),
+        (Annotated[list[Inside], msgspec.Meta(max_length=2)], [{'numbre': 1}]),
+        (dict[str, Inside], {'a': {'numbre': 1}}),
+        (dict[str, list[Inside | None]], {'a': [None, {'numbre': 1}]}),
+        (tuple[Inside, ...], [{'numbre': 1}]),
+    ],
+)
+def test_strict_type_with_a_struct_in_a_container_refuses_unknown_keys(kind, value):
+    """A struct in a map, a list or an annotated type is as strict as a plain field."""
+    outer = msgspec.defstruct('Outer', [('inside', kind)])
+
+    assert msgspec.convert({'inside': value}, outer)
+    with pytest.raises(msgspec.ValidationError, match='unknown field `numbre`'):
+        msgspec.convert({'inside': value}, strict(outer))
+
+
+def test_strict_type_keeps_the_bounds_of_an_annotated_field():
+    """An annotation holds with strict types as well."""
+    outer = msgspec.defstruct('Outer', [('inside', Annotated[int, msgspec.Meta(ge=1)])])
+
+    with pytest.raises(msgspec.ValidationError, match='>= 1'):
+        msgspec.convert({'inside': 0}, strict(outer))
