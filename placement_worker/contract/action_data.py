@@ -1,4 +1,4 @@
-"""Typed views of an action's data: `creation`, `deletion` and `placement`.
+"""Typed views of an action's data: `creation` and `deletion`.
 
 Any policy may write any key into these maps. A view decodes a key when a policy reads it, so an
 invalid value fails only the checks that depend on it. Keys that no view names stay as they are.
@@ -6,11 +6,12 @@ invalid value fails only the checks that depend on it. Keys that no view names s
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from placement_worker.contract import values
+from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import InvalidInput
+from placement_worker.formats.text import counted
 
 PATH = '$.action.data'
 
@@ -74,7 +75,7 @@ class Change:
             return None
         total = sum(regions.values())
         if total > count or (total < count and self.kind == CREATION):
-            raise _wrong_total(str(count), total, f'{self.path}.regions')
+            raise _wrong_total(counted(count, 'node'), total, f'{self.path}.regions')
         return regions
 
     def updated(self, **changes: Any) -> dict[str, Any]:
@@ -162,7 +163,7 @@ class Deletion(Change):
         :raises InvalidInput: it exceeds `count`.
         """
         if total > count:
-            raise _wrong_total(f'at most {count}', total, self.path)
+            raise _wrong_total(f'at most {counted(count, "node")}', total, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,47 +217,8 @@ class ActionData:
         return values.mapping(self.data[kind], f'{PATH}.{kind}') if kind in self.data else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """The `placement` of an action or a node."""
-
-    _placement: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, placement: object) -> Self:
-        """Return the view of a value; anything but a map counts as absent."""
-        return cls(placement if isinstance(placement, dict) else {})
-
-    def __bool__(self) -> bool:
-        """Return whether a region or a zone is named."""
-        return bool(self._placement.get('zone') or self._placement.get('region_name'))
-
-    def is_at(self, place: Mapping[str, str]) -> bool:
-        """Return whether the placement has the region and the zone of `place`."""
-        return place.items() <= self._placement.items()
-
-    def moved(self, place: Mapping[str, str]) -> dict[str, Any]:
-        """Return the placement at another place."""
-        return _moved(self._placement, place)
-
-    def with_entries(self, places: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-        """Return the placement with one entry per place; other keys of earlier entries stay."""
-        listed = self._placement.get('placements')
-        entries = chain(listed if isinstance(listed, list) else (), repeat({}))
-        moved = [_moved(entry, place) for entry, place in zip(entries, places, strict=False)]
-        return {**self._placement, 'count': len(moved), 'placements': moved}
-
-
-def _moved(placement: object, place: Mapping[str, str]) -> dict[str, Any]:
-    """Return a placement at another place; an earlier zone is dropped with its region."""
-    kept = placement if isinstance(placement, dict) else {}
-    if 'region_name' in place:
-        kept = {key: value for key, value in kept.items() if key != 'zone'}
-    return {**kept, **place}
-
-
 def _wrong_total(expected: str, total: int, path: str) -> InvalidInput:
-    return InvalidInput(f'Expected a plan for {expected} nodes, got one for {total} - at `{path}`')
+    return InvalidInput(f'Expected a plan for {expected}, got one for {total} - at `{path}`')
 
 
 def _place_count(entry: object, path: str) -> PlaceCount:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION, Placement
+from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node, Profile
 from placement_worker.contract.model import CheckRequest, NodePatch
+from placement_worker.contract.placement_data import Placement
 from placement_worker.formats.text import counted
 from placement_worker.planning import victims
 from placement_worker.planning.plan_rows import Row

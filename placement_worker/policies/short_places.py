@@ -7,8 +7,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from placement_worker.cloud.snapshot import Location
-from placement_worker.contract.action_data import CREATION, Placement
+from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
+from placement_worker.contract.placement_data import Placement
 from placement_worker.formats.text import counted
 from placement_worker.planning.alternatives import alternatives as planned_alternatives
 from placement_worker.planning.capacity_errors import means_no_capacity

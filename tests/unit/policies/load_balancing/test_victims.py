@@ -183,7 +183,7 @@ def test_removal_down_to_min_size_is_applied(lab, four_members, action, more):
         ({'inputs': {'count': -1}}, 'Expected `int` >= 0, got `-1` - at `$.action.inputs.count`'),
         (
             {'data': {'deletion': {'count': 1, 'zones': {'a': 2}}}},
-            'Expected a plan for at most 1 nodes, got one for 2 - at `$.action.data.deletion`',
+            'Expected a plan for at most 1 node, got one for 2 - at `$.action.data.deletion`',
         ),
     ],
 )

@@ -1,0 +1,45 @@
+"""A typed view of the `placement` in the data of an action or a node."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The `placement` of an action or a node."""
+
+    _placement: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, placement: object) -> Self:
+        """Return the view of a value; anything but a map counts as absent."""
+        return cls(placement if isinstance(placement, dict) else {})
+
+    def __bool__(self) -> bool:
+        """Return whether a region or a zone is named."""
+        return bool(self._placement.get('zone') or self._placement.get('region_name'))
+
+    def is_at(self, place: Mapping[str, str]) -> bool:
+        """Return whether the placement has the region and the zone of `place`."""
+        return place.items() <= self._placement.items()
+
+    def moved(self, place: Mapping[str, str]) -> dict[str, Any]:
+        """Return the placement at another place."""
+        return _moved(self._placement, place)
+
+    def with_entries(self, places: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """Return the placement with one entry per place; other keys of earlier entries stay."""
+        listed = self._placement.get('placements')
+        entries = chain(listed if isinstance(listed, list) else (), repeat({}))
+        moved = [_moved(entry, place) for entry, place in zip(entries, places, strict=False)]
+        return {**self._placement, 'count': len(moved), 'placements': moved}
+
+
+def _moved(placement: object, place: Mapping[str, str]) -> dict[str, Any]:
+    """Return a placement at another place; an earlier zone is dropped with its region."""
+    kept = placement if isinstance(placement, dict) else {}
+    if 'region_name' in place:
+        kept = {key: value for key, value in kept.items() if key != 'zone'}
+    return {**kept, **place}
