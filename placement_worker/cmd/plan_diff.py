@@ -1,6 +1,6 @@
 """Show changes as a diff: a plus marks additions, a minus marks removals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from placement_worker.cmd import draining, output
@@ -27,35 +27,39 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
     title = f'{changes.action} of cluster {changes.cluster}, {changes.target}'
     if changes.status != 'OK':
         yield paint(f'{title}: {changes.status}', 'bold')
-        yield f'{paint("!", "red")} {escaped(changes.reason)}'
-        for key, value in changes.details.items():
-            yield from output.detail(key, value)
+        yield from _failure(changes, paint)
         return
-    after = changes.size + changes.created - changes.deleted
-    yield paint(
-        f'{title}: {counted(changes.size, "node")}'
-        + (f' -> {after}' if after != changes.size else ''),
-        'bold',
-    )
-    for key, rows in changes.places.items():
-        yield ''
-        yield from _places(key, rows, paint)
-    if changes.victims:
-        yield ''
-        yield 'To be deleted, in this order:'
-        yield from _victims(changes.victims, paint)
-    if changes.protected:
-        yield ''
-        yield 'Protected from deletion:'
-        yield from _protected(changes.protected)
-    for pool in changes.pools:
-        yield ''
-        yield from _pool(pool, paint)
-    if changes.wait_s:
-        yield ''
-        yield f'Wait: {draining.sentence(changes.wait_s)}'
+    yield paint(f'{title}: {_size(changes)}', 'bold')
     yield ''
+    for section in _sections(changes, paint):
+        yield from section
+        yield ''
     yield _summary(changes, paint)
+
+
+def _failure(changes: Changes, paint: Paint) -> Iterator[str]:
+    yield f'{paint("!", "red")} {escaped(changes.reason)}'
+    for key, value in changes.details.items():
+        yield from output.detail(key, value)
+
+
+def _size(changes: Changes) -> str:
+    after = changes.size + changes.created - changes.deleted
+    before = counted(changes.size, 'node')
+    return before if after == changes.size else f'{before} -> {after}'
+
+
+def _sections(changes: Changes, paint: Paint) -> Iterator[Iterable[str]]:
+    for key, rows in changes.places.items():
+        yield _places(key, rows, paint)
+    if changes.victims:
+        yield ['To be deleted, in this order:', *_victims(changes.victims, paint)]
+    if changes.protected:
+        yield ['Protected from deletion:', *_protected(changes.protected)]
+    for pool in changes.pools:
+        yield _pool(pool, paint)
+    if changes.wait_s:
+        yield [f'Wait: {draining.sentence(changes.wait_s)}']
 
 
 def _places(key: str, rows: Sequence[PlaceChange], paint: Paint) -> Iterator[str]:

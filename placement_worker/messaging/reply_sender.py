@@ -77,16 +77,8 @@ class ReplySender:
         condition = _StopCondition(
             self._slots, self._stopping, self._timeout_s, self._away_s, left_s
         )
-        attempts = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type((DestinationRefused, BrokerUnavailable)),
-            wait=wait_exponential(WAIT_S, WAIT_MAX_S, min=WAIT_S),
-            stop=condition,
-            sleep=tenacity.sleep_using_event(self._stopping),
-            before_sleep=lambda state: _log_first(name, state),
-            reraise=True,
-        )
         try:
-            attempts(self._publisher.publish, message, exchange, routing_key)
+            self._attempts(name, condition)(self._publisher.publish, message, exchange, routing_key)
         except (DestinationRefused, BrokerUnavailable) as exc:
             if self._may_redeliver(exc, condition):
                 raise ReplyPending(f'{name}: {exc}') from exc
@@ -96,6 +88,16 @@ class ReplySender:
                 LOG.error('Dropped %s after %.1f s: %s', name, condition.elapsed_s, exc)
         finally:
             condition.release()
+
+    def _attempts(self, name: str, condition: '_StopCondition') -> tenacity.Retrying:
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type((DestinationRefused, BrokerUnavailable)),
+            wait=wait_exponential(WAIT_S, WAIT_MAX_S, min=WAIT_S),
+            stop=condition,
+            sleep=tenacity.sleep_using_event(self._stopping),
+            before_sleep=lambda state: _log_first(name, state),
+            reraise=True,
+        )
 
     def _may_redeliver(self, exc: Exception, condition: '_StopCondition') -> bool:
         """Return whether the request goes back to the broker, so that a redelivery replies."""

@@ -92,15 +92,14 @@ def too_large(desired: int, max_nodes: int) -> SizeOutOfBounds:
 
 def _check_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> None:
     """Raise the error of the first bound that Senlin would find violated, in its order."""
-    for is_violated, reason in _bounds(desired, inputs, cluster, max_nodes):
+    bounds = (*_of_target(desired, inputs, cluster), *_of_limits(inputs, cluster, max_nodes))
+    for is_violated, reason in bounds:
         if is_violated:
             raise SizeOutOfBounds(reason)
 
 
-def _bounds(
-    desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int
-) -> Iterator[tuple[bool, str]]:
-    """Yield whether each bound is violated, with the text of Senlin's error."""
+def _of_target(desired: int, inputs: ResizeInputs, cluster: Cluster) -> Iterator[tuple[bool, str]]:
+    """Yield whether each bound of the desired size is violated, with the text of Senlin's error."""
     min_size, max_size, strict = inputs.min_size, inputs.max_size, inputs.strict
     low, high = cluster.min_size, cluster.max_size
     target = f'The target capacity ({desired})'
@@ -120,6 +119,14 @@ def _bounds(
         max_size is None and strict and _exceeds(desired, high),
         f"{target} is greater than the cluster's max_size ({high}).",
     )
+
+
+def _of_limits(
+    inputs: ResizeInputs, cluster: Cluster, max_nodes: int
+) -> Iterator[tuple[bool, str]]:
+    """Yield whether the new limits contradict each other, with the text of Senlin's error."""
+    min_size, max_size = inputs.min_size, inputs.max_size
+    low, high = cluster.min_size, cluster.max_size
     yield (
         _exceeds(min_size, max_size),
         f'The specified min_size ({min_size}) is greater than the specified max_size ({max_size}).',

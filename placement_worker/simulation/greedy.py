@@ -38,21 +38,26 @@ def plan_for(
     size_after = sum(current) + (size.count if growing else -size.count)
     weight = sum(place.weight for place in usable)
     ideals = [Fraction(size_after * place.weight, weight) for place in usable]
+    room = [
+        _target(place, ideal) - held if growing else held - math.floor(ideal)
+        for place, ideal, held in zip(usable, ideals, current, strict=True)
+    ]
     order = sorted(range(len(usable)), key=lambda i: usable[i].weight, reverse=growing)
-    left, moved = size.count, [0] * len(usable)
-    for i in order:
-        room = (
-            _target(usable[i], ideals[i]) - current[i]
-            if growing
-            else current[i] - math.floor(ideals[i])
-        )
-        moved[i] = max(0, min(room, left))
-        left -= moved[i]
-    if left:
+    moved = _filled(room, order, size.count)
+    if sum(moved) < size.count:
         taken = {place.name: moved[i] for i, place in enumerate(usable)}
         rows = [(one.name, located[one.name], one.cap, one.obstacle) for one in places]
         raise infeasible(size.count, taken, rows)
     return Plan(tuple(map(_row, usable, current, ideals, moved, [growing] * len(usable))))
+
+
+def _filled(room: Sequence[int], order: Sequence[int], count: int) -> list[int]:
+    """Return the number of nodes per place if each takes what it has room for, in this order."""
+    moved = [0] * len(room)
+    for i in order:
+        moved[i] = max(0, min(room[i], count))
+        count -= moved[i]
+    return moved
 
 
 def _target(place: Place, ideal: Fraction) -> int:
