@@ -17,6 +17,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.contract.request_limits import Limits
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.ports import CordonsInForce
 from placement_worker.policies.registry import Registry
 
 ANY_SIZE = 2**62  # bytes of a request
@@ -32,12 +33,14 @@ class Decider:
         settings: OctaviaSettings,
         max_nodes: int,
         now: Callable[[], datetime.datetime],
+        cordons: CordonsInForce | None = None,
     ) -> None:
         self._endpoints = Endpoints(
             clouds,
             registry,
             limits=lambda: Limits(max_nodes, ANY_SIZE),
             octavia_settings=lambda: settings,
+            cordons=cordons,
             now=now,
             clock=lambda: 0.0,  # measured times would make two runs differ
         )

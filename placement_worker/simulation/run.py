@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation import measures
+from placement_worker.simulation import kept_places, measures
 from placement_worker.simulation.balanced_pools import PoolState
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.scenario import Scenario
@@ -22,6 +22,7 @@ class Record(Struct, frozen=True):
     :ivar as_expected: whether the checks ended as the step expects.
     :ivar outages: the zones and regions that are unavailable but were available before, and the
         zones without capacity.
+    :ivar cordons: the cordoned places in words.
     :ivar pools: the pools of the load-balancing policies.
     :ivar updates: the number of updates of load balancers that the step sent to Octavia.
     :ivar grace_period_s: the longest time that the engine waits before it deletes nodes.
@@ -43,6 +44,7 @@ class Record(Struct, frozen=True):
     misplaced: float
     skew: float
     outages: list[str]
+    cordons: list[str]
     pools: list[PoolState]
     updates: int
     grace_period_s: int
@@ -65,7 +67,8 @@ def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator
 
 def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> Record:
     cluster = world.cluster
-    standings = measures.standings(cluster, world.policies, world.cloud.inventory)
+    kept = kept_places.of(world.cloud.inventory, world.cordons)
+    standings = measures.standings(cluster, world.policies, kept)
     failed = any(check.status != 'OK' for check in taken.checks)
     status: Literal['OK', 'ERROR', ''] = 'ERROR' if failed else 'OK' if taken.checks else ''
     return Record(
@@ -83,6 +86,7 @@ def _record(world: World, number: int, taken: Taken, note: str, expected: str) -
         misplaced=measures.misplaced(standings),
         skew=measures.skew(standings),
         outages=world.cloud.outages,
+        cordons=[one.place for one in world.cordons],
         pools=world.pools.states(world.policies, world.cloud.inventory, cluster.profile.region),
         updates=world.pools.take_updates(),
         grace_period_s=max((check.grace_period_s for check in taken.checks), default=0),

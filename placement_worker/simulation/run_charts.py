@@ -177,14 +177,23 @@ def _line_legend(lines: Sequence[Series]) -> list[tuple[str, str]]:
 
 
 def _shading(history: History) -> list[tuple[str, str]]:
-    """Return the legend of the shaded outages, if there are any."""
+    """Return the legend of the shaded outages and cordons, if there are any."""
     timeline = history.timeline
-    named = [
-        f'{one.place} ({_period(one.first, one.last)})' for one in timeline.outages[:OUTAGES_NAMED]
-    ]
-    more = timeline.outage_count - len(named)
-    text = ', '.join(named) + (f' and {more:,} more' if more else '')
-    return [('outage', f'outage: {text}')] if named else []
+    shown = timeline.outages[:OUTAGES_NAMED]
+    more = timeline.outage_count - len(shown)
+    legend = []
+    for title, is_cordon in (('outage', False), ('cordon', True)):
+        named = [
+            f'{one.place} ({_period(one.first, one.last)})'
+            for one in shown
+            if one.is_cordon == is_cordon
+        ]
+        if named:
+            legend.append(('outage', f'{title}: {", ".join(named)}'))
+    if more:
+        look, text = legend.pop()
+        legend.append((look, f'{text} and {more:,} more'))
+    return legend
 
 
 def _period(first: int, last: int) -> str:

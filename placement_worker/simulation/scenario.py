@@ -66,6 +66,28 @@ class Rebalancing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     min_age_s: Annotated[int, Meta(ge=0)] = 0
 
 
+class CordonedPlace(Struct, frozen=True, forbid_unknown_fields=True):
+    """A zone, a region with all its zones, or a zone of one region."""
+
+    zone: str | None = None
+    region: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.zone is None and self.region is None:
+            raise ValueError('Expected `zone`, `region` or both, got none')
+
+
+class Cordoning(CordonedPlace, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A cordon of the operator.
+
+    :ivar minutes: the simulated time after which the cordon ends; each step takes one minute.
+    """
+
+    minutes: Annotated[int, Meta(ge=1, le=10_000_000)]
+    reason: str = ''
+    evacuate: bool = False
+
+
 class MemberStatus(Struct, frozen=True, forbid_unknown_fields=True):
     """The operating status of the pool members of some nodes: a number or a percentage of all."""
 
@@ -108,6 +130,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     restore_zone: str | None = None
     lose_region: str | None = None
     restore_region: str | None = None
+    cordon: Cordoning | None = None
+    uncordon: CordonedPlace | None = None
     weights: Weights | None = None
     caps: dict[str, Annotated[int, Meta(ge=-1, le=HEAVIEST)]] | None = None
     repeat: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None

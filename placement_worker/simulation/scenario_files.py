@@ -1,6 +1,6 @@
 """Scenario files: find, read and check them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -68,11 +68,24 @@ def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
             if region is not None and region not in regions:
                 text = place_names.unknown('region', [region], regions)
                 yield SchemaError((*path, key), text)
+        yield from _unknown_cordoned_places(step, path, zones, regions)
         for key in ('weights', 'caps'):
             for name in getattr(step, key) or {}:
                 if name not in listed:
                     text = f'No policy lists place "{name}"{place_names.hint(name, listed)}'
                     yield SchemaError((*path, key, name), text, of_key=True)
+
+
+def _unknown_cordoned_places(
+    step: Step, path: paths.Path, zones: Collection[str], regions: Collection[str]
+) -> Iterator[SchemaError]:
+    for key in ('cordon', 'uncordon'):
+        place = getattr(step, key)
+        for kind, known in (('zone', zones), ('region', regions)):
+            name = getattr(place, kind, None)
+            if name is not None and name not in known:
+                text = place_names.unknown(kind, [name], known)
+                yield SchemaError((*path, key, kind), text)
 
 
 def _regions(scenario: Scenario) -> Mapping[str, Region]:

@@ -13,6 +13,8 @@ from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
 from placement_worker.policies.base import BEFORE
 from placement_worker.simulation.scenario import (
+    CordonedPlace,
+    Cordoning,
     Failing,
     MemberStatus,
     Protecting,
@@ -189,6 +191,22 @@ def _exhaust(world: World, name: str, _: Ask, __: str) -> Taken:
     return Taken(f'zone {name} is out of capacity', [], True)
 
 
+def _cordon(world: World, which: Cordoning, _: Ask, __: str) -> Taken:
+    added = world.cordon(which)
+    end = f' for {counted(which.minutes, "minute")}'
+    reason = f' ({which.reason})' if which.reason else ''
+    verb = 'cordoned and evacuated' if which.evacuate else 'cordoned'
+    return Taken(f'{added.place} is {verb}{end}{reason}', [], True)
+
+
+def _uncordon(world: World, which: CordonedPlace, _: Ask, __: str) -> Taken:
+    world.uncordon(which)
+    place = ' of '.join(
+        f'{kind} {name}' for kind, name in (('zone', which.zone), ('region', which.region)) if name
+    )
+    return Taken(f'{place} is open again', [], True)
+
+
 def _region(known: bool) -> Callable[[World, str, Ask, str], Taken]:
     def taken(world: World, name: str, _: Ask, __: str) -> Taken:
         world.cloud.set_region(name, known)
@@ -222,6 +240,8 @@ _TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
     'restore_zone': _zone(True),
     'lose_region': _region(False),
     'restore_region': _region(True),
+    'cordon': _cordon,
+    'uncordon': _uncordon,
     'weights': _properties('weight', 'weights'),
     'caps': _properties('cap', 'caps'),
 }

@@ -1,6 +1,4 @@
-"""The outages and the other changes of the cloud in a run, in bounded memory."""
-
-from collections.abc import Iterable
+"""The outages, the cordons and the other changes of the cloud in a run, in bounded memory."""
 
 from msgspec import Struct
 
@@ -10,11 +8,15 @@ MOST = 80  # flags or outages that a chart and its legend can show
 
 
 class Outage(Struct):
-    """The steps after which a zone or a region was unavailable, `last` included."""
+    """The steps after which a zone or a region was unavailable, `last` included.
+
+    `is_cordon`: whether a cordon was the cause.
+    """
 
     place: str
     first: int
     last: int
+    is_cordon: bool = False
 
 
 class Flag(Struct, frozen=True):
@@ -38,7 +40,7 @@ class Timeline:
         self.outage_count = 0
         self.flags: list[Flag] = []
         self.flag_count = 0
-        self._lasting: dict[str, Outage] = {}
+        self._lasting: dict[tuple[str, bool], Outage] = {}
 
     def add(self, record: Record) -> None:
         """Add the next step."""
@@ -46,18 +48,19 @@ class Timeline:
             self.flag_count += 1
             if len(self.flags) < MOST:
                 self.flags.append(Flag(record.number, record.what))
-        self._end_except(record.outages)
-        for place in record.outages:
-            self._extend(place, record.number)
+        places = [
+            *((one, False) for one in record.outages),
+            *((one, True) for one in record.cordons),
+        ]
+        self._lasting = {one: self._lasting[one] for one in places if one in self._lasting}
+        for place, is_cordon in places:
+            self._extend(place, is_cordon, record.number)
 
-    def _end_except(self, places: Iterable[str]) -> None:
-        self._lasting = {place: self._lasting[place] for place in places if place in self._lasting}
-
-    def _extend(self, place: str, number: int) -> None:
-        if place in self._lasting:
-            self._lasting[place].last = number
+    def _extend(self, place: str, is_cordon: bool, number: int) -> None:
+        if (place, is_cordon) in self._lasting:
+            self._lasting[place, is_cordon].last = number
             return
-        self._lasting[place] = Outage(place, number, number)
+        outage = self._lasting[place, is_cordon] = Outage(place, number, number, is_cordon)
         self.outage_count += 1
         if len(self.outages) < MOST:
-            self.outages.append(self._lasting[place])
+            self.outages.append(outage)

@@ -36,7 +36,8 @@ from placement_worker.contract.model import (
     RebalanceReply,
     RebalanceRequest,
 )
-from placement_worker.planning import protection, sizing, victims
+from placement_worker.planning import cordon, protection, sizing, victims
+from placement_worker.planning.cordon import Cordon
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.addresses import Addresses
 from placement_worker.simulation.balanced_pools import (
@@ -48,6 +49,8 @@ from placement_worker.simulation.changing_cloud import ChangingCloud
 from placement_worker.simulation.decider import Decider
 from placement_worker.simulation.policy_changes import normalized, with_property
 from placement_worker.simulation.scenario import (
+    CordonedPlace,
+    Cordoning,
     Failing,
     InvalidScenario,
     MemberStatus,
@@ -95,12 +98,18 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.now = START
         self.pools = BalancedPools()
+        self._cordons: list[Cordon] = []
         self._addresses = Addresses(scenario.inventory)
         self._cluster_data: Data = {}
         self._serial = 0
         self._checks = 0
         self._decider = Decider(
-            self.cloud, registry, self.pools.settings, scenario.max_nodes, lambda: self.now
+            self.cloud,
+            registry,
+            self.pools.settings,
+            scenario.max_nodes,
+            lambda: self.now,
+            lambda now: cordon.in_force(self._cordons, now),
         )
         for start in scenario.cluster.nodes:
             for _ in range(start.count):
@@ -216,6 +225,29 @@ class World:
         for node_id in chosen:
             self.nodes[node_id] = structs.replace(self.nodes[node_id], metadata=metadata)
         return len(chosen)
+
+    @property
+    def cordons(self) -> Sequence[Cordon]:
+        """The cordons in force now, by place."""
+        return sorted(cordon.in_force(self._cordons, self.now), key=lambda one: one.place)
+
+    def cordon(self, which: Cordoning) -> Cordon:
+        """Cordon a place from now on; a cordon of the same place is replaced."""
+        self.uncordon(which)
+        added = Cordon(
+            zone=which.zone,
+            region=which.region,
+            until=self.now + which.minutes * TICK,
+            reason=which.reason,
+            evacuate=which.evacuate,
+        )
+        self._cordons.append(added)
+        return added
+
+    def uncordon(self, place: CordonedPlace) -> None:
+        """Remove the cordon of a place, if it has one."""
+        at = place.zone, place.region
+        self._cordons = [one for one in self.cordons if (one.zone, one.region) != at]
 
     def _some(
         self, which: Failing | Protecting, seed: str, except_ids: Collection[str]

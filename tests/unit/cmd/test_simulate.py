@@ -198,7 +198,7 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
         (
             ['none'],
             'none: no such file; name a file or a shipped scenario: capped-regions, '
-            'growing-weights, load-balancer, zone-outage, zone-shortage',
+            'growing-weights, load-balancer, zone-cordon, zone-outage, zone-shortage',
         ),
         (
             ['s', '--plot', 'p.pdf'],

@@ -94,6 +94,7 @@ def record(number, **more):
         'misplaced': 0.0,
         'skew': 0.0,
         'outages': [],
+        'cordons': [],
         'pools': [],
         'updates': 0,
         'grace_period_s': 0,

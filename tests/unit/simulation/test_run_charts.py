@@ -54,6 +54,28 @@ def test_legend_of_each_chart_explains_the_shading(lost):
     assert all(('outage', 'outage: az2 (steps 5 to 10)') in one.legend for one in charts(lost))
 
 
+def test_legend_names_each_cordon_with_its_period(registry):
+    """The shading of a cordon is explained apart from that of an outage."""
+    history = played(scenario_files.load('zone-cordon'), registry, compared=False)
+
+    assert [text for look, text in charts(history)[0].legend if look == 'outage'] == [
+        'cordon: zone az2 (steps 2 to 10), zone az3 (steps 13 to 14)'
+    ]
+
+
+def test_legend_names_outages_and_cordons_of_one_run(load, registry):
+    """A run with both has a line for each in the legend."""
+    steps = [{'lose_zone': 'a'}, {'cordon': {'zone': 'b', 'minutes': 5}}, {'restore_zone': 'a'}]
+    turn = [{'lose_zone': 'a'}, {'restore_zone': 'a'}]
+
+    history = played(load([*steps, {'repeat': 3, 'steps': turn}]), registry, compared=False)
+
+    assert [text for look, text in charts(history)[0].legend if look == 'outage'] == [
+        'outage: a (steps 1 to 2), a (step 4)',
+        'cordon: zone b (steps 2 to 6) and 2 more',
+    ]
+
+
 def test_legend_explains_crosses_where_a_check_failed(registry):
     """The legend explains the crosses of a chart that has some."""
     history = played(scenario_files.load('capped-regions'), registry)

@@ -128,12 +128,13 @@ def test_shipped_scenarios_end_as_they_expect(name, registry):
     assert all(record.as_expected for record in records)
 
 
-def test_shipped_lists_four_scenarios():
-    """The package contains four scenarios."""
+def test_shipped_lists_six_scenarios():
+    """The package contains six scenarios."""
     names = [
         'capped-regions',
         'growing-weights',
         'load-balancer',
+        'zone-cordon',
         'zone-outage',
         'zone-shortage',
     ]
@@ -164,3 +165,21 @@ def test_load_with_misspelled_places_gives_the_position_of_each(tmp_path):
         'it has "zone-a", "zone-b"',
         '"zoen-a": 1': 'No policy lists place "zoen-a" (did you mean "zone-a"?)',
     }
+
+
+def test_load_with_a_cordon_of_an_unknown_place_gives_its_position(tmp_path):
+    """Each unknown place of a cordon has its position and a similar name."""
+    file = tmp_path / 'f.json'
+    steps = [
+        {'cordon': {'zone': 'zone-x', 'minutes': 1}},
+        {'uncordon': {'region': 'R'}},
+    ]
+    cloud = {'zones': {'zone-a': True}, 'regions': ['R1']}
+    changed = {'title': 't', 'cloud': cloud, 'policies': [zone_policy('zone-a')], 'steps': steps}
+    file.write_text(json.dumps(changed))
+
+    with pytest.raises(InvalidScenario) as raised:
+        scenario_files.load(str(file))
+
+    assert 'does not know zone "zone-x" (did you mean "zone-a"?)' in str(raised.value)
+    assert 'and 1 more error' in str(raised.value)

@@ -9,7 +9,7 @@ from placement_worker.policies.base import BEFORE, Policy, on
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
 from tests.factories import deletion_policy, region_policy, zone_policy
-from tests.unit.simulation.conftest import held
+from tests.unit.simulation.conftest import REGIONS, held
 
 UNEVEN = [{'lose_zone': 'a'}, {'scale_out': 6}, {'restore_zone': 'a'}]
 """Steps after which one of three zones is empty."""
@@ -124,6 +124,46 @@ def test_play_spares_protected_nodes_until_their_protection_ends(run):
     assert records[1].what == '2 nodes are protected in a for 2 minutes (batch job)'
     assert records[1].changes_world
     assert held(records[2]) == {'a': 2, 'b': 0, 'c': 0}
+
+
+def test_play_closes_a_cordoned_zone_until_its_cordon_ends(run):
+    """A cordon keeps new nodes out of its zone, empties it first, and ends by itself."""
+    cordon = {'zone': 'a', 'minutes': 4, 'reason': 'move', 'evacuate': True}
+    steps = [{'scale_out': 6}, {'cordon': cordon}, {'scale_out': 2}, {'scale_in': 2}]
+    records = run([*steps, {'scale_in': 1}, {'scale_out': 3}])
+
+    assert records[1].what == 'zone a is cordoned and evacuated for 4 minutes (move)'
+    assert [held(record)['a'] for record in records[2:]] == [2, 0, 0, 3]
+    assert [record.cordons for record in records] == [[], *[['zone a']] * 4, []]
+    assert [record.outages for record in records] == [[]] * 6
+    assert [one.usable for one in records[2].standings] == [False, True, True]
+
+
+def test_play_opens_a_place_before_its_cordon_ends(run):
+    """An operator may remove a cordon, of a zone of a region as well."""
+    place = {'zone': 'a', 'region': 'R1'}
+    steps = [{'cordon': {**place, 'minutes': 9}}, {'scale_out': 2}, {'uncordon': place}]
+    cloud = {**REGIONS, 'home_region': 'R1'}
+    records = run([*steps, {'scale_out': 2}], [zone_policy('a', 'b')], cloud=cloud)
+
+    assert [record.what for record in records[::2]] == [
+        'zone a of region R1 is cordoned for 9 minutes',
+        'zone a of region R1 is open again',
+    ]
+    assert held(records[1])['a'] == 0
+    assert held(records[3])['a'] == 2
+
+
+def test_play_with_a_cordon_of_all_zones_creates_no_node(run):
+    """A step whose check fails because of cordons ends in ERROR."""
+    steps = [
+        *({'cordon': {'zone': zone, 'minutes': 9}} for zone in 'abc'),
+        {'scale_out': 1, 'expect': 'ERROR'},
+    ]
+    record = run(steps)[-1]
+
+    assert record.as_expected
+    assert 'zone c is cordoned until 2026-01-01T00:12:00Z' in record.checks[0].reason
 
 
 @pytest.mark.parametrize(

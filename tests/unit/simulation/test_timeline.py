@@ -37,3 +37,12 @@ def test_timeline_of_a_long_run_is_bounded_and_counts_all():
     assert (len(long.outages), long.outage_count) == (MOST, 500)
     assert (len(long.flags), long.flag_count) == (MOST, 1000)
     assert long.flags[1].number == 1
+
+
+def test_cordon_and_outage_of_one_place_are_periods_of_their_own():
+    """A zone that is lost while it is cordoned has both in the legend."""
+    run = Timeline()
+    run.add(record(0, cordons=['zone a']))
+    run.add(record(1, cordons=['zone a'], outages=['zone a']))
+
+    assert run.outages == [Outage('zone a', 0, 1, True), Outage('zone a', 1, 1)]
