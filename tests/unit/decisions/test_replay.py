@@ -14,8 +14,9 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.request_limits import Limits
 from placement_worker.decisions import replay
-from placement_worker.decisions.records import Entry
+from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.decisions.replay import Difference
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
 from placement_worker.policies.registry import Registry
 from tests.factories import (
@@ -27,6 +28,7 @@ from tests.factories import (
     nodes,
     region_policy,
     request,
+    spreading,
     zone_policy,
 )
 from tests.simulated_octavia import Lab, patched
@@ -221,6 +223,19 @@ def test_replay_of_a_health_floor_uses_the_recorded_statuses(registry):
     reply = endpoints.policy_check(request('CLUSTER_SCALE_IN', [policy], members, data=victims))
 
     assert reply['action']['data']['deletion']['candidates'] == ['n1', 'n2']
+    assert replay.differences(entry(lines[0]), registry) == []
+
+
+@pytest.mark.parametrize(('mode', 'status'), [('strict', 'ERROR'), ('best_effort', 'OK')])
+def test_replay_of_a_skewed_plan_gives_the_same_reply(registry, mode, status):
+    """The refusal or the warning of `spread` depends on recorded responses alone."""
+    cloud, lines = Inventory.parse({'zones': {'a': True, 'b': False}}, 'test'), []
+    endpoints = Endpoints(cloud, registry, recorder=DecisionLog(lines.append))
+    policy = spreading(zone_policy('a', 'b'), mode=mode)
+
+    reply = endpoints.policy_check(request('CLUSTER_SCALE_OUT', [policy], inputs={'count': 4}))
+
+    assert reply['action']['data']['status'] == status
     assert replay.differences(entry(lines[0]), registry) == []
 
 
