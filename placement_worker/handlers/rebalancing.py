@@ -1,6 +1,6 @@
 """Plan the steps that lead the nodes of a cluster to their best counts."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
@@ -20,11 +20,14 @@ from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.handlers import chain_links, rebalance_replies
 from placement_worker.handlers.chain_links import Link
 from placement_worker.planning import protection, rebalancing_steps, region_rebalancing, victims
+from placement_worker.planning.rebalancing_steps import Step
+from placement_worker.planning.shortage import failed_nodes
 from placement_worker.policies import cordoned_places
 from placement_worker.policies.base import BEFORE, Policy, State
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.deletion_properties import DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
+from placement_worker.policies.on_shortage import redistributes
 from placement_worker.policies.rebalanced_places import Layout, Listed, layout
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -73,12 +76,23 @@ class Policies:
         zones = self.zones
         if self.regions:
             regions = self.regions.places(request, state)
-            return Listed(regions, (lambda name: zones.places(name, state)) if zones else None)
-        known = zones.places(request.cluster.profile.region, state) if zones else []
+            if not zones:
+                return Listed(regions, None)
+            return Listed(regions, lambda name: zones.places(name, request, state, by_region=True))
+        region = request.cluster.profile.region
+        known = zones.places(region, request, state, by_region=False) if zones else []
         if not any(zone.available for zone in known):
             cordoned_places.check_cordons(known, NO_ZONE)
             raise NoUsablePlace(NO_ZONE)
         return Listed(None, lambda _: known)
+
+    def counted(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return the nodes that hold room in their place, as a creation counts them."""
+        policies = [one for one in (self.regions, self.zones) if one]
+        if not any(redistributes(one.on_shortage) for one in policies):
+            return nodes
+        failed = {node.id for node in failed_nodes(nodes)}
+        return [node for node in nodes if node.id not in failed]
 
     def warnings(self, request: CheckRequest, state: State) -> list[str]:
         """Return sentences about places that the cloud does not know, and about the size."""
@@ -129,7 +143,7 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     protected = state.protected(resize)
     criteria = policies.deletion.criteria
     found = layout(
-        victims.order(request.cluster.nodes, criteria, resize.action.id),
+        victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id),
         {*protected, *_too_young(request, state)},
         policies.listed(resize, state),
         state.cloud,
@@ -137,7 +151,7 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     transfers = list(region_rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
-    steps = list(rebalancing_steps.steps(found.regions, chosen, surge))
+    steps = _until_probe(rebalancing_steps.steps(found.regions, chosen, surge), found)
     warnings = [
         *policies.warnings(resize, state),
         *protection.unparsed(protected),
@@ -145,6 +159,19 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
         *_limited(request, surge),
     ]
     return rebalance_replies.reply(found, steps, len(transfers), policies, warnings)
+
+
+def _until_probe(steps: Iterable[Step], found: Layout) -> list[Step]:
+    """Return the steps up to the first that probes a place which was short of capacity.
+
+    The result of the probe decides where placement creates the next nodes.
+    """
+    taken: list[Step] = []
+    for step in steps:
+        taken.append(step)
+        if any(one.destination in found.probed for one in step.transfers):
+            break
+    return taken
 
 
 def _first(links: Sequence[Link], kind: type[P]) -> P | None:

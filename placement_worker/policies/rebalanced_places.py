@@ -19,12 +19,14 @@ class Layout:
     """The nodes of a cluster by place.
 
     `movable`: the nodes that may leave each place, in the order in which they leave. `unplaced`:
-    the nodes whose place is unknown; they stay.
+    the nodes whose place is unknown; they stay. `probed`: the places that are short of capacity, in
+    which at most one node may be created.
     """
 
     regions: Sequence[Region]
     movable: Mapping[Location, Sequence[Node]]
     unplaced: Sequence[Node]
+    probed: Collection[Location] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,20 @@ def layout(
         _regions(listed.regions, divided, counts, len(ordered)),
         movable,
         [node for place in lost for node in members[place]],
+        _probed(listed.regions or (), divided),
     )
+
+
+def _probed(
+    regions: Sequence[Place], divided: Mapping[str | None, Sequence[Place]]
+) -> frozenset[Location]:
+    """Return the places with a shortage; all zones of a region with a shortage have it, too."""
+    short: set[Location] = {(one.name, None) for one in regions if one.shortage}
+    names = set(short)
+    for region, zones in divided.items():
+        is_short = (region, None) in short
+        names |= {(region, zone.name) for zone in zones if is_short or zone.shortage}
+    return frozenset(names)
 
 
 Counts = Mapping[Location, tuple[int, int]]
@@ -123,7 +138,9 @@ def _holding(name: str | None, place: Place | None, held: int, movable: int, siz
     """Return the holding of a listed place, or of another one (None)."""
     if place is None or not place.known or place.is_evacuated:
         return Holding(name, NO_WEIGHT, held, held - movable, held)
-    room = place.cap if place.cap >= 0 else held + size
-    return Holding(
-        name, place.weight, held, held - movable, room if place.available else min(held, room)
-    )
+    most = place.cap if place.cap >= 0 else held + size
+    if not place.available:
+        most = min(most, held)
+    elif place.shortage:
+        most = min(most, held + place.shortage.room)
+    return Holding(name, place.weight, held, held - movable, most)

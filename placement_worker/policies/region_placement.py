@@ -172,7 +172,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
         :raises NoUsablePlace: no node can be created in any of them.
         """
-        return self._places(request, Size(CREATION, 1), state)
+        regions = self._places(request, Size(CREATION, 1), state)
+        return short_regions.with_shortages(regions, self.on_shortage, request, state)
 
     def unknown(self, state: State) -> list[str]:
         """Return a warning of the regions that the cloud does not know, or none."""

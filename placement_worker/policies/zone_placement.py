@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
+from placement_worker.cloud.snapshot import Location
 from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.placement import plan_for
@@ -17,6 +19,7 @@ from placement_worker.planning.sizing import Size
 from placement_worker.policies import (
     place_names,
     shared_placement,
+    short_places,
     spread,
     zone_plans,
     zone_shares,
@@ -126,9 +129,21 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             self.on_shortage,
         )
 
-    def places(self, region: str | None, state: State) -> list[Place]:
-        """Return the zones of the spec with their state in one region."""
-        return zone_plans.places_in(self.properties.zones, region, state)
+    def places(
+        self, region: str | None, request: CheckRequest, state: State, *, by_region: bool
+    ) -> list[Place]:
+        """Return the zones of the spec with their state in one region, for a creation.
+
+        :param by_region: whether a policy plans by region.
+        """
+        cloud = state.cloud
+
+        def locate(node: Node) -> Location:
+            return cloud.region_of(node) if by_region else None, cloud.zone_of(node)
+
+        found = short_places.find(self.on_shortage, request.cluster.nodes, locate, state.now)
+        zones = zone_plans.places_in(self.properties.zones, region, state)
+        return short_places.of_zones(zones, region if by_region else None, found)
 
     def unknown(self, region: str | None, state: State) -> list[str]:
         """Warn of the zones of the spec that a region does not know."""

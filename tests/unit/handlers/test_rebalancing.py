@@ -18,6 +18,8 @@ from tests.factories import (
     load_balancing_policy,
     node,
     nodes,
+    redistributing,
+    refused,
     region_policy,
     request,
     zone_policy,
@@ -330,8 +332,27 @@ def test_rebalance_of_a_refused_request_is_an_exception(plan):
         plan(rebalance_of([zone_policy(('az1', 0))], []))
 
 
+@pytest.mark.parametrize(
+    ('updated_at', 'moved'),
+    [
+        ('2026-01-01T11:59:00Z', {('az1', 'az3'): 3}),
+        ('2026-01-01T11:00:00Z', {('az1', 'az2'): 1}),
+    ],
+)
+def test_rebalance_to_a_zone_short_of_capacity_is_one_probe_after_the_delay(
+    plan, updated_at, moved
+):
+    """A zone that refused a node gets none, later one, and the plan ends with that probe."""
+    members = [*nodes(az1=6), refused(7, 'az2', updated_at=updated_at)]
+
+    reply = plan(rebalance_of([redistributing(zone_policy(*ZONES))], members))
+
+    assert Counter(one[1:] for one in moves(reply)) == moved
+    assert [row['current'] for row in reply['details']['zones']] == [6, 0, 0]
+
+
 @st.composite
-def clusters(draw):
+def clusters(draw, shortages=True):
     """Draw the policies, the members and the options of a cluster in one or two regions."""
     by_region = draw(st.booleans())
     weights = st.sampled_from([50, 100, 200])
@@ -343,13 +364,20 @@ def clusters(draw):
     members = []
     for i in range(1, draw(st.integers(0, 10)) + 1):
         zone = draw(st.sampled_from(['az1', 'az1', 'az2', 'az3', None]))
-        region = draw(st.sampled_from(['R1', 'R1', 'R2'])) if by_region else None
+        region = draw(REGION) if by_region else None
         one = node(i, zone, region, status=draw(st.sampled_from(['ACTIVE', 'ACTIVE', 'ERROR'])))
         one['created_at'] = draw(st.sampled_from(['2026-01-01T00:00:00Z', '2026-01-01T11:59:00Z']))
         if draw(st.integers(0, 3)) == 0:
             one['metadata'] = {'protected': 'true'}
         members.append(one)
     policies[1]['spec']['properties']['criteria'] = draw(st.sampled_from(CRITERIA))
+    if shortages and draw(st.booleans()):
+        policies = [one if one['id'] == 'pol-deletion' else redistributing(one) for one in policies]
+        region = draw(REGION) if by_region else None
+        members += [
+            refused(20 + i, draw(ZONE), region, draw(st.sampled_from([1, 30])))
+            for i in range(draw(st.integers(0, 2)))
+        ]
     options = {
         'max_surge': draw(st.integers(1, 3)),
         'min_age_s': draw(st.sampled_from([0, 0, 3600])),
@@ -357,6 +385,7 @@ def clusters(draw):
     return rebalance_of(policies, members, options=options)
 
 
+ZONE, REGION = st.sampled_from(['az1', 'az2']), st.sampled_from(['R1', 'R1', 'R2'])
 CRITERIA = ['RANDOM', 'OLDEST_FIRST', 'YOUNGEST_FIRST']
 CLOUD = {'zones': {}, 'regions': {'R1': {'zones': ZONES}, 'R2': {'zones': ZONES}}}
 CLOUD_OF_ONE = {'zones': ZONES}
@@ -408,7 +437,7 @@ def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, reg
     assert all(len(step['create']) <= asked['options']['max_surge'] for step in steps)
 
 
-@given(asked=clusters())
+@given(asked=clusters(shortages=False))
 def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, registry):
     """After each step, another rebalance plans the remaining steps, with the same victims."""
     worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
