@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from placement_worker.contract import values
 from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import InvalidInput
-from placement_worker.formats.text import counted
+from placement_worker.formats.text import counted, shortened
 
 PATH = '$.action.data'
 
@@ -95,7 +95,10 @@ class Change:
         key = next((key for key in present if self._decided[key]), present[0])
         path = f'{self.path}.{key}'
         planned = values.mapping(self._decided[key], path)
-        return {name: values.natural(count, f'{path}.{name}') for name, count in planned.items()}
+        return {
+            name: values.natural(count, f'{path}.{shortened(name)}')
+            for name, count in planned.items()
+        }
 
 
 class Creation(Change):

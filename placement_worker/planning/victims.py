@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from placement_worker.contract.cluster import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
+from placement_worker.formats.text import counted, shortened
 from placement_worker.planning.places import NO_PLACE
 from placement_worker.planning.protection import Protection
 
@@ -159,13 +160,15 @@ def _check_held(
     for location, nodes in found.items():
         held = len(nodes) + protected[location]
         if asked[location] > held:
+            are = 'is' if asked[location] == 1 else 'are'
             raise NoFeasiblePlan(
-                f'{asked[location]} nodes are to leave {_name(location)}, which holds {held}.'
+                f'{counted(asked[location], "node")} {are} to leave {_name(location)}, '
+                f'which holds {held}.'
             )
 
 
 def _name(location: Location) -> str:
-    return ' / '.join(location) if location else NO_PLACE
+    return ' / '.join(map(shortened, location)) if location else NO_PLACE
 
 
 def _group(node: Node) -> int:

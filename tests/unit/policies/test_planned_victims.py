@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.factories import deletion_policy, node, region_policy, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 from tests.unit.policies.replies import deleted
 
 SCALE_IN = 'CLUSTER_SCALE_IN'
@@ -107,3 +107,28 @@ def test_removal_counts_are_met_in_random_clusters(check, seed):
             and p.get('zone') == entry.get('zone', p.get('zone'))
         ]
         assert len(matching) == entry['count']
+
+
+LONG = 'k' * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ('deletion', 'reason'),
+    [
+        ({'zones': {LONG: 1}}, f'1 node is to leave {"k" * 80}..., which holds 0.'),
+        (
+            {'zones': {LONG: -1}},
+            f'Expected `int` >= 0, got `-1` - at `$.action.data.deletion.zones.{"k" * 80}...`',
+        ),
+        (
+            {'places': [{'region_name': LONG, 'zone': LONG, 'count': 1}]},
+            f'1 node is to leave {"k" * 80}... / {"k" * 80}..., which holds 0.',
+        ),
+    ],
+    ids=['zones', 'malformed zones', 'places'],
+)
+def test_long_name_in_a_plan_is_shortened_in_the_reason(check, deletion, reason):
+    """A name of a megabyte that an engine sends does not fill the log and the reply."""
+    reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=1), data={'deletion': deletion}))
+
+    assert reply['action']['data']['reason'] == reason
