@@ -15,6 +15,8 @@ from placement_worker.config import cloud, decision_log, load_balancer, metrics,
 from placement_worker.contract import rpc
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # between the timeout of an engine and that of RabbitMQ
+NO_NUMBER = re.compile(r'invalid literal for int\(\)[^:]*: |could not convert string to float: ')
+"""Python's texts about a value that is not a number."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -61,7 +63,9 @@ def describe_error(exc: Exception) -> str:
         return (
             f'{", ".join(exc.config_files)}: permission denied; let the user of the worker read it'
         )
-    return re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
+    text = re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
+    text = re.sub(r'(Failed to parse )(.+?): at \2:(\d+), ', r'\1\2, line \3: ', text)
+    return NO_NUMBER.sub('expected a number, got ', text)
 
 
 def sources(conf: cfg.ConfigOpts) -> str:

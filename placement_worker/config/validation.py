@@ -5,6 +5,8 @@ oslo.config reports an invalid value only when the option is first used.
 
 import itertools
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import _options as log_options
@@ -28,7 +30,8 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
     """Check every option, and that topics and queues have different names."""
     for group, options in config.own_opts():
         for option in options:
-            conf[group][option.dest]  # reads and so validates the value
+            _validate_value(conf[group], option.dest, group)
+    _validate_value(conf, 'graceful_shutdown_timeout', 'DEFAULT')
     topic, slow_topic = conf.worker.topic, conf.worker.slow_topic
     for name in ('topic', 'slow_topic'):
         if not conf.worker[name]:
@@ -53,8 +56,20 @@ def validate_files(conf: cfg.ConfigOpts) -> None:
         trial.register_opts(options, group=group)
     trial([], default_config_files=conf.config_file, default_config_dirs=conf.config_dir)
     validate(trial)
-    for name in trial:
-        trial[name]  # reads and so validates the value; oslo.log has options, too
+    for name in trial:  # also the options of oslo.log
+        _validate_value(trial, name, 'DEFAULT')
+
+
+def _validate_value(options: Mapping[str, Any], name: str, group: str) -> None:
+    """Read an option, which validates its value.
+
+    :raises ConfigSourceValueError: the value is not valid; oslo.config's text has no group.
+    """
+    try:
+        options[name]
+    except cfg.ConfigSourceValueError as exc:
+        text = str(exc).replace(f'option {name} ', f'option [{group}] {name} ', 1)
+        raise type(exc)(text) from exc
 
 
 def validate_timeouts(conf: cfg.ConfigOpts) -> None:

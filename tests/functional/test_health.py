@@ -405,7 +405,7 @@ def test_upgrade_check_names_each_classic_queue_and_the_command_that_deletes_it(
             'Order of timeouts',
             '[worker] liveness_request_age_s (600 s)',
         ),
-        ('', {'workers': 0}, 'Configuration', 'Value for option workers from '),
+        ('', {'workers': 0}, 'Configuration', 'Value for option [worker] workers from '),
         (
             '',
             {'slow_topic': 't', 'topic': 't'},

@@ -475,7 +475,7 @@ def test_stopped_worker_exits_with_0_and_calls_fail(start_worker):
             '[cloud]\nbackend = inventory\ninventory_file = /nonexistent\n',
             '[cloud] inventory_file: The cloud ',
         ),
-        ('[cloud]\nbackend = aws\n', 'Value for option backend from '),
+        ('[cloud]\nbackend = aws\n', 'Value for option [cloud] backend from '),
         (
             '[worker]\ntopic = t\nslow_topic = t\n',
             '[worker] topic and slow_topic must differ, both are t',
@@ -502,7 +502,7 @@ def test_stopped_worker_exits_with_0_and_calls_fail(start_worker):
         ),
         ('hello', 'Failed to parse '),
         ('\xff\xfe', 'Failed to parse '),
-        ('[worker]\nworkers = 0\n', 'Value for option workers from '),
+        ('[worker]\nworkers = 0\n', 'Value for option [worker] workers from '),
         (
             '[worker]\nengine_timeout_s = 900\n',
             '[worker] engine_timeout_s (900 s) must be less than '

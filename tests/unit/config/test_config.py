@@ -61,6 +61,18 @@ def test_every_option_has_a_help_text(group):
             'a: permission denied; let the user of the worker read it',
         ),
         (ValueError("x from LocationInfo(location=<L.user: 4>, detail='a.conf')"), 'x from a.conf'),
+        (
+            ValueError("Failed to parse a b.conf: at a b.conf:6, No '=' found: 'x'"),
+            "Failed to parse a b.conf, line 6: No '=' found: 'x'",
+        ),
+        (
+            ValueError("x: invalid literal for int() with base 10: 'many'"),
+            "x: expected a number, got 'many'",
+        ),
+        (
+            ValueError("x: could not convert string to float: 'many'"),
+            "x: expected a number, got 'many'",
+        ),
     ],
 )
 def test_describe_error_names_files_without_python(exc, text):

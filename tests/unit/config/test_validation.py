@@ -41,6 +41,23 @@ def test_validate_options_with_clashing_topics_raises(conf, options, message):
 
 
 @pytest.mark.parametrize(
+    ('text', 'option'),
+    [
+        ('[metrics]\nport = x\n', r'\[metrics\] port'),
+        ('[DEFAULT]\ngraceful_shutdown_timeout = x\n', r'\[DEFAULT\] graceful_shutdown_timeout'),
+    ],
+)
+def test_validate_options_with_an_invalid_value_names_the_section(conf, tmp_path, text, option):
+    """The sections have options of the same name, so an error names the section as well."""
+    file = tmp_path / 'worker.conf'
+    file.write_text(text)
+    conf(['--config-file', str(file)])
+
+    with pytest.raises(cfg.ConfigFileValueError, match=f'^Value for option {option} from '):
+        validation.validate_options(conf)
+
+
+@pytest.mark.parametrize(
     ('group', 'name', 'value', 'message'),
     [
         (None, 'graceful_shutdown_timeout', 600, r'engine_timeout_s \(600 s\) must be less than'),
