@@ -128,19 +128,14 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     ) -> Outcome:
         """Return the outcome of a plan, unless its skew is refused.
 
-        :param skew: the skew of the plan, None if it is tolerated; other parameters are those of
-            zone placement.
+        :param skew: None if it is tolerated. Other parameters are those of zone placement.
         :param retries: the planned regions with the regions to try next.
         :raises TooSkewed: the mode of `spread` is strict.
         """
         details, skews = _details(plan, skew), [skew.explained('region')] if skew else []
         spread.check(self.spread, size, skews, details)
-        entries: list[dict[str, str]] = []
-        if size.kind == CREATION:
-            order = interleave({row.name: row.planned for row in plan.rows})
-            entries = [{'region_name': name} for name in order]
-        counts = plan.counts
-        alternatives = short_regions.alternatives(retries)
+        entries = _entries(plan) if size.kind == CREATION else []
+        counts, alternatives = plan.counts, short_regions.alternatives(retries)
         planned = {'regions': counts, **({'alternatives': alternatives} if alternatives else {})}
         return Outcome(
             'APPLIED',
@@ -210,6 +205,12 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         regions = [region_places.without_cordoned_zones(region, zones, state) for region in regions]
         region_places.check_any_open(regions, NO_ZONE)
         return regions
+
+
+def _entries(plan: Plan) -> list[dict[str, str]]:
+    """Return the region of each node to create, interleaved over the regions."""
+    order = interleave({row.name: row.planned for row in plan.rows})
+    return [{'region_name': name} for name in order]
 
 
 def _details(plan: Plan, skew: Skew | None) -> dict[str, Any]:

@@ -187,17 +187,14 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         """
         details, skews = zone_shares.details(shares), zone_shares.skews(shares)
         spread.check(self.spread, size, skews, details)
-        counts = zone_shares.counts(shares)
+        counts, retries = zone_shares.counts(shares), zone_shares.alternatives(shares)
         entries = zone_shares.entries(shares) if size.kind == CREATION else []
-        patch = shared_placement.placed_node(request, state, entries)
-        reason = shared_placement.summary(possible, 'zone', len(counts))
-        retries = zone_shares.alternatives(shares)
         plan = {'zones': counts, **by_region, **({'alternatives': retries} if retries else {})}
         return Outcome(
             'APPLIED',
-            reason,
+            shared_placement.summary(possible, 'zone', len(counts)),
             data=state.action_data.planned(size.kind, size.count, plan, entries),
-            nodes=patch,
+            nodes=shared_placement.placed_node(request, state, entries),
             details=details,
             warnings=[*warnings, *skews, *(text for share in shares for text in share.warnings)],
         )
