@@ -21,6 +21,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
         'check the user, password, virtual host, permissions and certificates',
     ),
     (errors.QueueMismatch, 'correct the queue as the message says'),
+    (errors.WorkerTooOld, 'try again after the upgrade'),
     (errors.RequestParked, f'run "{_COMMAND} parked list" to see parked requests'),
     (errors.ServiceRefused, 'correct the cause and try again'),
     (errors.CloudUnavailable, 'try again when the service is available'),
