@@ -54,7 +54,7 @@ def killable(own_broker):
 
 @pytest.fixture
 def queue(request):
-    """Make a queue on the broker of the test; it is gone after the test."""
+    """Make a queue on the broker of the test, and return its name and a count of its messages."""
     broker = request.getfixturevalue('killable' if 'killable' in request.fixturenames else 'broker')
     name = f'test-publisher-{uuid.uuid4().hex}'
     with amqp(broker.url) as connection:

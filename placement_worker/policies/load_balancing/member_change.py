@@ -29,7 +29,7 @@ from placement_worker.policies.load_balancing.results import (
 class Plan:
     """The changes of a pool.
 
-    :ivar shown: the members that stay.
+    :ivar shown: the listed members; an addition leaves out those that it removes.
     :ivar remove: member id -> node id.
     :ivar add: the members to add, unless they are present.
     """
