@@ -382,6 +382,41 @@ def test_no_node_is_created_in_a_cordoned_place(given, members, policies, count)
         assert not any(one.covers(*at) for one in in_force(given, NOW))
 
 
+@settings(max_examples=100)
+@given(
+    given=cordons(),
+    members=clusters(),
+    policies=POLICIES,
+)
+def test_no_retry_is_advised_in_a_cordoned_place(given, members, policies):
+    """The alternatives of version 1.1, which engines try without asking again, are open places."""
+    reply = decide(scale_out(*map(redistributing, policies), members=members), *given)
+
+    creation = reply['action']['data'].get('creation', {})
+    for one in creation.get('alternatives', ()):
+        for place in one['retry']:
+            at = place.get('region_name', 'R1'), place.get('zone')
+            assert not any(found.covers(*at) for found in in_force(given, NOW))
+
+
+def redistributing(policy):
+    """Return version 1.1 of a placement policy, which redistributes nodes of short places."""
+    return {**policy, 'spec': {**policy['spec'], 'version': '1.1'}}
+
+
+def test_retries_of_a_plan_leave_out_the_cordoned_zone():
+    """An engine retries in the other open zones alone."""
+    reply = decide(
+        scale_out(redistributing(zone_policy(*ZONES)), count=1),
+        cordon(zone='b'),
+        cloud={'zones': dict.fromkeys(ZONES, True)},
+    )
+
+    assert reply['action']['data']['creation']['alternatives'] == [
+        {'place': {'zone': 'a'}, 'retry': [{'zone': 'c'}]}
+    ]
+
+
 @settings(max_examples=200)
 @given(
     given=cordons(evacuate=False), members=clusters(), policies=POLICIES, count=st.integers(1, 9)
