@@ -26,6 +26,8 @@ from tests.factories import (
     load_balancing_policy,
     node,
     nodes,
+    redistributing,
+    refused,
     region_policy,
     request,
     spreading,
@@ -434,4 +436,18 @@ def test_replay_of_a_rebalance_gives_the_same_reply(decide, registry, zones):
     line, reply = decide(asked, method='policy_rebalance')
 
     assert (reply['status'] == 'OK') is (zones == ('a', 'b'))
+    assert replay.differences(entry(line), registry) == []
+
+
+@pytest.mark.parametrize('minutes', [1, 9, -(10**6)], ids=['waits', 'is probed', 'wrong clock'])
+@pytest.mark.parametrize('zones', [('a', 'b'), ('a',)], ids=['another zone', 'no other zone'])
+def test_replay_of_a_shortage_uses_the_recorded_time(decide, registry, minutes, zones):
+    """A decision with a shortage is replayed to the byte, however late."""
+    policies = [redistributing(region_policy('R1', 'R2')), redistributing(zone_policy(*zones))]
+    members = [refused(1, 'a', 'R1', minutes), refused(2, 'a', 'R1'), node(3, physical_id='s1')]
+    asked = request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': 3}, explain='full')
+
+    line, reply = decide(asked, now=lambda: NOW)
+
+    assert 'short of capacity' in json.dumps(reply)
     assert replay.differences(entry(line), registry) == []
