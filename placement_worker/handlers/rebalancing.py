@@ -27,7 +27,6 @@ from placement_worker.policies.base import BEFORE, Policy, State
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.deletion_properties import DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
-from placement_worker.policies.on_shortage import redistributes
 from placement_worker.policies.rebalanced_places import Layout, Listed, layout
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -89,7 +88,7 @@ class Policies:
     def counted(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes that hold room in their place, as a creation counts them."""
         policies = [one for one in (self.regions, self.zones) if one]
-        if not any(redistributes(one.on_shortage) for one in policies):
+        if not any(one.on_shortage for one in policies):
             return nodes
         failed = {node.id for node in failed_nodes(nodes)}
         return [node for node in nodes if node.id not in failed]

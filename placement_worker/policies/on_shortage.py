@@ -52,8 +52,3 @@ class OnShortage(Struct, frozen=True, forbid_unknown_fields=True):
 OnShortageProperty = Annotated[
     OnShortage, Meta(description='Reaction to a lack of capacity in a place. New in 1.1.')
 ]
-
-
-def redistributes(on_shortage: OnShortage | None) -> bool:
-    """Return whether shortages have an effect; before version 1.1 (None) they have none."""
-    return on_shortage is not None and on_shortage.mode == 'redistribute'

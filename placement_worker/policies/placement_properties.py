@@ -21,3 +21,9 @@ class PlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
     def on_shortage(self) -> OnShortage | None:
         """The reaction to a lack of capacity; None for nothing."""
         return None
+
+    @property
+    def redistribution(self) -> OnShortage | None:
+        """The delays of `on_shortage`; None if shortages have no effect."""
+        found = self.on_shortage
+        return found if found is not None and found.mode == 'redistribute' else None

@@ -29,7 +29,7 @@ from placement_worker.policies import (
     zone_placement,
 )
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
-from placement_worker.policies.on_shortage import OnShortage, redistributes
+from placement_worker.policies.on_shortage import OnShortage
 from placement_worker.policies.region_properties import (
     RegionPlacementProperties,
     RegionPlacementProperties11,
@@ -67,7 +67,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     @property
     def on_shortage(self) -> OnShortage | None:
         """The reaction to a lack of capacity; None for nothing."""
-        return self.properties.on_shortage
+        return self.properties.redistribution
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -87,17 +87,18 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             nodes,
             state.cloud.regions_of,
             protected,
-            without_failed=redistributes(self.on_shortage),
+            without_failed=self.on_shortage is not None,
         )
         places = self._places(request, size, state)
-        if size.kind == CREATION:
+        if self.on_shortage and size.kind == CREATION:
             places = short_regions.with_shortages(places, self.on_shortage, request, state)
         plan = self.planner(size, places, groups, staying)
         warnings = cordoned_places.not_emptied(places, staying, 'region') if staying else []
         warnings += short_places.warnings(places, 'region')
         skew = spread.measured(self.spread, size, places, plan, groups, staying)
-        known = [place for place in places if place.known]
-        retries = short_places.alternatives(self.on_shortage, self.spread, size, known, plan)
+        retries: Mapping[str, Sequence[str]] = {}
+        if self.on_shortage:
+            retries = short_places.alternatives(self.spread, size, places, plan)
         return self._applied(request, state, size, possible, plan, warnings, skew, retries)
 
     @override

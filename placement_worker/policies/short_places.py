@@ -17,7 +17,7 @@ from placement_worker.planning.places import Place
 from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.shortage import Shortage, failed_nodes, shortage
 from placement_worker.planning.sizing import Size
-from placement_worker.policies.on_shortage import OnShortage, redistributes
+from placement_worker.policies.on_shortage import OnShortage
 from placement_worker.policies.spread import Spread
 
 Shortages = Mapping[Location, Shortage]
@@ -35,9 +35,10 @@ def find(
 
     A node whose data have no placement proves nothing: no policy chose its place.
 
+    :param on_shortage: the delays; None if shortages have no effect.
     :param locate: returns the location of a node, as the keys of the result have it.
     """
-    if on_shortage is None or not redistributes(on_shortage):
+    if on_shortage is None:
         return NO_SHORTAGES
     failed_at: defaultdict[Location, list[datetime.datetime | None]] = defaultdict(list)
     for node in failed_nodes(nodes):
@@ -75,20 +76,16 @@ def of_region(region: Place, zones: Sequence[str], shortages: Shortages) -> Plac
 
 
 def alternatives(
-    on_shortage: OnShortage | None,
-    spread: Spread | None,
-    size: Size,
-    places: Sequence[Place],
-    plan: Plan | None,
+    spread: Spread | None, size: Size, places: Sequence[Place], plan: Plan | None
 ) -> Mapping[str, Sequence[str]]:
     """Return the planned places of a creation with the places to try next.
 
     Strict spread allows none: a retry might exceed its skew.
     """
     strict = spread is not None and spread.mode == 'strict'
-    if plan is None or size.kind != CREATION or strict or not redistributes(on_shortage):
+    if plan is None or size.kind != CREATION or strict:
         return {}
-    return planned_alternatives(plan, places)
+    return planned_alternatives(plan, [place for place in places if place.known])
 
 
 def warnings(places: Sequence[Place], kind: str, region: str | None = None) -> list[str]:

@@ -65,7 +65,7 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     @property
     def on_shortage(self) -> OnShortage | None:
         """The reaction to a lack of capacity; None for nothing."""
-        return self.properties.on_shortage
+        return self.properties.redistribution
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:

@@ -26,7 +26,7 @@ from placement_worker.policies import (
     zone_shares,
 )
 from placement_worker.policies.base import State
-from placement_worker.policies.on_shortage import OnShortage, redistributes
+from placement_worker.policies.on_shortage import OnShortage
 from placement_worker.policies.spread import Spread, measured
 from placement_worker.policies.zone_properties import Zone
 from placement_worker.policies.zone_shares import Share
@@ -72,11 +72,8 @@ class ZonePlans:
         nodes = self._nodes_of_region()
         groups, staying = self._in_groups(nodes, self.state.cloud.zones_of)
         zone_of = self.state.cloud.zone_of
-        members = self._of_region(self.request.cluster.nodes)
-        shortages = self._shortages(members, lambda node: (None, zone_of(node)))
-        places = short_places.of_zones(
-            places_in(self.zones, self.region, self.state), None, shortages
-        )
+        shortages = self._shortages(lambda node: (None, zone_of(node)))
+        places = self._places(self.region, shortages)
         plan = self._plan(places, self.size, groups, staying)
         if plan is None:
             names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
@@ -96,9 +93,7 @@ class ZonePlans:
         groups, staying = self._in_groups(nodes, located)
         held = zone_shares.by_region([*groups, staying])
         cloud = self.state.cloud
-        shortages = self._shortages(
-            self.request.cluster.nodes, lambda node: (cloud.region_of(node), cloud.zone_of(node))
-        )
+        shortages = self._shortages(lambda node: (cloud.region_of(node), cloud.zone_of(node)))
         return [
             self._share(
                 name, Size(self.size.kind, count), held[name][:-1], held[name][-1], shortages
@@ -115,22 +110,32 @@ class ZonePlans:
             nodes,
             count,
             self.protected,
-            without_failed=redistributes(self.on_shortage),
+            without_failed=self.on_shortage is not None,
         )
 
-    def _shortages(
-        self, nodes: Sequence[Node], locate: Callable[[Node], Location]
-    ) -> short_places.Shortages:
+    def _shortages(self, locate: Callable[[Node], Location]) -> short_places.Shortages:
         """Return the shortages that matter: a deletion is planned without them."""
-        if self.size.kind != CREATION:
+        if self.on_shortage is None or self.size.kind != CREATION:
             return short_places.NO_SHORTAGES
+        nodes = self._of_region(self.request.cluster.nodes)
         return short_places.find(self.on_shortage, nodes, locate, self.state.now)
+
+    def _places(
+        self, region: str | None, shortages: short_places.Shortages, of: str | None = None
+    ) -> Sequence[Place]:
+        """Return the zones of a region with their shortages.
+
+        :param of: the region in the keys of `shortages`.
+        """
+        places = places_in(self.zones, region, self.state)
+        return short_places.of_zones(places, of, shortages) if shortages else places
 
     def _alternatives(
         self, size: Size, places: Sequence[Place], plan: Plan | None
     ) -> Mapping[str, Sequence[str]]:
-        known = [place for place in places if place.known]
-        return short_places.alternatives(self.on_shortage, self.spread, size, known, plan)
+        if self.on_shortage is None:
+            return {}
+        return short_places.alternatives(self.spread, size, places, plan)
 
     def _share(
         self,
@@ -141,7 +146,7 @@ class ZonePlans:
         shortages: short_places.Shortages,
     ) -> Share:
         held = sum(sum(group.values()) for group in (*groups, staying))
-        places = short_places.of_zones(places_in(self.zones, region, self.state), region, shortages)
+        places = self._places(region, shortages, region)
         plan = self._plan(places, size, groups, staying)
         own = [place for place in places if place.known]  # the others are zones of other regions
         skew = measured(self.spread, size, own, plan, groups, staying) if plan else None
@@ -205,4 +210,6 @@ def places_in(zones: Sequence[Zone], region: str | None, state: State) -> list[P
 def _warnings(places: Sequence[Place], staying: Located, region: str | None = None) -> list[str]:
     """Return the sentences about zones in which cordons or shortages limit the plan."""
     not_emptied = cordoned_places.not_emptied(places, staying, 'zone') if staying else []
+    if not any(place.shortage for place in places):
+        return not_emptied
     return [*not_emptied, *short_places.warnings(places, 'zone', region)]

@@ -7,7 +7,7 @@ import pytest
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec
 from placement_worker.planning.shortage import Backoff
-from placement_worker.policies.on_shortage import OnShortage, redistributes
+from placement_worker.policies.on_shortage import OnShortage
 
 AT = '$.properties.on_shortage'
 KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])
@@ -52,13 +52,21 @@ def test_malformed_on_shortage_is_refused_with_its_path(registry, kind, given, m
 
 
 @KINDS
-def test_earlier_version_does_not_redistribute(registry, kind):
-    """Version 1.0 never redistributes nodes, and version 1.1 does except in the mode `ignore`."""
-    earlier = registry.policy(spec(kind, '1.0'), '$').properties.on_shortage
+@pytest.mark.parametrize(
+    ('version', 'given', 'expected'),
+    [
+        ('1.0', {}, None),
+        ('1.1', {}, OnShortage()),
+        ('1.1', {'on_shortage': {'mode': 'ignore'}}, None),
+    ],
+)
+def test_redistribution_is_that_of_version_1_1_unless_it_is_ignored(
+    registry, kind, version, given, expected
+):
+    """Version 1.0 and the mode `ignore` never redistribute nodes."""
+    properties = registry.policy(spec(kind, version, **given), '$').properties
 
-    assert not redistributes(earlier)
-    assert redistributes(OnShortage())
-    assert not redistributes(OnShortage('ignore'))
+    assert properties.redistribution == expected
 
 
 def test_backoff_has_the_delays_of_the_spec():
