@@ -66,7 +66,7 @@ def test_play_explains_the_given_number_of_steps(run):
 
     explained = [bool(record.checks[0].decisions[0].details) for record in records]
     assert explained == [True, True, False]
-    assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest'
+    assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest in c'
 
 
 @pytest.mark.parametrize(
