@@ -8,7 +8,7 @@ from typing import Any
 
 import pymysql
 
-from tests.cloud.layout import SENLIN
+from tests.cloud.layout import COMPUTES, SENLIN
 from tests.cloud.whole_cloud import WholeCloud
 from tests.integration import mariadb
 
@@ -35,6 +35,11 @@ class Node:
     physical_id: str
     status: str
     data: Json
+
+    @property
+    def region(self) -> str:
+        """The region of the server, where the plugin has recorded one."""
+        return str(self.data.get('server_region', 'RegionOne'))
 
     @property
     def placement(self) -> Json:
@@ -135,5 +140,6 @@ class Cluster:
         ]
 
     def _servers(self) -> list[Any]:
-        compute = self.cloud.connect('demo').compute
-        return [compute.get_server(node.physical_id) for node in self.nodes()]
+        """Return each server from the Nova of its region."""
+        regions = {region: self.cloud.connect('demo', region).compute for region in COMPUTES}
+        return [regions[node.region].get_server(node.physical_id) for node in self.nodes()]

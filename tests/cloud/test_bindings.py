@@ -27,7 +27,7 @@ def test_disabled_zones_are_not_planned_until_enabled(cluster: Cluster) -> None:
 
 
 def test_disabled_load_balancing_adds_no_member(cluster: Cluster) -> None:
-    """A node that is created while the binding is disabled is no member of the pool."""
+    """The pool has no member for a node that was created while the binding was disabled."""
     policy = cluster.attach_load_balancing()
     before = cluster.members(policy)
 

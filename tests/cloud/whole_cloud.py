@@ -71,19 +71,19 @@ class WholeCloud(Deployment):
         super().close()
         self.broker.close()
 
-    def servers(self) -> set[str]:
-        """Return the ids of the servers in RegionOne."""
-        return {server.id for server in self.connect('demo').compute.servers(details=False)}
+    def servers(self, region: str = 'RegionOne') -> set[str]:
+        """Return the ids of the servers in a region."""
+        compute = self.connect('demo', region).compute
+        return {server.id for server in compute.servers(details=False)}
 
     def load_balancers(self) -> set[str]:
         """Return the ids of the load balancers."""
         return {one.id for one in self.connect('demo').load_balancer.load_balancers()}
 
-    def delete_server(self, server: str) -> None:
+    def delete_server(self, server: str, region: str = 'RegionOne') -> None:
         """Delete a server without Senlin, and wait until Nova has no such server."""
-        compute = self.connect('demo').compute
-        compute.delete_server(server)
-        wait_for(lambda: server not in self.servers())
+        self.connect('demo', region).compute.delete_server(server)
+        wait_for(lambda: server not in self.servers(region))
 
     def start_worker(self, name: str) -> None:
         """Start a worker without waiting for it."""

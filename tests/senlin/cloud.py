@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from openstack.compute.v2 import _proxy
 from openstack.compute.v2 import server as sdk_server
 from openstack.exceptions import NotFoundException
+from senlin.common import consts, exception
 from senlin.drivers.os import lbaas, nova_v2, octavia_v2
 from senlin.drivers.sdk import FakeResourceObject
 from senlin.tests.drivers import os_test
@@ -23,6 +24,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 
 FOLDER = 'TEST_CLOUD'
 LOAD_BALANCERS = 'load-balancers.json'
+HOME_REGION = 'RegionOne'
 ZONES = {'az1': True, 'az2': True, 'az3': True, 'down': False}
 REGIONS = {'RegionOne': {}, 'RegionTwo': {}, 'Zoneless': {'zones': {}}}
 SERVERS = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(500)]
@@ -102,6 +104,12 @@ def _state():
 
 
 class Compute(os_test.compute):
+    """Nova in one region, which finds the servers of no other region."""
+
+    def __init__(self, params):
+        super().__init__(params)
+        self._region = params.get('region_name', HOME_REGION)
+
     def validate_azs(self, zones):
         return [zone for zone in zones if ZONES.get(zone)]
 
@@ -110,7 +118,8 @@ class Compute(os_test.compute):
             file.name for part in ('servers', 'deleted') for file in (folder() / part).iterdir()
         }
         server_id = next(server_id for server_id in SERVERS if server_id not in used)
-        (folder() / 'servers' / server_id).write_text(json.dumps(request))
+        stored = {**request, 'region_name': self._region}
+        (folder() / 'servers' / server_id).write_text(json.dumps(stored))
         return self.server_get(server_id)
 
     def wait_for_server(self, server, **options):
@@ -122,10 +131,11 @@ class Compute(os_test.compute):
             nova_v2.NovaClient.wait_for_server(client, server, **options)
 
     def server_get(self, server):
-        request = json.loads((folder() / 'servers' / server).read_text())
+        request = self._request(server)
         return FakeResourceObject(
             {
                 'id': server,
+                'status': consts.VS_ACTIVE,
                 'name': request.get('name', server),
                 'availability_zone': request.get('availability_zone', 'az1'),
                 'addresses': {'private': [{'addr': address(server), 'version': 4}]},
@@ -135,7 +145,14 @@ class Compute(os_test.compute):
         )
 
     def server_delete(self, server, ignore_missing=True):
+        self._request(server)
         (folder() / 'servers' / server).rename(folder() / 'deleted' / server)
+
+    def _request(self, server):
+        request = json.loads((folder() / 'servers' / server).read_text())
+        if request['region_name'] != self._region:
+            raise exception.InternalError(code=404, message=f'No server {server} in {self._region}')
+        return request
 
     def server_group_find(self, name, ignore_missing=False):
         return None

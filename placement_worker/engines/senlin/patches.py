@@ -11,13 +11,18 @@ from senlin.policies.deletion_policy import DeletionPolicy
 from senlin.policies.lb_policy import LoadBalancingPolicy
 from senlin.policies.region_placement import RegionPlacementPolicy
 from senlin.policies.zone_placement import ZonePlacementPolicy
+from senlin.profiles.base import Profile
+from senlin.profiles.os.nova.server import ServerProfile
 
-from placement_worker.engines.senlin import bindings, checks, options, server_faults
+from placement_worker.engines.senlin import bindings, checks, options, regions, server_faults
 from placement_worker.engines.senlin.worker_client import is_configured
 
 LOG = logging.getLogger(__name__)
 POLICIES = (DeletionPolicy, LoadBalancingPolicy, RegionPlacementPolicy, ZonePlacementPolicy)
 """The patched policy classes keep name and version, which are keys of the binding data."""
+
+SERVICES = ('compute', 'network', 'glance', 'block_storage')
+"""The methods with which profiles connect to the services that a server needs."""
 
 
 def install() -> None:
@@ -32,6 +37,9 @@ def install() -> None:
             policy.attach = _patched_attach(policy.attach)
             policy.detach = _patched_detach(policy.detach)
         NovaClient.wait_for_server = server_faults.patched_wait(NovaClient.wait_for_server)
+        ServerProfile.do_create = regions.creating(ServerProfile.do_create)
+        for service in SERVICES:
+            setattr(Profile, service, regions.connecting(getattr(Profile, service)))
     if is_configured():
         LOG.info(
             'placement-worker decides for the policies of %s',
