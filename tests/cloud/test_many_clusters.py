@@ -1,0 +1,25 @@
+"""Several clusters at once, with two workers."""
+
+from tests.cloud.clusters import Cluster
+from tests.cloud.managed import recorded_zones, zones
+from tests.cloud.senlin_api import succeeded
+from tests.cloud.whole_cloud import WholeCloud
+
+CLUSTERS = 6
+
+
+def test_clusters_scale_at_once_with_two_workers(cloud: WholeCloud) -> None:
+    """Each of several clusters that scale at once gets its servers in its planned zones."""
+    cloud.start_worker('worker2')
+    cloud.wait_for_worker('worker2')
+    clusters = [Cluster(cloud) for _ in range(CLUSTERS)]
+    for cluster in clusters:
+        cluster.attach_zones(az1=100, az3=100)
+
+    begun = [cloud.senlin.begin(cluster.target, 'scale_out', count=2) for cluster in clusters]
+    actions = [succeeded(cloud.senlin.wait(action)) for action in begun]
+
+    for cluster, action in zip(clusters, actions, strict=True):
+        decision, *_ = cluster.decisions(action)
+        assert recorded_zones(decision) == zones(cluster.nodes()) == cluster.zones()
+        assert cluster.zones() == {'az1': 1, 'az3': 1}
