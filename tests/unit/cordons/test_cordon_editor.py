@@ -52,7 +52,7 @@ def test_edit_keeps_every_field_and_the_format(tmp_path, name):
     cordon_editor.edit(path, lambda _: [written])
 
     assert cordon_file.read(path) == [written]
-    with open(path) as file:
+    with open(path, encoding='utf-8') as file:
         assert (file.read(1) == '[') is name.endswith('.json')
 
 
@@ -113,7 +113,7 @@ def test_edit_keeps_comments_before_the_first_cordon(path, text, is_lost):
 
     assert cordon_editor.edit(path, add('b')) is is_lost
 
-    with open(path) as file:
+    with open(path, encoding='utf-8') as file:
         written = file.read()
     assert written.startswith(text.partition('-')[0])
     assert written.count('#') == 1
@@ -148,7 +148,7 @@ def test_edit_that_fails_changes_nothing(path, tmp_path, text, change, error):
     with pytest.raises((InvalidCordonFile, ZeroDivisionError), match=error):
         cordon_editor.edit(path, change)
 
-    with open(path) as file:
+    with open(path, encoding='utf-8') as file:
         assert file.read() == text
     assert os.listdir(tmp_path) == ['cordons.yaml']
 
