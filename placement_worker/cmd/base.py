@@ -16,10 +16,11 @@ from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import file_errors, hints, summaries, targets
+from placement_worker.cmd import file_errors, hints, node_statuses, summaries, targets
 from placement_worker.cmd.progress import Progress
 from placement_worker.contract.caller import Caller
-from placement_worker.formats.documents import Document, DocumentError
+from placement_worker.contract.model import CheckRequest
+from placement_worker.formats.documents import Document, DocumentError, Invalid
 from placement_worker.formats.text import escaped, escaped_lines
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
@@ -119,6 +120,11 @@ class LocalCommand(command.Command):
         self._write_details(error)
         return self.error_status
 
+    def write_invalid(self, error: Invalid, document: Document) -> None:
+        """Print the errors of a document to the standard error, without a hint."""
+        self.write_error(file_errors.headline(error, document))
+        self._write_details(error)
+
     def _write_details(self, error: BaseException | None) -> None:
         if isinstance(error, DocumentError):
             for line in file_errors.details(error):
@@ -173,6 +179,12 @@ class Command(LocalCommand):
                 'another cloud'
             )
             self._cloud_noted = True
+
+    def note_unknown_statuses(self, request: CheckRequest) -> None:
+        """Note that nodes have a status that Senlin does not have."""
+        unknown = node_statuses.describe_unknown(request.cluster)
+        if unknown:
+            self.write_error(unknown)
 
     @abstractmethod
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:

@@ -13,7 +13,9 @@ from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import check_request_of
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.formats import documents
+from placement_worker.contract.schema_errors import SchemaError
+from placement_worker.formats import documents, paths
+from placement_worker.formats.documents import Document
 from placement_worker.formats.text import escaped
 
 READ_BYTES = 2**24
@@ -66,6 +68,7 @@ class Check(Command):
             for document in documents.read(path):
                 try:
                     request = check_request_of(caller, document.data, args.explain)
+                    self.note_unknown_statuses(request)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
                     yield self.write_refusal(exc, document, CheckRequest)
@@ -74,7 +77,15 @@ class Check(Command):
                     self.write(output.check_reply(reply, request, args.format, paint))
                     if args.format == 'table':
                         self.note_shipped_cloud(args, path)
+                    self._note_place(reply, document)
                     yield _status(reply)
+
+    def _note_place(self, reply: CheckReply, document: Document) -> None:
+        """Show the line of the input that the reason of a failed check names, if it names one."""
+        reason = str(reply.action.data['reason'])
+        path = paths.named_in(reason)
+        if path and path[:2] == ('action', 'inputs'):
+            self.write_invalid(document.invalid([SchemaError(path, reason)]), document)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
         """Print one JSON reply or error object per line, and yield the exit status of each."""

@@ -10,7 +10,10 @@ _COMMAND = 'placement-policy'
 _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (errors.PolicyTypeNotFound, f'run "{_COMMAND} type list" for the installed types'),
     (errors.InvalidSpec, f'run "{_COMMAND} type show NAME-VERSION" for the schema'),
-    (errors.UnsupportedAction, 'use an action of Senlin'),
+    (
+        errors.UnsupportedAction,
+        f'run "{_COMMAND} schema policy_check.request" for the actions of Senlin',
+    ),
     (errors.Refused, 'correct the file and try again'),
     (InvalidCordonFile, 'correct the cordon file'),
     (errors.InvalidInventory, 'correct the file that --cloud names'),
@@ -34,6 +37,14 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (OSError, 'check the file and its file system'),
 )
 """The hint for each type of error; the first match counts."""
+_BY_TEXT = (
+    ('Expected `object`, got `str` - at `$`', 'this file has text without keys; check its name'),
+    ('found the key ', 'remove one of the two'),
+    ('found a tab character', 'indent with spaces'),
+    ('cannot start any token', 'indent with spaces, and quote a text that begins like this'),
+    ('Not a gzipped file', 'remove .gz from the name of a file that is not compressed'),
+)
+"""The hint for an error of a file whose text has this part; it precedes that of the type."""
 ACCESS_REFUSED = 'ACCESS_REFUSED'
 """The name of AMQP's reply code 403; oslo.messaging reports it as a failed delivery."""
 OPERATOR_NEEDED = (
@@ -56,9 +67,15 @@ def with_hint(exc: Exception, text: str = '') -> str:
         hint = OPERATOR_NEEDED
     elif isinstance(exc, errors.BrokerRefused) and _HAS_REMEDY.search(text):
         hint = None
+    elif isinstance(exc, (errors.InvalidRequest, documents.DocumentError)):
+        hint = next((hint for part, hint in _BY_TEXT if part in text), _by_type(exc))
     else:
-        hint = next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
+        hint = _by_type(exc)
     return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'
+
+
+def _by_type(exc: Exception) -> str | None:
+    return next((hint for kind, hint in _HINTS if isinstance(exc, kind)), None)
 
 
 def _for_internal_error(text: str) -> str:

@@ -176,8 +176,8 @@ def _from_yaml(source: Source) -> list[Any]:
         raise _too_deep(source) from None
     except (yaml.YAMLError, ValueError) as exc:
         problem = _problem(exc)
-        at = f' at {problem.position}' if problem.position else ''
-        text = f'{source.name} is neither YAML nor JSON: {problem.text}{at}'
+        where = f':{problem.position.line}:{problem.position.column}' if problem.position else ''
+        text = f'{source.name}{where} is neither YAML nor JSON: {problem.text}'
         raise Malformed(text, source, [problem]) from exc
     return [document for document in loaded if document is not None]
 
@@ -195,7 +195,7 @@ def _problem(exc: Exception) -> Problem:
     context, begin = exc.context, exc.context_mark  # type: ignore[attr-defined]
     text = ' '.join(filter(None, (exc.problem, context)))  # type: ignore[attr-defined]
     if context and begin and _position(begin) != _position(mark):
-        text += f', which begins at {_position(begin)},'
+        text += f', which begins at {_position(begin)}'
     return Problem(text, _position(mark))
 
 

@@ -101,7 +101,7 @@ def test_command_with_an_error_prints_a_line_with_a_hint(program, arguments):
     status, _, err = program(*arguments, **FILES)
 
     what_to_do = [
-        *(hint for _, hint in hints._HINTS),
+        *(hint for _, hint in (*hints._HINTS, *hints._BY_TEXT)),
         'for the usage',
         'for the list of commands',
         'for the installed types',

@@ -17,6 +17,7 @@ from tests.factories import (
     bind,
     changed,
     deletion_policy,
+    node,
     nodes,
     request,
     zone_policy,
@@ -54,6 +55,29 @@ def test_check_of_the_shipped_example_shows_its_decision():
         '| az3  |    100 |   - | no     |       0 |   0.0 |       0 |     0 | unavailable |'
         in done.stdout
     )
+
+
+def test_check_of_a_wrong_input_shows_its_line(program):
+    """The reply of a policy has only a path, so the command finds the line in the file."""
+    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 'seven'})
+
+    status, _, err = program('check', 'f', '--cloud', 'c', c=CLOUD, f=wrong)
+
+    first, line, _ = err.splitlines()
+    assert status == 1
+    assert re.search(r' f:1:\d+: Expected `int`, got `"seven"` - at `\$\.action\.inputs', first)
+    assert '"seven"' in line
+
+
+@pytest.mark.parametrize('command', ['check', 'plan'])
+def test_request_with_an_unknown_status_of_a_node_is_decided_with_a_note(program, command):
+    """The contract allows any status, but a misspelled ERROR makes a node healthy."""
+    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], [node(1, 'a', status='ERORR')])
+
+    _, out, err = program(command, 'f', '--cloud', 'c', c=CLOUD, f=wrong)
+
+    assert out
+    assert f'placement-policy {command}: Unknown status of nodes: ERORR (did you mean ERR' in err
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,10 @@ REAL_OPEN = open
     [
         (['check', 'none.yaml'], 'none.yaml: No such file or directory'),
         (['check', '.'], '.: Is a directory'),
-        (['check', 'bad.yaml'], 'bad.yaml is neither YAML nor JSON: did not find expected node'),
+        (
+            ['check', 'bad.yaml'],
+            'bad.yaml:2:1 is neither YAML nor JSON: did not find expected node',
+        ),
         (['check', 'text.yaml'], 'text.yaml:1:1: Expected `object`, got `str` - at `$`'),
         (['validate', 'none.yaml'], 'none.yaml: No such file or directory'),
         (['check', 'empty.yaml'], 'empty.yaml is empty'),

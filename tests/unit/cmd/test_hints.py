@@ -4,6 +4,7 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.cmd import hints
+from placement_worker.formats import documents
 
 ERRORS = [
     kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)
@@ -65,6 +66,33 @@ def test_with_hint_of_an_error_that_names_a_command_adds_none():
 def test_with_hint_of_refused_access_with_a_remedy_adds_none(text):
     """An error of the broker that names its remedy needs no second one."""
     assert hints.with_hint(errors.BrokerRefused(text)) == text
+
+
+@pytest.mark.parametrize(
+    ('error', 'hint'),
+    [
+        (documents.Malformed("f:3:1: found the key 'a' twice"), 'remove one of the two'),
+        (documents.Malformed('f:2:1: found a tab character'), 'indent with spaces'),
+        (documents.Malformed('f:2:1: did not find'), 'write the file in YAML or JSON'),
+        (
+            documents.Damaged('f.gz cannot be decompressed: Not a gzipped file'),
+            'remove .gz from the name of a file that is not compressed',
+        ),
+        (documents.Damaged('f.gz cannot be decompressed: end'), 'copy the file again, or omit it'),
+        (
+            errors.InvalidRequest('Expected `object`, got `str` - at `$`'),
+            'this file has text without keys; check its name',
+        ),
+        (
+            errors.UnsupportedAction('Expected an action'),
+            'run "placement-policy schema policy_check.request" for the actions of Senlin',
+        ),
+    ],
+    ids=str,
+)
+def test_with_hint_of_an_error_of_a_file_fits_its_text(error, hint):
+    """Frequent mistakes in files have a hint of their own."""
+    assert hints.with_hint(error) == f'{error}; {hint}'
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_replay_of_an_invalid_gzip_file_prints_one_line(program):
 
     assert status == 2
     assert err.startswith('placement-policy replay: log.gz cannot be decompressed: ')
-    assert err.endswith('; copy the file again, or omit it\n')
+    assert err.endswith('; remove .gz from the name of a file that is not compressed\n')
     assert err.count('\n') == 1
 
 

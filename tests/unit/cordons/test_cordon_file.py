@@ -97,7 +97,10 @@ def test_read_empty_list_returns_no_cordons(path):
             GOOD.replace('}', ', drain: true}'),
             'FILE: Unknown key `drain`',
         ),
-        ('- zone: az1\n  zone: az2\n', "FILE is neither YAML nor JSON: found the key 'zone' twice"),
+        (
+            '- zone: az1\n  zone: az2\n',
+            "FILE:2:3 is neither YAML nor JSON: found the key 'zone' twice",
+        ),
         (GOOD + '---\n' + GOOD, 'FILE contains 2 documents, expected one'),
         ('- !!python/object/apply:os.system [reboot]\n', 'could not determine a constructor'),
         ('- &a [*a]\n', 'found an alias that refers to a node around it'),

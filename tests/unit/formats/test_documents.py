@@ -64,7 +64,7 @@ def test_read_of_a_binary_file_is_refused(tmp_path):
         (
             'a: [1,\nb: 2',
             "did not find expected ',' or ']' while parsing a flow sequence, which begins at "
-            'line 1, column 4,',
+            'line 1, column 4',
             (3, 1),
         ),
         ('a: 1\na: 2', "found the key 'a' twice while reading a map, which begins at", (2, 1)),

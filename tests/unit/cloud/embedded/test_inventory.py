@@ -41,7 +41,7 @@ def test_zones_of_region_default_to_those_of_cloud(description, region, zones):
             'f does not describe a cloud: Unknown key `zone` (did you mean `zones`?) - at `$` '
             '(line 1, column 1)',
         ),
-        ('a: [', 'The cloud cannot be read: f is neither YAML nor JSON: did not find'),
+        ('a: [', 'The cloud cannot be read: f:2:1 is neither YAML nor JSON: did not find'),
         ('--- {}\n--- {}', 'f contains 2 documents, expected one'),
     ],
 )

@@ -1,0 +1,40 @@
+"""Find nodes whose status Senlin does not have; it is probably misspelled.
+
+The contract allows any status because workers compare it with ERROR and WARNING only. A misspelled
+one makes an unhealthy node healthy.
+"""
+
+import difflib
+
+from placement_worker.contract.cluster import Cluster
+from placement_worker.formats.text import listed, shortened
+
+KNOWN = (
+    'INIT',
+    'ACTIVE',
+    'CREATING',
+    'UPDATING',
+    'DELETING',
+    'RECOVERING',
+    'WARNING',
+    'ERROR',
+    'OPERATING',
+)
+"""The statuses of a node: senlin/common/consts.py of Senlin 16."""
+
+
+def describe_unknown(cluster: Cluster) -> str | None:
+    """Return a sentence that names the unknown statuses of the nodes, or None."""
+    unknown = dict.fromkeys(node.status for node in cluster.nodes)
+    shown = [status for status in unknown if status and status not in KNOWN]
+    if not shown:
+        return None
+    return (
+        f'Unknown status of nodes: {listed(shown, _with_suggestion)}; only ERROR and WARNING are '
+        f'unhealthy; the statuses of Senlin are {", ".join(KNOWN)}'
+    )
+
+
+def _with_suggestion(status: str) -> str:
+    near = difflib.get_close_matches(shortened(status).upper(), KNOWN, n=1)
+    return shortened(status) + (f' (did you mean {near[0]}?)' if near else '')

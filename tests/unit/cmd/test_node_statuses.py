@@ -1,0 +1,36 @@
+"""The search for misspelled statuses of nodes."""
+
+import pytest
+
+from placement_worker.cmd import node_statuses
+from placement_worker.contract import codec
+from placement_worker.contract.cluster import Cluster
+
+
+def cluster_of(*statuses):
+    """Return a cluster whose nodes have some statuses."""
+    nodes = [{'id': f'n{i}', 'status': status} for i, status in enumerate(statuses)]
+    profile = {'type': 'os.nova.server-1.0'}
+    return codec.decode({'id': 'c1', 'profile': profile, 'nodes': nodes}, Cluster)
+
+
+def test_describe_unknown_of_known_statuses_returns_none():
+    """Statuses of Senlin, and nodes without a status, are no mistakes."""
+    assert node_statuses.describe_unknown(cluster_of(*node_statuses.KNOWN, '')) is None
+
+
+@pytest.mark.parametrize(
+    ('statuses', 'named'),
+    [
+        (['BROKEN'], 'Unknown status of nodes: BROKEN; only'),
+        (['ACTIVE', 'ERORR', 'ERORR'], 'Unknown status of nodes: ERORR (did you mean ERROR?); '),
+        (['warning'], 'Unknown status of nodes: warning (did you mean WARNING?); '),
+        (['BROKEN', 'DEAD'], 'Unknown status of nodes: BROKEN, DEAD; '),
+    ],
+)
+def test_describe_unknown_status_names_each_once_with_the_probable_one(statuses, named):
+    """A user sees which status is unknown, and which one was probably meant."""
+    text = node_statuses.describe_unknown(cluster_of(*statuses))
+
+    assert text.startswith(named)
+    assert text.endswith('the statuses of Senlin are ' + ', '.join(node_statuses.KNOWN))
