@@ -10,7 +10,7 @@ from placement_worker.cloud.snapshot import Location
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.placement_data import Placement
-from placement_worker.formats.text import counted
+from placement_worker.formats.text import counted, escaped, shortened
 from placement_worker.planning.alternatives import alternatives as planned_alternatives
 from placement_worker.planning.capacity_errors import means_no_capacity
 from placement_worker.planning.places import Place
@@ -94,9 +94,9 @@ def warnings(places: Sequence[Place], kind: str, region: str | None = None) -> l
     :param kind: `zone` or `region`.
     :param region: the region of the zones, if a policy planned by region.
     """
-    of_region = f' of region {region}' if region else ''
+    of_region = f' of region {escaped(shortened(region))}' if region else ''
     return [
-        f'{kind.capitalize()} {place.name}{of_region} is {place.shortage} '
+        f'{kind.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
         f'({_attempts(place.shortage)})'
         for place in places
         if place.available and place.shortage

@@ -2,7 +2,11 @@
 
 import pytest
 
+from placement_worker.planning.places import Place
+from placement_worker.planning.shortage import Shortage
+from placement_worker.policies import short_places
 from tests.factories import (
+    NOW,
     node,
     nodes,
     redistributing,
@@ -173,3 +177,13 @@ def test_reply_without_redistribution_has_no_alternatives(policy):
     reply = decide(scale_out(1, policy, members=[]))
 
     assert 'alternatives' not in reply['action']['data']['creation']
+
+
+def test_warning_of_a_place_escapes_and_shortens_its_name():
+    """The name of a place cannot control a terminal, nor fill a log."""
+    place = Place('\x1b[31m' + 'a' * 99, shortage=Shortage(1, NOW, 1))
+
+    (warning,) = short_places.warnings([place], 'zone')
+
+    assert warning.startswith('Zone \\u001b[31maaa')
+    assert len(warning) < 160
