@@ -170,7 +170,8 @@ def test_is_true_reads_the_values_of_options_and_queries(option, value):
     assert is_true(option) is value
 
 
-def test_connect_with_a_url_of_another_protocol_names_the_expected_one(conf):
+@pytest.mark.parametrize('scheme', ['http', 'amqp'])
+def test_connect_with_a_url_of_another_protocol_names_the_expected_one(conf, scheme):
     """A URL such as http:// is refused with the beginning that a transport URL needs."""
     with pytest.raises(ConfigurationError, match=r'; it must begin with rabbit://$'):
-        load_transport_url(conf, 'http://h/')
+        load_transport_url(conf, f'{scheme}://h/')

@@ -5,6 +5,7 @@ import sys
 
 import oslo_messaging
 import pytest
+from oslo_config import cfg
 
 from placement_worker import errors
 from placement_worker.client.rpc_client import PolicyClient
@@ -62,6 +63,12 @@ def test_client_import_loads_few_modules():
     loaded = eval(run.stdout)  # noqa: S307  # a list of strings, printed above
 
     assert len(loaded) <= 15, sorted(loaded)
+
+
+def test_client_of_a_url_for_other_libraries_names_the_expected_one():
+    """The amqp:// of pika and kombu is refused with the beginning that a transport URL needs."""
+    with pytest.raises(errors.ConfigurationError, match=r'; it must begin with rabbit://$'):
+        PolicyClient('amqp://guest:guest@h/', conf=cfg.ConfigOpts())
 
 
 def test_call_sends_the_ids_of_the_context_alone(client, sender):

@@ -61,6 +61,10 @@ REAL_OPEN = open
             'The transport URL cannot be used: Failed to load transport',
         ),
         (
+            ['validate', 'f', '--transport', 'amqp://x/'],
+            'The transport URL cannot be used: Failed to load transport driver "amqp"',
+        ),
+        (
             ['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'],
             'No broker responded: 127.0.0.1:1: ',
         ),
