@@ -63,7 +63,7 @@ def _integer(kind: inspect.IntType) -> str:
 WORDS: Mapping[type[inspect.Type], Callable[[Any], str]] = {
     inspect.AnyType: lambda _: 'anything',
     inspect.BoolType: lambda _: 'true or false',
-    inspect.DateTimeType: lambda _: 'time (ISO 8601)',
+    inspect.DateTimeType: lambda _: 'time (ISO 8601; in UTC if it names no zone)',
     inspect.DictType: _map,
     inspect.FloatType: lambda _: 'number',
     inspect.IntType: _integer,
