@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
@@ -17,8 +18,7 @@ def store(reply: CheckReply, action: Any, cluster: Any) -> None:
     action['data'] = reply.action.data
     cluster['data'] = reply.cluster.data if reply.cluster else cluster.get('data', {})
     for node in cluster['nodes']:
-        if patch := reply.nodes.get(node['id']):
-            node |= {'data': patch.data, 'status': patch.status or node['status']}
+        node.update(msgspec.to_builtins(reply.nodes.get(node['id'], {})))  # data, and a new status
 
 
 def ask(worker: Caller, phase: str, action: Any, cluster: Any, policies: Any) -> None:
