@@ -57,9 +57,9 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     if sum(ceilings) < sum(held) + count:
         raise _no_room(places, current, dict(zip(known, ceilings, strict=True)), count)
     final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
-    rows_of_known = listed_rows(known, held, final, [place.available for place in known])
     unlisted = _unlisted(places, current)
-    return Plan(rows_of_known + unlisted_rows(places, unlisted, unlisted))
+    rows = listed_rows(known, held, final, [place.available for place in known])
+    return Plan(rows + unlisted_rows(places, unlisted, unlisted))
 
 
 def shrink(

@@ -95,7 +95,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         plan = self.planner(size, places, groups, staying)
         warnings = cordoned_places.not_emptied(places, staying, 'region') if staying else []
         warnings += short_places.warnings(places, 'region')
-        skew = spread.measured(self.spread, size, places, plan, groups, staying)
+        skew: Skew | None = None
+        if self.spread:
+            skew = spread.measured(self.spread, size, places, plan, groups, staying)
         retries: Mapping[str, Sequence[str]] = {}
         if self.on_shortage:
             retries = short_places.alternatives(self.spread, size, places, plan)
@@ -134,7 +136,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         :raises TooSkewed: the mode of `spread` is strict.
         """
         details, skews = _details(plan, skew), [skew.explained('region')] if skew else []
-        spread.check(self.spread, size, skews, details)
+        if skews and self.spread:
+            spread.check(self.spread, size, skews, details)
         entries = _entries(plan) if size.kind == CREATION else []
         counts, alternatives = plan.counts, short_regions.alternatives(retries)
         planned = {'regions': counts, **({'alternatives': alternatives} if alternatives else {})}

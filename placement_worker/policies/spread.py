@@ -42,7 +42,7 @@ SpreadProperty = Annotated[
 
 
 def measured(
-    spread: Spread | None,
+    spread: Spread,
     size: Size,
     places: Sequence[Place],
     plan: Plan,
@@ -51,23 +51,18 @@ def measured(
 ) -> Skew | None:
     """Return the skew of a plan, or None if the policy tolerates it.
 
-    :param spread: None tolerates every skew.
     :param places: the listed places; the other parameters are those of the planner.
     """
-    if spread is None:
-        return None
     found = skew.of_plan(size.kind, spread.max_skew, places, plan, groups, staying)
     return found if found.beyond else None
 
 
-def check(
-    spread: Spread | None, size: Size, sentences: Sequence[str], details: Mapping[str, Any]
-) -> None:
+def check(spread: Spread, size: Size, sentences: Sequence[str], details: Mapping[str, Any]) -> None:
     """Check that the policy does not refuse a creation because of its skew.
 
-    :param sentences: about the places beyond the allowed skew.
+    :param sentences: about the places beyond the allowed skew, at least one.
     :param details: the plan, for the details of the decision.
     :raises TooSkewed: the mode is strict; the text is the first sentence.
     """
-    if sentences and spread and spread.mode == 'strict' and size.kind == CREATION:
+    if spread.mode == 'strict' and size.kind == CREATION:
         raise TooSkewed(sentences[0], details)

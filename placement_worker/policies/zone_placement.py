@@ -125,8 +125,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             state,
             size,
             protected,
-            self.spread,
-            self.on_shortage,
+            self.properties.spread,
+            self.properties.redistribution,
         )
 
     def places(
@@ -186,7 +186,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         :raises TooSkewed: the mode of `spread` is strict.
         """
         details, skews = zone_shares.details(shares), zone_shares.skews(shares)
-        spread.check(self.spread, size, skews, details)
+        if skews and self.spread:
+            spread.check(self.spread, size, skews, details)
         counts, retries = zone_shares.counts(shares), zone_shares.alternatives(shares)
         entries = zone_shares.entries(shares) if size.kind == CREATION else []
         plan = {'zones': counts, **by_region, **({'alternatives': retries} if retries else {})}

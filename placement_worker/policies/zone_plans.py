@@ -18,6 +18,7 @@ from placement_worker.planning import sizing
 from placement_worker.planning.places import Located, Place
 from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.sizing import Size
+from placement_worker.planning.skew import Skew
 from placement_worker.policies import (
     cordoned_places,
     place_names,
@@ -78,7 +79,7 @@ class ZonePlans:
         if plan is None:
             names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
             raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
-        skew = measured(self.spread, self.size, places, plan, groups, staying)
+        skew = self._skew(self.size, places, plan, groups, staying)
         retries = self._alternatives(self.size, places, plan)
         warnings = _warnings(places, staying)
         return Share(None, self.size, len(nodes), plan, warnings, skew, retries)
@@ -137,6 +138,18 @@ class ZonePlans:
             return {}
         return short_places.alternatives(self.spread, size, places, plan)
 
+    def _skew(
+        self,
+        size: Size,
+        places: Sequence[Place],
+        plan: Plan,
+        groups: Sequence[Located],
+        staying: Located,
+    ) -> Skew | None:
+        if self.spread is None:
+            return None
+        return measured(self.spread, size, places, plan, groups, staying)
+
     def _share(
         self,
         region: str,
@@ -149,7 +162,7 @@ class ZonePlans:
         places = self._places(region, shortages, region)
         plan = self._plan(places, size, groups, staying)
         own = [place for place in places if place.known]  # the others are zones of other regions
-        skew = measured(self.spread, size, own, plan, groups, staying) if plan else None
+        skew = self._skew(size, own, plan, groups, staying) if plan else None
         retries = self._alternatives(size, places, plan)
         return Share(region, size, held, plan, _warnings(places, staying, region), skew, retries)
 
