@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from placement_worker.contract.action_data import ActionData
+from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import (
     ActionPatch,
     CheckReply,
@@ -18,6 +18,7 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Rejected
 from placement_worker.handlers.chain_links import Link, conflict, described, origin
 from placement_worker.planning.size_warnings import GROWING, warnings_of
+from placement_worker.policies import resize_direction
 from placement_worker.policies.base import BEFORE, Outcome, State
 
 LOG = logging.getLogger(__name__)
@@ -102,6 +103,7 @@ def _consult(
         cluster=progress.cluster,
         binding=link.binding,
     )
+    state = _without_ignored_deletion(request, state, progress)
     try:
         outcome = link.policy.check(request, state)
         if not isinstance(outcome, Outcome):
@@ -115,6 +117,21 @@ def _consult(
         raise
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
+
+
+def _without_ignored_deletion(request: CheckRequest, state: State, progress: _Progress) -> State:
+    """Return the state without a deletion that a resize ignores, and warn of it.
+
+    Without this, the reply would show a deletion that no policy has checked.
+
+    :raises Rejected: the deletion names a node that must not be deleted.
+    """
+    keys = resize_direction.ignored(request, state) if request.target == BEFORE else []
+    if not keys:
+        return state
+    progress.warnings.append(resize_direction.warning(keys, request, state))
+    progress.data = {key: value for key, value in progress.data.items() if key != DELETION}
+    return replace(state, action_data=ActionData(progress.data))
 
 
 def _conflict_reply(

@@ -20,6 +20,8 @@ def to_remove(request: CheckRequest, state: State) -> list[str] | None:
         return list(action.replace_inputs.candidates)
     if action.action == actions.NODE_DELETE and action.node:
         return [action.node.id]
+    if action.action == actions.CLUSTER_RESIZE and state.size(request).kind != DELETION:
+        return []
     chosen = state.action_data.deletion.candidates
     if chosen is not None:
         return chosen

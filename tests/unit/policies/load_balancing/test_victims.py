@@ -168,6 +168,23 @@ def test_removal_down_to_min_size_is_applied(lab, four_members, action, more):
 
 
 @pytest.mark.parametrize(
+    'more',
+    [
+        {'data': {'creation': {'count': 1}, 'deletion': {'count': 1, 'candidates': ['n1']}}},
+        {'inputs': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 1, 'candidates': ['n1']}},
+    ],
+    ids=['data', 'inputs'],
+)
+def test_growing_resize_removes_no_member(lab, four_members, more):
+    """A resize that adds nodes takes no node out of the pool, whatever it names."""
+    policy, members = four_members
+
+    reply = lab.check(request(RESIZE, [policy], members, **more))
+
+    assert (decision(reply)['outcome'], left(lab)) == ('SKIPPED', ['n1', 'n2', 'n3', 'n4'])
+
+
+@pytest.mark.parametrize(
     ('more', 'reason'),
     [
         ({'inputs': {'candidates': ['n1', 'n8', 'n9']}}, 'Not a member of cluster c1: n8, n9'),
