@@ -9,21 +9,35 @@ from placement_worker.formats.text import counted
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size
 from placement_worker.planning.sizing import size_of
 
+REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
+"""The actions that the engine does not refuse below min_size."""
 GROWING = frozenset({actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE})
 """Actions that need no warning: no bound changes their number, and they remove no node."""
 
 
 def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list[str]:
-    """Return a sentence if a bound changes a resize, and one if the action empties the cluster.
+    """Return the sentences about a resize that a bound changes, and about too few nodes left.
 
     :param data: the action's data after all policies have decided.
     """
     action, cluster = request.action, request.cluster
     try:
-        found = [_limited(action, cluster, max_nodes), _emptied(action, cluster, data, max_nodes)]
+        removed = _removed(action, cluster, data, max_nodes)
+        found = [
+            _limited(action, cluster, max_nodes),
+            _emptied(action, cluster, removed),
+            _too_few_left(action, cluster, removed),
+        ]
     except Rejected:  # the invalid value did not matter to any policy
         return []
     return [warning for warning in found if warning]
+
+
+def is_below_min_size(action: Action, cluster: Cluster, removed: int) -> bool:
+    """Return whether the engine will refuse to remove so many nodes of the cluster."""
+    if action.action in REGARDLESS_OF_MIN_SIZE or not 0 < removed <= len(cluster.nodes):
+        return False
+    return len(cluster.nodes) - removed < cluster.min_size
 
 
 def excess_removal(count: int, cluster: Cluster) -> tuple[str, ...]:
@@ -57,14 +71,25 @@ def _change(difference: int) -> str:
     return f'{"add" if difference > 0 else "remove"} {counted(abs(difference), "node")}'
 
 
-def _emptied(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> str | None:
+def _emptied(action: Action, cluster: Cluster, removed: int) -> str | None:
     held = len(cluster.nodes)
     if not held or action.action == actions.CLUSTER_REPLACE_NODES:
         return None
-    if _removed(action, cluster, data, max_nodes) < held:
+    if removed < held:
         return None
     which = 'the only node' if held == 1 else f'all {held} nodes'
     return f'The action removes {which} of the cluster'
+
+
+def _too_few_left(action: Action, cluster: Cluster, removed: int) -> str | None:
+    removed = min(removed, len(cluster.nodes))
+    if not is_below_min_size(action, cluster, removed):
+        return None
+    left = counted(len(cluster.nodes) - removed, 'node')
+    return (
+        f"The action leaves {left}, fewer than the cluster's min_size ({cluster.min_size}): the "
+        'engine must refuse it'
+    )
 
 
 def _removed(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> int:

@@ -14,7 +14,7 @@ from placement_worker.contract.model import CheckRequest, SupportStatus
 from placement_worker.errors import NodeProtected
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import victim_selection
+from placement_worker.policies import min_size, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 from placement_worker.policies.deletion_properties import DeletionProperties
 from placement_worker.policies.victim_rows import Rows
@@ -55,10 +55,13 @@ class Deletion(Policy[DeletionProperties]):
             return skipped(size.explained('The cluster does not shrink.'))
         kept = _kept(request, state)
         named = None if kept else _named(request, state)
+        if named is None and not size.count and not kept:
+            return skipped(size.explained('No node is to be deleted.'))
+        refusal = min_size.refusal(request, _removed(request, state, size, named or (), kept))
+        if refusal:
+            return skipped(refusal)
         if named:
             return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
-        if not size.count and not kept:
-            return skipped(size.explained('No node is to be deleted.'))
         outcome = self._chosen(request, state, size, kept)
         return outcome if _user_named(request) else self._with_hooks(outcome)
 
@@ -118,6 +121,20 @@ class Deletion(Policy[DeletionProperties]):
 def _user_named(request: CheckRequest) -> bool:
     """Return whether the inputs of the action name the nodes."""
     return bool(request.action.candidate_inputs.candidates)
+
+
+def _removed(
+    request: CheckRequest, state: State, size: Size, named: Sequence[str], kept: Sequence[Node]
+) -> int:
+    """Return how many nodes the action removes.
+
+    :param named: the nodes that the action names, if it does.
+    :param kept: the nodes that an earlier policy chose.
+    """
+    if named:
+        return len(named)
+    wanted = len(kept) if _user_named(request) else max(size.count, len(kept))
+    return min(wanted, len(request.cluster.nodes) - len(state.protected(request)))
 
 
 def _kept(request: CheckRequest, state: State) -> list[Node]:

@@ -15,7 +15,6 @@ from placement_worker.planning.interleaving import interleave
 from placement_worker.planning.placement import plan_for
 from placement_worker.planning.places import NO_CAP, Place
 from placement_worker.planning.plan_rows import Plan
-from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew
 from placement_worker.policies import (
@@ -79,8 +78,9 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         protected = shared_placement.protected_of(size, request, state)
         possible = shared_placement.possible(size, request, protected)
-        if not possible.count:
-            return skipped(size.explained(ALL_PROTECTED))
+        skip_reason = shared_placement.skip_reason(size, possible, request)
+        if skip_reason:
+            return skipped(skip_reason)
         nodes = sizing.current_nodes(request.action, request.cluster)
         groups, staying = shared_placement.in_groups(
             size,

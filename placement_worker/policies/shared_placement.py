@@ -13,8 +13,10 @@ from placement_worker.contract.placement_data import Placement
 from placement_worker.formats.text import counted
 from placement_worker.planning import victims
 from placement_worker.planning.plan_rows import Row
+from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.shortage import failed_nodes
 from placement_worker.planning.sizing import Size
+from placement_worker.policies import min_size
 from placement_worker.policies.base import BEFORE, State, on
 
 TARGETS = on(
@@ -60,6 +62,16 @@ def possible(size: Size, request: CheckRequest, protected: Collection[str]) -> S
     if not protected:
         return size
     return replace(size, count=min(size.count, len(request.cluster.nodes) - len(protected)))
+
+
+def skip_reason(size: Size, possible: Size, request: CheckRequest) -> str | None:
+    """Return the reason not to plan, or None.
+
+    :param possible: the result of the function of this name.
+    """
+    if not possible.count:
+        return size.explained(ALL_PROTECTED)
+    return None if size.kind == CREATION else min_size.refusal(request, possible.count)
 
 
 def in_groups(

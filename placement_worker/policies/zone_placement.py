@@ -14,7 +14,6 @@ from placement_worker.contract.model import BindRequest, CheckRequest, SupportSt
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.placement import plan_for
 from placement_worker.planning.places import Place
-from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import (
     place_names,
@@ -80,8 +79,9 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return skipped(size.explained(shared_placement.NOTHING_TO_DO))
         protected = shared_placement.protected_of(size, request, state)
         possible = shared_placement.possible(size, request, protected)
-        if not possible.count:
-            return skipped(size.explained(ALL_PROTECTED))
+        skip_reason = shared_placement.skip_reason(size, possible, request)
+        if skip_reason:
+            return skipped(skip_reason)
         plans = self._plans(request, state, size, protected)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:

@@ -13,7 +13,7 @@ from placement_worker.planning import health_floor
 from placement_worker.planning.health_floor import Floor
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.victims import Choice
-from placement_worker.policies import victim_rows, victim_selection
+from placement_worker.policies import min_size, victim_rows, victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
 from placement_worker.policies.load_balancing import pool_floors, selection
 from placement_worker.policies.load_balancing.member_removal import MemberRemoval
@@ -24,8 +24,6 @@ from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties14,
 )
 
-REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
-"""The actions that the engine does not refuse below min_size."""
 GRACE_PERIOD_S = 60
 """The grace period of a deletion that this policy chooses.
 
@@ -61,18 +59,10 @@ class NodeRemoval:
         count = len(named) if named is not None else selection.deleted_count(request, state)
         if not count:
             return self._without_victims(named)
-        if self._engine_refuses(count):
-            return skipped(
-                'The engine will refuse to leave fewer than min_size '
-                f'({request.cluster.min_size}) nodes.'
-            )
+        refusal = min_size.refusal(request, count)
+        if refusal:
+            return skipped(refusal)
         return self._choose(count) if named is None else self._leave(named, None)
-
-    def _engine_refuses(self, count: int) -> bool:
-        """Return whether the engine will refuse to delete so many nodes."""
-        cluster = self.request.cluster
-        is_below = len(cluster.nodes) - count < cluster.min_size
-        return is_below and self.request.action.action not in REGARDLESS_OF_MIN_SIZE
 
     def _choose(self, count: int) -> Outcome:
         """Choose victims at random, and remove their members."""

@@ -42,6 +42,7 @@ from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties,
 )
 from placement_worker.policies.load_balancing.stored import STORED, StoredLoadBalancer
+from placement_worker.policies.min_size import POOL_PROFILES
 
 
 class LoadBalancing(Policy[LoadBalancingProperties]):
@@ -73,7 +74,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         actions.NODE_CREATE,
         actions.NODE_RECOVER,
     )
-    profile_types = frozenset({'os.nova.server-1.0'})
+    profile_types = POOL_PROFILES
     stored_as = STORED
     after = frozenset(
         {'senlin.policy.region_placement', 'senlin.policy.zone_placement', 'senlin.policy.deletion'}

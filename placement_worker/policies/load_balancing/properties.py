@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from placement_worker.formats.text import shortened
+from placement_worker.policies.min_size import LOAD_BALANCING
 
-NAME = 'senlin.policy.loadbalance'
+NAME = LOAD_BALANCING
 LONGEST_DELAY_S = 600
 """The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds."""
 STATUS_TIMEOUT_S = 300
