@@ -149,7 +149,7 @@ def test_repeated_reply_to_a_whole_action_changes_nothing(url, clone):
     reply_to = {'exchange': 'engine', 'topic': 'replies.actions', 'method': 'policy_checked'}
     client = PolicyClient(url)
     request = yaml.safe_load((clone / 'examples' / 'scale-out.yaml').read_text())
-    client.cast_check(request, reply_to, {'request_id': 'grow-3-BEFORE'})
+    client.cast_check(request, reply_to, {'request_id': 'grow-3-BEFORE-1'})
     client.close()
 
     printed = run(f'{program} grow-4 CLUSTER_SCALE_OUT 1', clone)
@@ -159,22 +159,32 @@ def test_repeated_reply_to_a_whole_action_changes_nothing(url, clone):
     assert actions(database)['grow-3'] == before
 
 
-def test_whole_action_without_a_reply_in_time_fails(url, clone):
-    """The program of a whole action fails an action whose deadline has passed."""
+@pytest.mark.parametrize(
+    ('action_id', 'attempt', 'state', 'last'),
+    [('grow-5', 1, 'BEFORE', 'AFTER -> DONE'), ('grow-6', 5, 'FAILED', 'BEFORE -> FAILED')],
+)
+def test_whole_action_without_a_reply_in_time_is_tried_five_times(
+    url, clone, action_id, attempt, state, last
+):
+    """The program casts a check again whose deadline has passed, and fails after five attempts."""
     program = f'python3 examples/how-to/actions.py {url}'
     run(
-        f'python3 examples/how-to/actions.py {NO_BROKER} grow-5 CLUSTER_SCALE_OUT 1',
+        f'python3 examples/how-to/actions.py {NO_BROKER} {action_id} CLUSTER_SCALE_OUT 1',
         clone,
         status=1,
     )
     database = sqlite3.connect(clone / 'actions.sqlite')
     with contextlib.closing(database), database:
         database.execute(
-            "UPDATE actions SET request = json_set(request, '$.expires_at', ?) WHERE id = 'grow-5'",
-            ('2026-01-01T00:00:00+00:00',),
+            "UPDATE actions SET request = json_set(request, '$.expires_at', ?, '$.attempt', ?)"
+            ' WHERE id = ?',
+            ('2026-01-01T00:00:00+00:00', attempt, action_id),
         )
 
-    assert run(program, clone) == 'grow-5: BEFORE -> FAILED: No reply in time\n'
+    printed = run(program, clone).splitlines()
+
+    assert printed[0] == f'{action_id}: BEFORE -> {state}: No reply in time'
+    assert printed[-1].startswith(f'{action_id}: {last}: ')
 
 
 def test_expired_request_is_sent_again(url, clone):

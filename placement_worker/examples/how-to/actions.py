@@ -17,13 +17,13 @@ REPLY_TO = ReplyTo(exchange='engine', topic='replies.actions', method='policy_ch
 
 
 def step(client: PolicyClient, state: str, request: Any, cast: set[str]) -> None:
-    """Act, give up, or cast the check of this state unless this process has cast it."""
-    request_id = f'{request["action"]["id"]}-{state}'
+    """Act, ask again, or cast the check of this state unless this process has cast it."""
+    request_id = stored_actions.check_id(state, request)
     if state == 'ACT':
         act(request['action'], request['cluster'])
         stored_actions.move('ACT', 'AFTER', request, 'The plan is carried out')
     elif datetime.fromisoformat(request['expires_at']) < datetime.now(UTC):
-        stored_actions.move(state, 'FAILED', request, 'No reply in time')
+        stored_actions.ask_again(state, request, 'No reply in time')
     elif request_id not in cast:
         client.cast_check(request, REPLY_TO, {'request_id': request_id})
         cast.add(request_id)

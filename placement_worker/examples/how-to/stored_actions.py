@@ -10,8 +10,8 @@ from engine import store
 from placement_worker.contract.model import CheckReply
 
 NEXT = {'BEFORE': 'ACT', 'AFTER': 'DONE'}
+ATTEMPTS, EXPIRED = 5, 'Request expired'
 MOVE = 'UPDATE actions SET state = ?, request = ? WHERE id = ? AND state = ?'
-FIND = 'SELECT request FROM actions WHERE id = ? AND state = ?'
 OPEN = "SELECT state, request FROM actions WHERE state IN ('BEFORE', 'ACT', 'AFTER')"
 database = sqlite3.connect('actions.sqlite', isolation_level=None, check_same_thread=False)
 database.execute('CREATE TABLE IF NOT EXISTS actions (id PRIMARY KEY, state, request)')
@@ -30,23 +30,35 @@ def open_actions() -> list[tuple[str, Any]]:
     return [(state, json.loads(text)) for state, text in database.execute(OPEN).fetchall()]
 
 
-def move(state: str, new: str, request: Any, reason: str) -> None:
+def check_id(state: str, request: Any) -> str:
+    """Return the id of the check of a state; each attempt has its own."""
+    return f'{request["action"]["id"]}-{state}-{request["attempt"]}'
+
+
+def move(state: str, new: str, request: Any, reason: str, attempt: int = 1) -> None:
     """Store the changes and the next state at once, unless the action has left the state."""
-    deadline = datetime.now(UTC) + timedelta(minutes=1)  # a deadline for each check
-    request |= {'target': new, 'expires_at': deadline.isoformat()}
+    deadline = datetime.now(UTC) + timedelta(minutes=attempt)  # more time for each attempt
+    request |= {'target': new, 'attempt': attempt, 'expires_at': deadline.isoformat()}
     row = new, json.dumps(request, default=str), request['action']['id'], state
     if database.execute(MOVE, row).rowcount:
         print(f'{request["action"]["id"]}: {state} -> {new}: {reason}', flush=True)
 
 
+def ask_again(state: str, request: Any, reason: str) -> None:
+    """Begin another attempt of a check that has decided nothing, or fail after the last one."""
+    attempt = request['attempt'] + 1
+    move(state, state if attempt <= ATTEMPTS else 'FAILED', request, reason, attempt)
+
+
 def on_reply(request_id: str, reply: CheckReply | Exception) -> None:
-    """Store the changes of a reply; a repeated or late reply finds no action in its state."""
-    action_id, _, phase = request_id.rpartition('-')
-    for (text,) in database.execute(FIND, (action_id, phase)).fetchall():
-        request = json.loads(text)
+    """Store the changes of a reply; a repeated or late reply finds no check of its id."""
+    pending = [one for one in open_actions() if check_id(*one) == request_id]
+    for state, request in pending:
         if isinstance(reply, Exception):
-            move(phase, 'FAILED', request, f'{type(reply).__name__}: {reply}')
-            continue
-        store(reply, request['action'], request['cluster'])
-        data = request['action']['data']
-        move(phase, NEXT[phase] if data['status'] == 'OK' else 'FAILED', request, data['reason'])
+            move(state, 'FAILED', request, f'{type(reply).__name__}: {reply}')
+        elif (data := reply.action.data)['reason'] == EXPIRED:
+            ask_again(state, request, EXPIRED)
+        else:
+            store(reply, request['action'], request['cluster'])
+            new = NEXT[state] if data['status'] == 'OK' else 'FAILED'
+            move(state, new, request, data['reason'])
