@@ -8,7 +8,7 @@ The dotted path of each class is part of the wire contract, since clients and wo
 versions exchange exceptions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement_worker.formats.text import escaped
@@ -52,15 +52,18 @@ class Rejected(PlacementWorkerError):
         reason: str,
         details: Mapping[str, Any] | None = None,
         nodes: Mapping[str, Any] | None = None,
+        warnings: Sequence[str] = (),
     ) -> None:
         """Set the reason of the reply.
 
         :param details: values that explain the reason, for the decision in the reply.
         :param nodes: the `NodePatch` of each node that was changed before the failure, by node id.
+        :param warnings: sentences for the reply, about causes that the reason does not name.
         """
         super().__init__(reason)
         self.details = details or {}
         self.nodes = nodes or {}
+        self.warnings = warnings
 
 
 class RequestExpired(Rejected):

@@ -68,6 +68,7 @@ def run(
         except Rejected as exc:
             LOG.debug('%s failed: %s', link.policy.name, exc)
             progress.nodes = {**progress.nodes, **exc.nodes}
+            progress.warnings += exc.warnings
             progress.decisions.append(
                 _decision(link, request, 'FAILED', str(exc), clock() - started, exc.details)
             )

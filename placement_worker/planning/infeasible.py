@@ -22,6 +22,19 @@ def infeasible(asked: int, room: Mapping[str, int], places: Sequence[Row]) -> No
     return NoFeasiblePlan(INFEASIBLE, _details(asked, room, places))
 
 
+def too_many(
+    asked: int, held: int, room: Mapping[str, int], places: Sequence[Row]
+) -> NoFeasiblePlan:
+    """Return the error of a removal of more nodes than there are.
+
+    :param held: the number of nodes; other parameters are those of `infeasible`.
+    """
+    warning = (
+        f'The action asks to remove {counted(asked, "node")}, but the placement policy finds {held}'
+    )
+    return NoFeasiblePlan(INFEASIBLE, _details(asked, room, places), None, [warning])
+
+
 def short_of_capacity(
     asked: int, room: Mapping[str, int], places: Sequence[Row], shortages: Sequence[Shortage]
 ) -> NoFeasiblePlan:

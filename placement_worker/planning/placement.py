@@ -13,7 +13,7 @@ from typing import NamedTuple
 from placement_worker.contract.action_data import CREATION
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.apportionment import apportion
-from placement_worker.planning.infeasible import infeasible, short_of_capacity
+from placement_worker.planning.infeasible import infeasible, short_of_capacity, too_many
 from placement_worker.planning.places import (
     NO_CAP,
     NO_PLACE,
@@ -126,7 +126,8 @@ def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:
         return
     room = {name or NO_PLACE: number for name, number in total(groups).items()}
     there = {name or NO_PLACE: number for name, number in sorted(before.items(), key=str)}
-    raise infeasible(count, room, [(*one, NO_CAP, '') for one in there.items() if one[1]])
+    rows = [(*one, NO_CAP, '') for one in there.items() if one[1]]
+    raise too_many(count, before.total(), room, rows)
 
 
 def _after_removal(

@@ -62,6 +62,20 @@ def unusable(what: str, names: Sequence[str], known: Collection[str]) -> dict[st
     return {key: shown for key, shown in found.items() if shown}
 
 
+def none_usable(
+    reason: str, what: str, key: str, names: Sequence[str], known: Collection[str]
+) -> NoUsablePlace:
+    """Return the error of a spec without a usable place, with a warning of the unknown names.
+
+    :param what: the type of the names, e.g. "region".
+    :param key: the property that lists them.
+    :param known: the names that the cloud knows.
+    """
+    missing = [name for name in names if name not in known]
+    warnings = [unknown(what, missing, known)] if missing else []
+    return NoUsablePlace(reason, unusable(key, names, known), warnings=warnings)
+
+
 class Search:
     """A search for the names of a policy in the parts of the cloud.
 

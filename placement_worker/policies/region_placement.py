@@ -8,7 +8,6 @@ from typing_extensions import override
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
-from placement_worker.errors import NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.interleaving import interleave
@@ -190,7 +189,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         ]
         if not any(region.known for region in regions):
             names = [region.name for region in regions]
-            raise NoUsablePlace(NO_REGION, place_names.unusable('regions', names, known))
+            raise place_names.none_usable(NO_REGION, 'region', 'regions', names, known)
         if state.cordons:
             regions = cordoned_places.close_regions(regions, state)
         if size.kind != CREATION:
@@ -202,7 +201,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         regions = [region_places.with_zones(region, zones, state) for region in regions]
         if not any(region.available for region in regions):
             cordoned_places.check_cordons(regions, NO_ZONE)
-            raise NoUsablePlace(NO_ZONE)
+            raise region_places.no_zone(regions, zones, state, NO_ZONE)
         profile = shared_placement.profile_of_new_node(request)
         if profile and profile.zone:  # a cordon does not refuse a zone that the user names
             return regions

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.places import Place
-from placement_worker.policies import cordoned_places
+from placement_worker.policies import cordoned_places, place_names
 from placement_worker.policies.base import State
 from placement_worker.policies.zone_shares import NO_USABLE_ZONE
 
@@ -17,6 +18,18 @@ def with_zones(region: Place, zones: Sequence[str], state: State) -> Place:
     if any(known.get(zone) for zone in zones):
         return region
     return replace(region, available=False, note=NO_USABLE_ZONE)
+
+
+def no_zone(
+    regions: Sequence[Place], zones: Sequence[str], state: State, reason: str
+) -> NoUsablePlace:
+    """Return the error of regions without a usable zone, with a warning of the unknown zones.
+
+    :param regions: the results of `with_zones`.
+    """
+    asked = (region.name for region in regions if region.note == NO_USABLE_ZONE)
+    known = set[str]().union(*(state.cloud.zones(name) for name in asked))
+    return place_names.none_usable(reason, 'availability zone', 'zones', zones, known)
 
 
 def without_cordoned_zones(region: Place, zones: Sequence[str], state: State) -> Place:

@@ -13,7 +13,6 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import CheckRequest
-from placement_worker.errors import NoUsablePlace
 from placement_worker.planning import sizing
 from placement_worker.planning.places import Located, Place
 from placement_worker.planning.plan_rows import Plan
@@ -78,7 +77,7 @@ class ZonePlans:
         plan = self._plan(places, self.size, groups, staying)
         if plan is None:
             names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
-            raise NoUsablePlace(NO_ZONE, place_names.unusable('zones', names, known))
+            raise place_names.none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
         skew = self._skew(self.size, places, plan, groups, staying)
         retries = self._alternatives(self.size, places, plan)
         warnings = _warnings(places, staying)

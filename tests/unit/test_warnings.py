@@ -235,13 +235,14 @@ def test_warnings_of_a_trimmed_count_without_a_deletion_policy():
     ]
 
 
-def test_warnings_of_a_check_that_fails_are_those_of_the_policies_before(check):
-    """A failed check warns of nothing that it does not do."""
+def test_warnings_of_a_check_that_fails_are_those_of_its_cause(check):
+    """A failed check warns of its cause, and of nothing that it does not do."""
     policies = [region_policy('none'), deletion_policy()]
 
     reply = check(request(SCALE_IN, policies, nodes(a=3), inputs={'count': 3}), regions=['R1'])
 
-    assert (reply['action']['data']['status'], reply['warnings']) == ('ERROR', [])
+    assert reply['action']['data']['status'] == 'ERROR'
+    assert reply['warnings'] == ['The cloud does not know region "none"; it has "R1"']
 
 
 def scaled(**inputs):

@@ -36,6 +36,16 @@ def test_infeasible_creation_names_the_room_of_each_place():
     }
 
 
+def test_infeasible_deletion_warns_of_the_numbers():
+    """The warning has the number of nodes to remove, and the number that there are."""
+    with pytest.raises(NoFeasiblePlan) as raised:
+        shrink([Place('a')], [{'a': 1, None: 2}], 4)
+
+    assert raised.value.warnings == [
+        'The action asks to remove 4 nodes, but the placement policy finds 3'
+    ]
+
+
 def test_infeasible_deletion_names_the_nodes_of_each_place():
     """The error has a row per place with nodes, also for nodes of no known place."""
     found = details(shrink, [Place('a')], [{'a': 1, None: 2}, {'b': 0}], 4)

@@ -270,3 +270,18 @@ def test_unknown_places_in_an_empty_cloud_are_named():
     assert place_names.unknown('region', ['R1'], ()) == (
         'The cloud does not know region "R1"; it has none'
     )
+
+
+@pytest.mark.parametrize(
+    ('known', 'warnings'),
+    [
+        ({'a': False, 'b': False}, ()),
+        ({'a': False}, ('The cloud does not know region "b"; it has "a"',)),
+    ],
+)
+def test_error_without_a_usable_place_warns_of_the_unknown_ones(known, warnings):
+    """The warnings name the places that the cloud does not know; unavailable ones need none."""
+    error = place_names.none_usable('None.', 'region', 'regions', ['a', 'b'], known)
+
+    assert (str(error), tuple(error.warnings)) == ('None.', warnings)
+    assert error.details == place_names.unusable('regions', ['a', 'b'], known)

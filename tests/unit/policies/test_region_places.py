@@ -138,3 +138,6 @@ def test_creation_of_a_node_whose_zone_no_region_has_is_an_error(check):
     reply = check(request('NODE_CREATE', BOTH, node=node(9, profile=profile)), regions=R2_IS_OUT)
 
     assert reply['action']['data']['reason'] == 'No availability zone found available.'
+    assert reply['warnings'] == [
+        'The cloud does not know availability zone "gone"; it has "a", "b", "q"',
+    ]

@@ -181,14 +181,36 @@ def test_creation_keeps_unknown_keys_of_placement_entries(check):
 
 
 @pytest.mark.parametrize(
-    ('action', 'zones'), [(SCALE_OUT, {'a': False}), (SCALE_OUT, {'x': True}), (SCALE_IN, {})]
+    ('action', 'zones', 'warnings'),
+    [
+        (SCALE_OUT, {'a': False}, []),
+        (
+            SCALE_OUT,
+            {'a1': True},
+            ['The cloud does not know availability zone "a" (did you mean "a1"?); it has "a1"'],
+        ),
+        (SCALE_IN, {}, ['The cloud does not know availability zone "a"; it has none']),
+    ],
 )
-def test_check_without_a_usable_zone_is_an_error(check, action, zones):
-    """Without an available zone to create in, or a known one to delete from, the check fails."""
+def test_check_without_a_usable_zone_is_an_error(check, action, zones, warnings):
+    """Without a zone to create in or to delete from the check fails, and names unknown zones."""
     reply = check(request(action, [zone_policy('a')], nodes(a=2)), zones=zones)
 
     assert reply['action']['data']['reason'] == 'No availability zone found available.'
     assert decision(reply)['outcome'] == 'FAILED'
+    assert reply['warnings'] == warnings
+
+
+def test_removal_of_more_nodes_than_there_are_warns_of_the_numbers(check):
+    """The prescribed reason hides the numbers, so a warning has them."""
+    asked = request(SCALE_IN, [zone_policy('a')], nodes(a=3), inputs={'count': 20})
+
+    reply = check(asked, zones=['a'])
+
+    assert reply['action']['data']['reason'] == 'There is no feasible plan to handle all nodes.'
+    assert reply['warnings'] == [
+        'The action asks to remove 20 nodes, but the placement policy finds 3'
+    ]
 
 
 def test_deletion_treats_unavailable_zones_as_usable(check):
