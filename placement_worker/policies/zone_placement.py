@@ -125,8 +125,8 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             state,
             size,
             protected,
-            self.properties.spread,
-            self.properties.redistribution,
+            self.spread,
+            self.on_shortage,
         )
 
     def places(
