@@ -144,6 +144,10 @@ class Engine:
         """Add a node that exists already."""
         self.nodes.append(self._node(number, {'placement': {'zone': zone}}))
 
+    def unplaced(self, number: int) -> Json:
+        """Return a node without a place, which the cluster does not list."""
+        return self._node(number, {})
+
     def recreate(self, node: Json) -> None:
         """Give a node a new server, and note that for the policies."""
         node |= {'status': 'ACTIVE', 'physical_id': 'server-29'}
@@ -202,6 +206,7 @@ def life() -> Engine:
     engine.check('scale-in', 'AFTER', _done(action, data))
 
     _rebalance(engine)
+    _other_actions(engine)
     engine.bind('detach')
     return engine
 
@@ -214,6 +219,34 @@ def _rebalance(engine: Engine) -> None:
     for number, zone in enumerate(zones, start=1):
         other.add(number, zone)
     engine.exchanged['rebalance'] = other.rebalance(other.policies[:2])
+
+
+def _other_actions(engine: Engine) -> None:
+    """Create, add and delete nodes of a cluster with the same policies."""
+    other = Engine()
+    other.bind('attach')
+    asked = other.exchanged.copy()
+
+    node = other.unplaced(4)
+    planned = {**node, 'status': 'INIT', 'physical_id': None, 'created_at': None}
+    action: Json = {'action': 'NODE_CREATE', 'inputs': {}}
+    data = other.check('node-create', 'BEFORE', {**action, 'node': planned})
+    node['data'] = other.exchanged['node-create-before'][1]['nodes']['n4']['data']
+    other.nodes.append(node)
+    other.check('node-create', 'AFTER', _done({**action, 'node': node}, data))
+
+    other.add(5, 'az2')
+    added = _done({'action': 'CLUSTER_ADD_NODES', 'inputs': {}}, {'creation': {'nodes': ['n5']}})
+    other.check('add-nodes', 'AFTER', added)
+
+    other.check(
+        'node-delete', 'BEFORE', {'action': 'NODE_DELETE', 'inputs': {}, 'node': other.nodes[-1]}
+    )
+    other.delete(['n5'])
+    other.check(
+        'del-nodes', 'BEFORE', {'action': 'CLUSTER_DEL_NODES', 'inputs': {'candidates': ['n4']}}
+    )
+    engine.exchanged |= {name: one for name, one in other.exchanged.items() if name not in asked}
 
 
 def _grow(engine: Engine, name: str, action: Json, explain: str = 'none') -> None:

@@ -19,6 +19,14 @@ PHASES = [
     for action in ('scale-out', 'resize', 'replace', 'recover', 'scale-in')
     for phase in ('before', 'after')
 ]
+OTHERS = [
+    'node-create-before',
+    'node-create-after',
+    'add-nodes-after',
+    'node-delete-before',
+    'del-nodes-before',
+]
+"""The checks of another cluster, at the end of the page."""
 
 
 def test_shown_messages_are_what_the_code_decides(tmp_path):
@@ -33,7 +41,7 @@ def test_page_shows_each_request_with_its_reply():
     """The page includes each message once, a reply after its request."""
     shown = re.findall(r'literalinclude:: exchanges/(.*)\.json', PAGE.read_text(encoding='utf-8'))
 
-    names = ['attach', *PHASES, 'rebalance', 'detach']
+    names = ['attach', *PHASES, 'rebalance', *OTHERS, 'detach']
     assert shown == [f'{name}.{part}' for name in names for part in ('request', 'reply')]
     assert sorted(shown) == sorted(path.stem for path in FOLDER.iterdir())
 
@@ -42,14 +50,14 @@ def test_page_shows_each_request_with_its_reply():
 def test_shown_message_fits_its_schema(path):
     """Each message that the manual shows fits the JSON Schema of its kind."""
     name, part = path.stem.split('.')
-    method = 'policy_check' if name in PHASES else f'policy_{name}'
+    method = 'policy_check' if name in PHASES + OTHERS else f'policy_{name}'
 
     Draft202012Validator(json.loads(schema.text(f'{method}.{part}'))).validate(
         json.loads(path.read_text(encoding='utf-8'))
     )
 
 
-@pytest.mark.parametrize('name', PHASES)
+@pytest.mark.parametrize('name', PHASES + OTHERS)
 def test_shown_check_is_decided_without_an_error(name):
     """The story of the page has no failure and no warning."""
     reply = json.loads((FOLDER / f'{name}.reply.json').read_text(encoding='utf-8'))
