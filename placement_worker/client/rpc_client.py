@@ -1,5 +1,6 @@
 """The RPC client of running workers, for engines."""
 
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ UNSUPPORTED = oslo_messaging.UnsupportedVersion.__name__
 RETRIES = 2
 """How often a request is published again while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
+MAX_TIMEOUT_S = 10**9  # the time at which a request expires must be a date
+
+_VERSION = re.compile(r'[0-9]{1,9}\.[0-9]{1,9}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,11 @@ class PolicyClient(Caller):
         :param slow_timeout_s: the same for a request that may wait for a load balancer.
         :param version_cap: the highest version of the contract that the workers understand; a
             request that needs a higher one raises oslo.messaging's RPCVersionCapError.
-        :raises ConfigurationError: the URL cannot be used.
+        :raises ConfigurationError: the URL, a timeout or the version cannot be used.
         """
+        _check_timeout('timeout_s', timeout_s)
+        _check_timeout('slow_timeout_s', slow_timeout_s)
+        _check_version_cap(version_cap)
         self._conf = conf
         self._exchange = exchange
         self._routes = {
@@ -244,6 +251,29 @@ class PolicyClient(Caller):
         if not self._is_probed:
             probe_broker(self._conf, self._url)
             self._is_probed = True
+
+
+def _check_timeout(name: str, value: float) -> None:
+    """Check a timeout of the client; a broker would seem unreachable with a timeout of 0.
+
+    :raises ConfigurationError: it is no number of seconds, or out of range.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 < value <= MAX_TIMEOUT_S):
+        raise errors.ConfigurationError(
+            f'{name}: expected a number of seconds above 0, at most {MAX_TIMEOUT_S}, got {value!r}'
+        )
+
+
+def _check_version_cap(cap: object) -> None:
+    """Check the highest version; oslo.messaging would fail at the first request.
+
+    :raises ConfigurationError: it is no version.
+    """
+    if cap is not None and not (isinstance(cap, str) and _VERSION.fullmatch(cap)):
+        raise errors.ConfigurationError(
+            f'version_cap: expected a version of the contract such as "1.1", got {cap!r}'
+        )
 
 
 def _no_queue(route: Route, exchange: str) -> errors.NoWorkerAnswered:

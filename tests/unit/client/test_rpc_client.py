@@ -209,3 +209,46 @@ def test_call_of_an_older_method_needs_the_first_version(client, sender):
     client.policy_type_list()
 
     assert sender.options['version'] == '1.0'
+
+
+@pytest.mark.parametrize('option', ['timeout_s', 'slow_timeout_s'])
+@pytest.mark.parametrize(
+    ('value', 'shown'),
+    [
+        (0, '0'),
+        (-1, '-1'),
+        ('60', "'60'"),
+        (None, 'None'),
+        (True, 'True'),
+        (float('nan'), 'nan'),
+        (float('inf'), 'inf'),
+        (10**10, '10000000000'),
+    ],
+)
+def test_client_with_an_invalid_timeout_is_refused(sender, option, value, shown):
+    """A timeout that is no positive number of seconds is an error when the client is created."""
+    with pytest.raises(errors.ConfigurationError) as refused:
+        PolicyClient('fake://', **{option: value})
+
+    assert str(refused.value) == (
+        f'{option}: expected a number of seconds above 0, at most 1000000000, got {shown}'
+    )
+
+
+@pytest.mark.parametrize('cap', ['new', '1', '1.x', '', '1.0.0', '-1.0', 1.1, '1.0\n', '\u0661.0'])
+def test_client_with_an_invalid_version_cap_is_refused(sender, cap):
+    """A cap that is no version of the contract is an error when the client is created."""
+    with pytest.raises(errors.ConfigurationError) as refused:
+        PolicyClient('fake://', version_cap=cap)
+
+    assert str(refused.value).startswith(
+        'version_cap: expected a version of the contract such as "1.1", got '
+    )
+
+
+@pytest.mark.parametrize(
+    'options', [{'timeout_s': 0.5, 'slow_timeout_s': 10**9}, {'version_cap': '1.0'}]
+)
+def test_client_with_valid_options_is_created(sender, options):
+    """Fractions of a second, long timeouts and versions are accepted."""
+    PolicyClient('fake://', **options).close()
