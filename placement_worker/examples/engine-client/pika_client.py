@@ -13,12 +13,28 @@ import pika
 from pika.exceptions import ChannelClosedByBroker, UnroutableError
 
 url, file = sys.argv[1:]
-TIMEOUT_S = 60
+SLOW_BEFORE = {
+    *('CLUSTER_SCALE_IN', 'CLUSTER_RESIZE', 'CLUSTER_DEL_NODES', 'CLUSTER_REPLACE_NODES'),
+    'NODE_DELETE',
+}
+SLOW_AFTER = {
+    *('CLUSTER_SCALE_OUT', 'CLUSTER_RESIZE', 'CLUSTER_ADD_NODES', 'CLUSTER_REPLACE_NODES'),
+    *('NODE_CREATE', 'NODE_RECOVER'),
+}
 QUORUM = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
 JSON = {'content_type': 'application/json', 'content_encoding': 'utf-8', 'delivery_mode': 2}
+check = json.loads(Path(file).read_text())
 channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
 channel.confirm_delivery()
 channel.basic_qos(prefetch_count=1)
+
+
+def is_slow(request: Any) -> bool:
+    """Return whether a check may wait for a load balancer."""
+    slow = SLOW_BEFORE if request['target'] == 'BEFORE' else SLOW_AFTER
+    enabled = [policy for policy in request['policies'] if policy.get('enabled', True)]
+    types = {policy['spec']['type'] for policy in enabled}
+    return request['action']['action'] in slow and 'senlin.policy.loadbalance' in types
 
 
 def publish(request: Any, expiration: str | None, **more: str) -> None:
@@ -30,9 +46,13 @@ def publish(request: Any, expiration: str | None, **more: str) -> None:
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': message})
     header = pika.BasicProperties(**JSON, expiration=expiration)
     try:
-        channel.basic_publish('placement_worker', 'placement-worker', body, header, mandatory=True)
+        channel.basic_publish('placement_worker', TOPIC, body, header, mandatory=True)
     except (ChannelClosedByBroker, UnroutableError) as exc:  # no exchange, or no queue
         sys.exit(f'The broker did not accept the request: {exc}')
+
+
+# Checks that may wait for a load balancer have their own topic, and more time.
+TOPIC, TIMEOUT_S = ('placement-worker-slow', 600) if is_slow(check) else ('placement-worker', 60)
 
 
 @contextlib.contextmanager
@@ -49,8 +69,6 @@ def received(queue: str, is_expected: Callable[[Any], bool]) -> Iterator[Any]:
             break
     channel.cancel()
 
-
-check = json.loads(Path(file).read_text())
 
 # A call: the reply, or the failure, arrives in a queue named reply_...
 reply_queue, call_id = f'reply_{uuid.uuid4().hex}', uuid.uuid4().hex
