@@ -93,9 +93,15 @@ class PlacementPolicy(app.App):
         groups = {name.partition(' ')[0] for name, _ in self.command_manager if ' ' in name}
         words = argv[:2] if argv[0] in groups else argv[:1]
         name = escaped(shortened(' '.join(words)))
-        near = [] if name.startswith('-') else self.get_fuzzy_matches(argv[0])[:MAX_SUGGESTIONS]
+        near = [] if name.startswith('-') else self._similar(words)
         meant = f' Did you mean {" or ".join(map(_quoted, near))}?' if near else ''
         return f'Unknown command "{name}".{meant} Run "{self.NAME} --help" for the list of commands'
+
+    def _similar(self, words: list[str]) -> list[str]:
+        """Return the commands that begin with these words, or whose first word is similar."""
+        beginning = ' '.join(words)
+        found = [name for name, _ in sorted(self.command_manager) if name.startswith(beginning)]
+        return (found or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
 
 
 def _quoted(name: str) -> str:

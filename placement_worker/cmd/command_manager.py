@@ -2,7 +2,9 @@
 
 import argparse
 import inspect
+import itertools
 from importlib import metadata
+from typing import Any
 
 from cliff import app, commandmanager, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
@@ -20,6 +22,16 @@ class Commands(commandmanager.CommandManager):
         self.group_list.append(namespace)
         for found in metadata.entry_points(group=namespace):
             self.commands[found.name.replace('_', ' ')] = found
+
+    @override
+    def find_command(self, argv: list[str]) -> tuple[type[Any], str, list[str]]:
+        # cliff's method also runs `parked drop` for `parked d`.
+        words = list(itertools.takewhile(lambda word: not word.startswith('-'), argv))
+        for length in range(len(words), 0, -1):
+            name = ' '.join(words[:length])
+            if name in self.commands:
+                return self.commands[name].load(), name, argv[length:]
+        raise ValueError(f'Unknown command {argv!r}')
 
 
 class Help(help.HelpCommand):

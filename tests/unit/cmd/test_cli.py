@@ -157,3 +157,26 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
     else:
         (answer,) = yaml.safe_load_all(done.stdout)
         assert answer['action']['data']['creation']['zones'] == {'z\xfcrich': 1, '\u65e5\u672c': 1}
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['cordon', 'ad'], 'Unknown command "cordon ad". Did you mean "cordon add"?'),
+        (['cordon', 'remov'], 'Unknown command "cordon remov". Did you mean "cordon remove"?'),
+        (['parked', 'd', '7'], 'Unknown command "parked d". Did you mean "parked drop"?'),
+        (['va', 'f'], 'Unknown command "va". Did you mean "validate"?'),
+        (['valdate', 'f'], 'Unknown command "valdate". Did you mean "validate"?'),
+        (
+            ['parked', 'x'],
+            'Unknown command "parked x". Did you mean "parked drop" or "parked list" or '
+            '"parked retry"?',
+        ),
+    ],
+)
+def test_abbreviated_command_is_refused_with_the_command_meant(run, arguments, message):
+    """Only the exact name runs a command, so that no abbreviation changes or deletes anything."""
+    status, out, err = run(*arguments)
+
+    assert (status, out) == (2, '')
+    assert err.startswith(f'placement-policy: {message} Run ')
