@@ -13,6 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from placement_worker.errors import ConfigurationError
 from placement_worker.metrics.cordon_collector import CordonCollector, Cordons
+from placement_worker.metrics.process_deaths import ProcessDeaths
 from placement_worker.metrics.process_info import ProcessInfo
 from placement_worker.metrics.prometheus import Metrics
 
@@ -47,6 +48,8 @@ class Exporter:
         registry = CollectorRegistry()
         MultiProcessCollector(registry, folder)
         registry.register(ProcessInfo())
+        self._deaths = ProcessDeaths()
+        registry.register(self._deaths)
         if cordons:
             now = functools.partial(datetime.datetime.now, datetime.UTC)
             registry.register(CordonCollector(cordons, now))
@@ -70,7 +73,8 @@ class Exporter:
         return Metrics(topics)
 
     def process_died(self, _service: object, number: int, _exit_code: object) -> None:
-        """Reset the number of requests in flight of a dead process; its counters stay."""
+        """Count the death, and reset the process's requests in flight; its counters stay."""
+        self._deaths.count()
         mark_process_dead(number, self._folder)
 
     def close(self) -> None:

@@ -112,6 +112,7 @@ def test_metrics_of_alerts_before_any_request_are_zero(scraped):
     assert scraped.value('requests_redelivered_total', topic=topic) == 0
     assert scraped.value('requests_put_aside_total', to='suspects') == 0
     assert scraped.value('requests_put_aside_total', to='parked') == 0
+    assert scraped.value('process_deaths_total') == 0
 
 
 def test_checks_policies_and_cloud_calls_of_all_processes_are_measured(scraped, client):
@@ -218,6 +219,7 @@ def test_crashed_processes_lose_no_count_and_leave_no_request_in_flight(scraped,
     assert scraped.value('requests_redelivered_total', topic=topic) >= 2
     assert scraped.value('requests_put_aside_total', to='suspects') >= 1
     assert scraped.value('requests_put_aside_total', to='parked') >= 1
+    assert scraped.value('process_deaths_total') >= 2
 
 
 @pytest.mark.long

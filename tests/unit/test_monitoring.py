@@ -15,6 +15,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
 from placement_worker.metrics.cordon_collector import CordonCollector
+from placement_worker.metrics.process_deaths import ProcessDeaths
 from placement_worker.metrics.process_info import ProcessInfo
 from placement_worker.metrics.prometheus import Metrics
 from tests.factories import NOW
@@ -167,6 +168,7 @@ def exposed():
     """Return the labels of each series of a worker after one event of each type."""
     registry = CollectorRegistry()
     registry.register(ProcessInfo())
+    registry.register(ProcessDeaths())
     registry.register(CordonCollector(FakeCordons, lambda: NOW))
     metrics = Metrics(['t'], registry)
     for event, *_ in EVENTS:

@@ -83,6 +83,18 @@ def test_requests_in_flight_of_a_dead_process_are_reset(exporter, tmp_path):
     assert scraped(exporter)['load_balancer_updates_total'] == 1
 
 
+def test_death_of_a_process_is_counted_by_the_parent(exporter, tmp_path):
+    """A process that keeps dying is visible, also if it handles no request."""
+    process(tmp_path, 0)
+    assert scraped(exporter)['process_deaths_total'] == 0
+
+    exporter.process_died(None, 0, 1)
+    process(tmp_path, 0)
+    exporter.process_died(None, 0, 1)
+
+    assert scraped(exporter)['process_deaths_total'] == 2
+
+
 def test_versions_and_start_time_of_several_processes_are_those_of_the_parent(exporter, tmp_path):
     """Prometheus reads the version and the start time once per worker."""
     process(tmp_path, 0, LoadBalancerUpdated())
