@@ -28,7 +28,7 @@ from placement_worker.policies.base import (
     on,
     skipped,
 )
-from placement_worker.policies.load_balancing import named_resources, selection
+from placement_worker.policies.load_balancing import missing_keys, named_resources, selection
 from placement_worker.policies.load_balancing.attach import Attachment
 from placement_worker.policies.load_balancing.detach import detach
 from placement_worker.policies.load_balancing.member_addition import MemberAddition
@@ -109,13 +109,16 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             return skipped('The action did not succeed.')
         node_ids = selection.to_add(request, state)
         if not node_ids:
-            return skipped('No node was created.')
+            warnings = missing_keys.of_creation(request, state)
+            return replace(skipped('No node was created.'), warnings=warnings)
         nodes, unknown_ids = selection.find(request, node_ids)
         recovered = request.action.action == actions.NODE_RECOVER
         if recovered and not selection.needs_new_member(state, nodes[0]):
             patch = patches(state, nodes[:1], {nodes[0].id: NodeChange(('recovery',))})
             return replace(
-                skipped('The node is in the pool, and was not created again.'), nodes=patch
+                skipped('The node is in the pool, and was not created again.'),
+                nodes=patch,
+                warnings=missing_keys.of_recovery(request),
             )
         access = PoolAccess.of(self.properties, request, state)
         addition = MemberAddition(
