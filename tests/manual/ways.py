@@ -69,6 +69,14 @@ WAYS = [
         "needs Senlin's API; tests/unit/handlers/test_rebalancing.py takes the steps by checks",
     ),
     Way(
+        'cordons',
+        r'openstack ',
+        SYNTAX,
+        'needs the APIs of Senlin and Nova; tests/unit/policies tests the deletions',
+    ),
+    Way('cordons', r'rsync ', SYNTAX, 'needs a second host'),
+    Way('cordons', r'install ', WORKER),
+    Way(
         'senlin',
         r"pip install 'placement-worker\[senlin\]'",
         SYNTAX,
@@ -95,8 +103,8 @@ WAYS = [
     ),
     Way('package-a-policy', r'(pip install|python3 -m pytest) ', HERE),
     Way(
-        'runbook',
-        r'(systemctl status|journalctl|rabbitmqctl list_queues) ',
+        '(cordons|runbook)',
+        r'(systemctl (status|restart)|journalctl|rabbitmqctl list_queues) ',
         ELSEWHERE,
         'tests/manual/test_installation.py: types them on the pages install and operating',
     ),
