@@ -57,7 +57,8 @@ def parked(
                 yield connection, parking.parked_requests(connection, queue, limit)
         except NotFound as exc:
             raise errors.NoWorkerAnswered(
-                f'Queue {queue} does not exist: no worker has run on this broker'
+                f'Queue {queue} does not exist: no worker has run on this broker; start a worker, '
+                'or correct the transport URL or [worker] topic'
             ) from exc
 
 

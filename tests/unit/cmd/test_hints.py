@@ -69,6 +69,20 @@ def test_with_hint_of_refused_access_with_a_remedy_adds_none(text):
 
 
 @pytest.mark.parametrize(
+    'text',
+    [
+        'Queue p-parked does not exist: no worker has run on this broker; start a worker, or '
+        'correct the transport URL or [worker] topic',
+        'There is no queue for topic t: placement-worker has never run on this broker; start it, '
+        'or correct the topic; the exchange is placement_worker',
+    ],
+)
+def test_with_hint_of_a_missing_queue_advises_no_longer_timeout(text):
+    """A command that waits longer for a queue that does not exist does not help."""
+    assert hints.with_hint(errors.NoWorkerAnswered(text)) == text
+
+
+@pytest.mark.parametrize(
     ('error', 'hint'),
     [
         (documents.Malformed("f:3:1: found the key 'a' twice"), 'remove one of the two'),

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 
 import pytest
-from amqp.exceptions import AccessRefused
+from amqp.exceptions import AccessRefused, NotFound
 from oslo_config import cfg
 
 from placement_worker import errors
@@ -50,3 +50,18 @@ def test_parked_without_the_permission_to_read_names_it(monkeypatch):
         remote.parked('rabbit://u:p@h/', None, 1),
     ):
         raise AccessRefused(refused)
+
+
+def test_parked_without_a_parking_lot_says_to_start_a_worker(monkeypatch):
+    """On a broker without the parking lot, the error names the queue and the remedy."""
+    monkeypatch.setattr(remote, 'open_connection', lambda *_: nullcontext())
+    monkeypatch.setattr(remote, 'load_transport_url', lambda *_: None)
+
+    with (
+        pytest.raises(
+            errors.NoWorkerAnswered,
+            match=r'Queue placement-worker-parked does not exist: .*; start a worker, or correct ',
+        ),
+        remote.parked('rabbit://u:p@h/', None, 1),
+    ):
+        raise NotFound('no queue')
