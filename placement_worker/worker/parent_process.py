@@ -29,6 +29,7 @@ from placement_worker.worker import (
     queues,
     recorder_factory,
     startup,
+    stop_log,
     watchdog_factory,
 )
 from placement_worker.worker.reload import ReloadableConfig
@@ -53,7 +54,8 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
         except startup.STARTUP_ERRORS as exc:
             startup.report_failure(conf, exc)
             return CONFIGURATION_FAILED
-        with closing(factory.exporter) if factory.exporter else nullcontext():
+        exporter = closing(factory.exporter) if factory.exporter else nullcontext()
+        with stop_log.logged_end(), exporter:
             _serve(conf, factory)
     return 0
 
@@ -82,6 +84,7 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
     manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
     manager.add(WorkerProcess, conf.worker.workers, args=(conf, factory, heartbeats))
     oslo_config_glue.setup(manager, ReloadableConfig(conf), reload_method='mutate')
+    manager.register_hooks(on_terminate=stop_log.begin)
     manager.register_hooks(
         on_terminate=watchdog.begin_stop,
         on_dead_worker=factory.exporter.process_died if factory.exporter else None,

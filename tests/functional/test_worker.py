@@ -435,6 +435,19 @@ def test_killed_process_is_logged_with_the_sample_logging_configuration(start_wo
     wait_for(lambda: line in worker.stderr.read_text())
 
 
+def test_orderly_stop_is_logged_with_the_sample_logging_configuration(start_worker):
+    """An operator sees in the log of the worker that it was stopped and did not crash."""
+    sample = Path(__file__).parents[2] / 'conf' / 'logging.conf'
+    worker = start_worker(CLOUD, f'log_config_append = {sample}')
+
+    assert worker.stop() == 0
+
+    lines = worker.stderr.read_text().splitlines()
+    (begun,) = [number for number, line in enumerate(lines) if 'Stopping after SIGTERM' in line]
+    (ended,) = [number for number, line in enumerate(lines) if line.endswith('Stopped')]
+    assert begun < ended
+
+
 NEVER_S = 3600
 """A timeout that no test waits for."""
 
