@@ -13,7 +13,7 @@ from placement_worker.cmd.base import OK, SOME_ERROR, Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import request_of
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import RebalanceRequest
+from placement_worker.contract.model import CheckRequest, RebalanceRequest
 from placement_worker.formats import documents
 from placement_worker.formats.documents import Document
 
@@ -24,6 +24,7 @@ OPTIONS: Sequence[tuple[str, type, int, str]] = (
     ('--min-age-s', int, 0, 'do not move nodes younger than this, in seconds; default: 0'),
 )
 """Name, type, least value and help of each option of a request."""
+ONLY_OF_CHECKS = {*CheckRequest.__struct_fields__} - {*RebalanceRequest.__struct_fields__}
 
 
 class Rebalance(Command):
@@ -46,7 +47,8 @@ class Rebalance(Command):
             'files',
             metavar='FILE',
             nargs='+',
-            help='clusters with their policies, YAML or JSON; - for standard input',
+            help='clusters with their policies, or check requests, YAML or JSON; - for standard '
+            'input',
         )
         output.add_format_argument(parser)
         for name, kind, least, text in OPTIONS:
@@ -63,7 +65,7 @@ class Rebalance(Command):
 
     def _show(self, caller: Caller, document: Document, path: str, args: argparse.Namespace) -> int:
         try:
-            request = request_of(_with_options(document.data, args), RebalanceRequest)
+            request = request_of(_with_options(_of_check(document.data), args), RebalanceRequest)
             reply = caller.policy_rebalance(request)
         except errors.Refused as exc:
             return self.write_refusal(exc, document, RebalanceRequest)
@@ -73,6 +75,13 @@ class Rebalance(Command):
         else:
             self.write(output.document(reply, args.format))
         return OK if reply.status == 'OK' else SOME_ERROR
+
+
+def _of_check(document: Any) -> Any:
+    """Return a check request without the keys that a rebalance lacks, or another document."""
+    if not isinstance(document, dict) or 'action' not in document:
+        return document
+    return {name: value for name, value in document.items() if name not in ONLY_OF_CHECKS}
 
 
 def _with_options(document: Any, args: argparse.Namespace) -> Any:

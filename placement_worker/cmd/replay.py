@@ -1,6 +1,7 @@
 """The command `placement-policy replay`."""
 
 import argparse
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
@@ -28,10 +29,12 @@ class Replay(LocalCommand):
         'placement-policy replay decisions.jsonl.2.gz decisions.jsonl.1 decisions.jsonl    '
         '# rotated files',
         'placement-policy replay -f jsonl decisions.jsonl    # one line of JSON per difference',
+        'placement-policy replay --request req-24f4a58e decisions.jsonl > request.yaml',
     )
     epilog = (
         'The option [decision_log] file of the worker names the log. Exit status: 0 all decisions '
-        'are the same, 1 some decision differs, 2 a log cannot be read or has invalid lines.'
+        'are the same, 1 some decision differs or no request has the id, 2 a log cannot be read '
+        'or has invalid lines.'
     )
 
     @override
@@ -39,10 +42,18 @@ class Replay(LocalCommand):
         parser.add_argument(
             'logs', metavar='LOG', nargs='+', help='decision logs; compressed ones end in .gz'
         )
+        parser.add_argument(
+            '--request',
+            metavar='ID',
+            help='print the requests with this id as YAML for check and rebalance, without a '
+            'replay; checks become dry runs',
+        )
         output.add_format_argument(parser, ('table', 'jsonl'))
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.request:
+            return self._print_requests(parsed_args.logs, parsed_args.request)
         registry = Registry.installed()
         status, replayed, different, skipped = OK, 0, 0, 0
         for path in parsed_args.logs:
@@ -64,6 +75,25 @@ class Replay(LocalCommand):
         if parsed_args.format == 'table':
             self.write(self._summary(replayed, different))
         return INVALID if status == INVALID else DIFFERENT if different else OK
+
+    def _print_requests(self, logs: Sequence[str], request_id: str) -> int:
+        status, printed = OK, 0
+        text = msgspec.json.encode(request_id)
+        for path in logs:
+            for number, entry in replay.entries(path, (text,)):
+                if not isinstance(entry, Entry):
+                    status = self.write_error(f'{path}, line {number}: {entry}; skipped the line')
+                elif entry.request_id == request_id:
+                    printed += 1
+                    self.write(escaped(f'# {path}, line {number}: {_subject(entry)}'))
+                    self.write(output.document(_repeatable(entry), 'yaml'))
+        if status == INVALID or printed:
+            return status
+        self.write_error(
+            f'No request {request_id} in the logs; name the logs of all workers with their '
+            'rotated files'
+        )
+        return DIFFERENT
 
     def _show(self, where: str, entry: Entry, found: list[replay.Difference], form: str) -> None:
         if form == 'jsonl':
@@ -96,6 +126,13 @@ def _subject(entry: Entry) -> str:
     what = action.get('action') if isinstance(action, dict) else entry.method
     asked = f'request {entry.request_id}, ' if entry.request_id else ''
     return f'{what}, {asked}decided {entry.at.isoformat(timespec="seconds")} by {entry.version}'
+
+
+def _repeatable(entry: Entry) -> dict[str, Any]:
+    """Return the request of an entry without its expiry; a check becomes a dry run."""
+    request: dict[str, Any] = msgspec.json.decode(entry.request)
+    request.pop('expires_at', None)
+    return {**request, 'dry_run': True} if entry.method == 'policy_check' else request
 
 
 def _shown(value: object) -> str:

@@ -108,6 +108,12 @@ WAYS = [
         ELSEWHERE,
         'tests/manual/test_installation.py: types them on the pages install and operating',
     ),
+    Way(
+        '(operating|rebalance)',
+        r'.*\brequest\.yaml',
+        ELSEWHERE,
+        'tests/unit/cmd/test_replay.py: prints a request and reads it again',
+    ),
     Way('monitoring', r'sed ', ELSEWHERE, 'tests/unit/test_monitoring.py'),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (parked|ping|replay|why) ', WORKER),

@@ -85,11 +85,24 @@ def test_options_out_of_range_are_refused_by_name(rebalance, option, value, expe
 
 
 def test_document_of_another_kind_names_its_command(rebalance):
-    """A check request is no request for a rebalance."""
-    status, _, err = rebalance(request('CLUSTER_SCALE_IN', [zone_policy('a')]))
+    """A request to attach a policy is no request for a rebalance."""
+    status, _, err = rebalance({'cluster': {}, 'policy': {}})
 
     assert status == 2
-    assert 'This is a check request; run placement-policy check FILE' in err
+    assert 'attach or detach a policy; run placement-policy attach FILE' in err
+
+
+def test_check_request_is_planned_for_its_cluster(rebalance):
+    """The cluster and the policies of a check request are planned; a misspelled key is refused."""
+    check = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2))
+
+    status, out, err = rebalance(check)
+    assert (status, err) == (0, '')
+    assert '1 move in 1 step\n' in out
+
+    status, out, err = rebalance({**check, 'polices': []})
+    assert (status, out) == (2, '')
+    assert 'polices' in err
 
 
 @pytest.mark.parametrize('document', [[], {'cluster': {}, 'policies': [], 'options': 7}])

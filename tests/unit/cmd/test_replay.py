@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
@@ -123,3 +124,38 @@ def test_replay_with_hostile_text_in_a_log_shows_it_escaped(program, line, form)
 
     assert (status, err, hostile_requests.raw(out)) == (1, '', [])
     assert 'evil' in out
+
+
+def test_replay_with_a_request_id_prints_a_file_for_check_and_rebalance(program, line):
+    """The request of a decision is printed as YAML that `check` and `rebalance` read."""
+    other = line.replace('req-1', 'req-2')
+    status, out, err = program('replay', '--request', 'req-1', 'log', log=other + line)
+
+    assert (status, err) == (0, '')
+    assert out.startswith('# log, line 2: CLUSTER_SCALE_OUT, request req-1, decided 20')
+    assert out.count('---\n') == 1
+    printed = yaml.safe_load(out)
+    assert printed['dry_run'] is True
+    assert 'expires_at' not in printed
+    cloud = '{zones: {a: true, b: true}}'
+    for command in ('check', 'rebalance'):
+        status, _, err = program(
+            command, '--cloud', 'cloud', 'file.yaml', **{'file.yaml': out, 'cloud': cloud}
+        )
+        assert (status, err) == (0, '')
+
+
+def test_replay_with_an_unknown_request_id_exits_with_1(program, line):
+    """An id that no request has is reported, also if another text of the log has it."""
+    status, out, err = program('replay', '--request', 'CLUSTER_SCALE_OUT', 'log', log=line)
+
+    assert (status, out) == (1, '')
+    assert err.startswith('placement-policy replay: No request CLUSTER_SCALE_OUT in the logs; ')
+
+
+def test_replay_with_a_request_id_on_an_invalid_line_exits_with_2(program, line):
+    """An invalid line with the id is reported, since it may be the request."""
+    status, out, err = program('replay', '--request', 'req-1', 'log', log=line[:-9] + '\n')
+
+    assert (status, out) == (2, '')
+    assert err.startswith('placement-policy replay: log, line 1: Expected JSON')
