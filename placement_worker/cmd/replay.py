@@ -11,6 +11,7 @@ from typing_extensions import override
 from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, LocalCommand
 from placement_worker.cmd.colors import Paint
+from placement_worker.cmd.skipped_lines import SkippedLines
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
 from placement_worker.formats.text import counted, escaped, shortened
@@ -18,7 +19,6 @@ from placement_worker.policies.registry import Registry
 
 DIFFERENT = 1
 MAX_VALUE_LENGTH = 100  # characters
-MAX_INVALID_LINES = 5  # invalid lines that have a message of their own
 
 
 class Replay(LocalCommand):
@@ -55,26 +55,20 @@ class Replay(LocalCommand):
         if parsed_args.request:
             return self._print_requests(parsed_args.logs, parsed_args.request)
         registry = Registry.installed()
-        status, replayed, different, skipped = OK, 0, 0, 0
+        skipped, replayed, different = SkippedLines(self), 0, 0
         for path in parsed_args.logs:
             for number, entry in replay.entries(path):
                 if not isinstance(entry, Entry):
-                    status, skipped = INVALID, skipped + 1
-                    if skipped <= MAX_INVALID_LINES:
-                        self.write_error(
-                            f'{path}, line {number}: {str(entry).rstrip()}; skipped the line'
-                        )
+                    skipped.skip(path, number, str(entry))
                     continue
                 found = replay.differences(entry, registry)
                 replayed, different = replayed + 1, different + bool(found)
                 if found:
                     self._show(f'{path}, line {number}', entry, found, parsed_args.format)
-        if skipped > MAX_INVALID_LINES:
-            more = counted(skipped - MAX_INVALID_LINES, 'more line')
-            self.write_error(f'Skipped {more}; check that the file is a decision log')
+        skipped.summarize()
         if parsed_args.format == 'table':
             self.write(self._summary(replayed, different))
-        return INVALID if status == INVALID else DIFFERENT if different else OK
+        return INVALID if skipped.number else DIFFERENT if different else OK
 
     def _print_requests(self, logs: Sequence[str], request_id: str) -> int:
         status, printed = OK, 0

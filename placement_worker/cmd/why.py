@@ -10,6 +10,7 @@ from typing_extensions import override
 from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.colors import Paint
+from placement_worker.cmd.skipped_lines import SkippedLines
 from placement_worker.decisions import node_history
 from placement_worker.decisions.history_events import Event
 from placement_worker.decisions.node_history import InvalidLine
@@ -45,20 +46,19 @@ class Why(LocalCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        status, shown = OK, 0
+        skipped, shown = SkippedLines(self), 0
         for found in node_history.read(parsed_args.logs, parsed_args.node, Registry.installed()):
             if isinstance(found, InvalidLine):
-                status = self.write_error(
-                    f'{found.path}, line {found.number}: {found.error}; skipped the line'
-                )
+                skipped.skip(found.path, found.number, found.error)
                 continue
             shown += 1
             if parsed_args.format == 'jsonl':
                 self.write(escaped(msgspec.json.encode(found).decode()))
             else:
                 self.write(self._described(found))
-        if status == INVALID or shown:
-            return status
+        skipped.summarize()
+        if skipped.number or shown:
+            return INVALID if skipped.number else OK
         self.write_error(_nothing_found(parsed_args.logs, parsed_args.node))
         return SOME_ERROR
 

@@ -44,7 +44,7 @@ def entries(
     """Yield the entries of a log with their line numbers, or the error of a malformed line.
 
     :param path: a file, which logrotate may have compressed.
-    :param texts: only lines that contain one of these texts are decoded.
+    :param texts: of the well-formed lines, only those that contain one of these texts.
     :raises OSError: the file cannot be read.
     :raises Damaged: the file cannot be decompressed.
     """
@@ -52,11 +52,13 @@ def entries(
         is_compressed = path.endswith('.gz') or file.peek(2).startswith(GZIP_MAGIC)
         lines: Iterable[bytes] = gzip.GzipFile(fileobj=file) if is_compressed else file
         try:
-            yield from (
-                (number, _entry(line))
-                for number, line in enumerate(lines, start=1)
-                if line.strip() and any(text in line for text in texts)
-            )
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                if any(text in line for text in texts):
+                    yield number, _entry(line)
+                elif error := _damage(line):
+                    yield number, error
         except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
             raise documents.Damaged(f'{path} cannot be decompressed: {exc}') from exc
 
@@ -66,6 +68,15 @@ def _entry(line: bytes) -> Entry | errors.InvalidRequest:
         return strict_json.decode(line, Entry)
     except errors.InvalidRequest as exc:
         return exc
+
+
+def _damage(line: bytes) -> errors.InvalidRequest | None:
+    """Return the error of a line that is not JSON, or None; no object is built."""
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except msgspec.DecodeError as exc:
+        return errors.InvalidRequest(f'Expected JSON - at `$`: {exc}')
+    return None
 
 
 class _Replay(Recorder, Record):

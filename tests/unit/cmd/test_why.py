@@ -90,6 +90,18 @@ def test_why_of_an_invalid_line_exits_with_2(run, line):
     assert err.endswith('; skipped the line\n')
 
 
+@pytest.mark.parametrize('name', ['n1', 'n9'])
+@pytest.mark.parametrize('damaged', ['{"at": ', 'garbage'])
+def test_why_of_a_damaged_line_without_the_name_exits_with_2(run, line, name, damaged):
+    """A damaged line may have lost the name of the node, so it is reported for every node."""
+    status, out, err = run('why', name, '--log', 'log', log=f'{line}{damaged}\n')
+
+    assert status == 2
+    assert ('chosen: rank 1' in out) is (name == 'n1')
+    (message,) = err.splitlines()
+    assert message.startswith('placement-policy why: log, line 2: Expected JSON - at `$`: ')
+
+
 @pytest.mark.parametrize('form', ['table', 'jsonl'])
 def test_why_with_hostile_text_in_a_log_shows_it_escaped(run, line, form):
     """A decision log with requests of an attacker cannot control the terminal."""

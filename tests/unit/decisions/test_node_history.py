@@ -69,9 +69,9 @@ def test_node_is_found_by_its_name(decide, history):
 
 
 def test_compressed_and_invalid_logs_are_read(decide, tmp_path, registry):
-    """Invalid lines that mention the node are reported before the events of all other lines."""
+    """Malformed lines are reported before the events of all other lines."""
     line, _ = decide(shrinking(1, *nodes(a=2)))
-    (tmp_path / 'log.gz').write_bytes(gzip.compress(b'"n1"\nno "n2"\n' + line))
+    (tmp_path / 'log.gz').write_bytes(gzip.compress(b'"n1"\n{"no": "n2"}\n' + line))
 
     invalid, event = node_history.read([str(tmp_path / 'log.gz')], 'n1', registry)
 
@@ -94,7 +94,7 @@ def test_lines_without_the_node_are_not_decoded(decide, history):
     """A large log costs little, because only lines with the node's name are decoded."""
     line, _ = decide(shrinking(1, *nodes(a=2)))
 
-    assert history('n7', [b'{\n', line]) == []
+    assert history('n7', [b'{}\n', line]) == []
 
 
 def test_two_created_nodes_of_the_same_name_have_an_event_each(decide, history):

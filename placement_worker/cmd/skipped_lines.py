@@ -1,0 +1,30 @@
+"""The messages about the lines of decision logs that a command skips."""
+
+from placement_worker.cmd.base import LocalCommand
+from placement_worker.formats.text import counted
+
+MAX_SHOWN = 5
+"""The number of skipped lines that have a message of their own."""
+
+
+class SkippedLines:
+    """Report the first skipped lines of decision logs one by one, and the number of the others.
+
+    :ivar number: the number of skipped lines.
+    """
+
+    def __init__(self, command: LocalCommand) -> None:
+        self._command = command
+        self.number = 0
+
+    def skip(self, path: str, number: int, error: str) -> None:
+        """Count a line, and report it if it is one of the first."""
+        self.number += 1
+        if self.number <= MAX_SHOWN:
+            self._command.write_error(f'{path}, line {number}: {error.rstrip()}; skipped the line')
+
+    def summarize(self) -> None:
+        """Report the number of lines that have no message of their own."""
+        if self.number > MAX_SHOWN:
+            more = counted(self.number - MAX_SHOWN, 'more line')
+            self._command.write_error(f'Skipped {more}; check that the file is a decision log')
