@@ -182,13 +182,25 @@ def _establish(connection: Connection) -> None:
         )
     except (AccessRefused, NotAllowed) as exc:
         broker = _host_port(connection)
-        wrong = 'user and password' if isinstance(exc, AccessRefused) else 'the virtual host'
-        raise BrokerRefused(f'The broker at {broker} refused access: {exc}; check {wrong}') from exc
+        raise BrokerRefused(
+            f'The broker at {broker} refused access: {exc}; {_remedy(exc)}'
+        ) from exc
     except TRANSIENT_TLS_ERRORS:
         raise
     except ssl.SSLError as exc:
         broker = _host_port(connection)
         raise BrokerRefused(f'No TLS with the broker at {broker}: {_tls_cause(exc)}') from exc
+
+
+def _remedy(refusal: AccessRefused | NotAllowed) -> str:
+    if isinstance(refusal, AccessRefused):
+        return 'check user and password'
+    if 'access to vhost ' in str(refusal):  # the virtual host exists, unlike "vhost p not found"
+        return (
+            'grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
+            '"Security of the bus" of the manual has the commands'
+        )
+    return 'check the virtual host'
 
 
 def _host_port(connection: Connection) -> str:

@@ -140,7 +140,12 @@ def test_open_connection_that_a_host_refuses_tries_no_other_host(
     ('failure', 'remedy'),
     [
         (AccessRefused('login refused'), '; check user and password'),
-        (NotAllowed('no such vhost'), '; check the virtual host'),
+        (NotAllowed('NOT_ALLOWED - vhost p not found'), '; check the virtual host'),
+        (
+            NotAllowed("NOT_ALLOWED - access to vhost 'p' refused for user 'u'"),
+            '; grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
+            '"Security of the bus" of the manual has the commands',
+        ),
     ],
 )
 def test_open_connection_that_a_host_refuses_names_the_remedy(failure, remedy, conf, connections):
