@@ -51,7 +51,9 @@ OPERATOR_NEEDED = (
     'the broker runs, but this user lacks a permission; use the broker user of an operator '
     '("Configuration of operators" in the manual)'
 )
-_HAS_REMEDY = re.compile('; (check|the page|start) ')
+_WITH_REMEDY = (errors.BrokerRefused, errors.NoWorkerAnswered, InvalidCordonFile)
+"""The errors whose texts may name a remedy."""
+_HAS_REMEDY = re.compile('; (check|create it,|the page|start) ')
 
 
 def with_hint(exc: Exception, text: str = '') -> str:
@@ -65,9 +67,7 @@ def with_hint(exc: Exception, text: str = '') -> str:
         hint: str | None = _for_internal_error(text)
     elif isinstance(exc, errors.BrokerUnreachable) and ACCESS_REFUSED in text:
         hint = OPERATOR_NEEDED
-    elif isinstance(exc, (errors.BrokerRefused, errors.NoWorkerAnswered)) and _HAS_REMEDY.search(
-        text
-    ):
+    elif isinstance(exc, _WITH_REMEDY) and _HAS_REMEDY.search(text):
         hint = None
     elif isinstance(exc, (errors.InvalidRequest, documents.DocumentError)):
         hint = next((hint for part, hint in _BY_TEXT if part in text), _by_type(exc))

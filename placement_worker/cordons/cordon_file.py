@@ -36,7 +36,8 @@ def read(path: str) -> list[Cordon]:
     try:
         return parse(source_of(path))
     except OSError as exc:
-        raise InvalidCordonFile(f'Cannot read the cordon file: {file_error(exc)}') from exc
+        remedy = f'; create it, and {NO_CORDONS}' if isinstance(exc, FileNotFoundError) else ''
+        raise InvalidCordonFile(f'Cannot read the cordon file: {file_error(exc)}{remedy}') from exc
 
 
 def source_of(path: str) -> Source:

@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from placement_worker.cordons.cordon_file import NO_CORDONS, InvalidCordonFile
+from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.cordons.live_cordons import LiveCordons
 from placement_worker.errors import ConfigurationError
 
@@ -16,9 +16,4 @@ def create(conf: cfg.ConfigOpts) -> LiveCordons | None:
     try:
         return LiveCordons(path) if path else None
     except InvalidCordonFile as exc:
-        remedy = f'; create it, and {NO_CORDONS}' if _is_missing(exc) else ''
-        raise ConfigurationError(f'[placement] cordon_file: {exc}{remedy}') from exc
-
-
-def _is_missing(exc: InvalidCordonFile) -> bool:
-    return isinstance(exc.__cause__, FileNotFoundError)
+        raise ConfigurationError(f'[placement] cordon_file: {exc}') from exc

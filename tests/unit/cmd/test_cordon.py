@@ -79,7 +79,7 @@ def test_list_of_a_missing_file_fails_with_the_path(run):
         2,
         '',
         'placement-policy cordon list: Cannot read the cordon file: cordons: No such file or '
-        'directory; correct the cordon file\n',
+        'directory; create it, and write [] for no cordons\n',
     )
 
 

@@ -135,7 +135,10 @@ def test_read_file_with_several_errors_counts_them(path):
 
 def test_read_missing_file_names_it_and_the_cause(path):
     """An operator can tell a wrong path from wrong content."""
-    assert error_of(path) == 'Cannot read the cordon file: FILE: No such file or directory'
+    assert error_of(path) == (
+        'Cannot read the cordon file: FILE: No such file or directory; create it, and write [] '
+        'for no cordons'
+    )
 
 
 def test_read_folder_names_it_and_the_cause(tmp_path):
