@@ -44,7 +44,15 @@ class DestinationRefused(Exception):
 
 
 class BrokerUnavailable(Exception):
-    """There is no connection or no confirmation; the broker may have the message or not."""
+    """There is no connection or no confirmation; the broker may have the message or not.
+
+    `was_lost`: whether a connection was lost, for example in an outage that is over; a retry uses
+    a new connection.
+    """
+
+    def __init__(self, cause: str, *, was_lost: bool = False) -> None:
+        super().__init__(cause)
+        self.was_lost = was_lost
 
 
 class ConfirmedPublisher:
@@ -81,7 +89,8 @@ class ConfirmedPublisher:
             connection.close()
             # The other connections are probably lost too, and each would cost an attempt.
             self.close()
-            raise BrokerUnavailable(str(exc) or type(exc).__name__) from exc
+            was_lost = not isinstance(exc, TimeoutError)
+            raise BrokerUnavailable(str(exc) or type(exc).__name__, was_lost=was_lost) from exc
         except DestinationRefused:
             self._put(connection)
             raise

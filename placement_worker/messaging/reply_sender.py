@@ -134,7 +134,7 @@ class _StopCondition(stop_base):
         self._timeout_s, self._away_s, self._left_s = timeout_s, away_s, left_s
         self._began = time.monotonic()
         self._refused_at: float | None = None
-        self.has_no_slot = False
+        self.has_no_slot = self._had_last_attempt = False
 
     @property
     def elapsed_s(self) -> float:
@@ -148,12 +148,19 @@ class _StopCondition(stop_base):
 
     def __call__(self, state: tenacity.RetryCallState) -> bool:
         exc = state.outcome.exception() if state.outcome else None
-        if self._stopping.is_set() or self.is_expired:
+        if self.is_expired:
             return True
+        if self._stopping.is_set():
+            return not self._may_retry(exc)
         if isinstance(exc, DestinationRefused):
             return exc.for_good or self._has_refused_for_too_long()
         self.release()
         return self.elapsed_s >= self._away_s
+
+    def _may_retry(self, exc: BaseException | None) -> bool:
+        """Return whether a process that stops replaces a connection that an outage closed."""
+        is_first, self._had_last_attempt = not self._had_last_attempt, True
+        return is_first and isinstance(exc, BrokerUnavailable) and exc.was_lost
 
     def release(self) -> None:
         """Release the slot of this reply, if it has one."""

@@ -61,7 +61,22 @@ def test_publish_on_a_lost_connection_does_not_connect_again_to_close_it():
     lost = Connection(ConnectionResetError('lost'))
     publisher = ConfirmedPublisher(lambda **_: lost, threading.Event())
 
-    with pytest.raises(BrokerUnavailable, match='lost'):
+    with pytest.raises(BrokerUnavailable, match='lost') as failed:
         publisher.publish(Message(b''), 'e', 't')
 
+    assert failed.value.was_lost
     assert (lost.is_open, lost.reconnections) == (False, 0)
+
+
+def test_publish_without_a_connection_does_not_count_as_a_lost_one():
+    """A broker that is away gets no second attempt from a process that stops."""
+
+    def connect(**_):
+        raise ConnectionRefusedError('away')
+
+    publisher = ConfirmedPublisher(connect, threading.Event())
+
+    with pytest.raises(BrokerUnavailable, match='away') as failed:
+        publisher.publish(Message(b''), 'e', 't')
+
+    assert not failed.value.was_lost

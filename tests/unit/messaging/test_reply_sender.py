@@ -11,6 +11,7 @@ from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, De
 from placement_worker.messaging.reply_sender import ReplyPending, ReplySender, cast_message
 
 REFUSED, AWAY = DestinationRefused('full'), BrokerUnavailable('gone')
+LOST = BrokerUnavailable('reset', was_lost=True)
 
 
 class Publisher:
@@ -105,6 +106,27 @@ def test_send_while_the_process_stops_leaves_the_reply_pending(send, stopping, o
         send(Publisher(outcome), timeout_s=60, away_s=60)
 
     assert time.monotonic() - began < 30
+
+
+def test_send_on_a_lost_connection_while_the_process_stops_is_retried(send, stopping):
+    """A connection that an outage closed costs a stopping process no reply."""
+    stopping.set()
+    publisher = Publisher(LOST, None)
+
+    send(publisher)
+
+    assert publisher.attempts == 2
+
+
+def test_send_on_connections_that_are_all_lost_while_the_process_stops_ends(send, stopping):
+    """A stopping process retries once, and leaves the request to another worker."""
+    stopping.set()
+    publisher = Publisher(LOST)
+
+    with pytest.raises(ReplyPending):
+        send(publisher)
+
+    assert publisher.attempts == 2
 
 
 def test_send_beyond_the_slots_defers_the_reply_and_the_slot_is_free_again(stopping, caplog):
