@@ -257,10 +257,11 @@ def test_plan_as_json_lists_the_skipped_policies(plan):
 
 
 def test_plan_of_a_failed_check_shows_the_reason_with_its_details(plan):
-    """A failed check shows its reason, the numbers or names behind it, and no changes."""
+    """A failed check shows its warning and reason, what is behind it, and no changes."""
     _, out, _ = plan(FAILING)
 
     assert out.splitlines() == [
+        'Warning: The cloud does not know availability zone "gone"; it has "a", "b", "down"',
         'CLUSTER_SCALE_OUT of cluster web, BEFORE: ERROR',
         '! No availability zone found available.',
         '    unknown_zones: gone',
