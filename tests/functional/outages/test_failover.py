@@ -3,12 +3,14 @@ served again.
 """
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
 from placement_worker.errors import RequestParked
+from tests.broker import Broker
 from tests.functional.conftest import amqp
 from tests.functional.engine import TO, slow
 from tests.functional.outages.harness import comes_about, served_after
@@ -118,6 +120,16 @@ def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_
         assert connection.default_channel.basic_get(f'{worker.topic}-parked')
 
 
+@contextmanager
+def _killed(broker: Broker) -> Iterator[None]:
+    """Kill a broker, and start it after the block."""
+    broker.kill()
+    try:
+        yield
+    finally:
+        broker.start()
+
+
 @pytest.mark.parametrize('outage', ['killed', 'frozen'])
 @pytest.mark.parametrize('busy', [False, True], ids=['idle', 'busy'])
 def test_worker_whose_broker_is_away_stops(outage, busy, start, own_broker, gate):
@@ -129,14 +141,11 @@ def test_worker_whose_broker_is_away_stops(outage, busy, start, own_broker, gate
         if busy:
             client.cast_check(gate.request(), TO)
             wait_for(gate.begun)
-        (own_broker.kill if outage == 'killed' else own_broker.freeze)()
-        try:
+        with own_broker.frozen() if outage == 'frozen' else _killed(own_broker):
             gate.open()
             time.sleep(2)  # a reply that it cannot send meets the stop
             began = time.monotonic()
             worker.stop()
             took = time.monotonic() - began
-        finally:
-            (own_broker.start if outage == 'killed' else own_broker.thaw)()
 
     print(f'broker {outage}, worker {"busy" if busy else "idle"}: stopped after {took:.1f} s')
