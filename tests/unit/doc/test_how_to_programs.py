@@ -2,11 +2,18 @@
 
 import importlib
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
+from typing_extensions import override
 
-from placement_worker.contract.model import ActionPatch, CheckReply, NodePatch
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import ActionPatch, CheckReply, CheckRequest, NodePatch
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.registry import Registry
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 PROGRAMS = Path(__file__).parents[3] / 'placement_worker' / 'examples' / 'how-to'
 
@@ -16,7 +23,7 @@ def program(tmp_path, monkeypatch):
     """Return a function that imports a program in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(PROGRAMS)
-    for name in ('engine', 'stored_actions'):
+    for name in ('engine', 'rebalance', 'stored_actions'):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module
 
@@ -96,3 +103,76 @@ def test_late_reply_to_an_earlier_attempt_changes_nothing(stored_actions):
     stored_actions.on_reply('a1-BEFORE-1', reply(status='OK', reason='Done'))
 
     assert stored_actions.open_actions() == before
+
+
+class RecordingCaller(InProcessCaller):
+    """A worker in this process over the cloud of the pages, which records the checks."""
+
+    def __init__(self, cloud=None):
+        cloud = cloud or yaml.safe_load((PROGRAMS / 'cloud.yaml').read_text(encoding='utf-8'))
+        super().__init__(Inventory.parse(cloud, 'the test'), Registry.installed())
+        self.checks = []
+
+    @override
+    def _send(self, method, request, context):
+        if isinstance(request, CheckRequest):
+            self.checks.append((request.target, request.action.action))
+        return super()._send(method, request, context)
+
+
+def places(cluster):
+    """Return the number of nodes per place."""
+    placements = [node['data']['placement'] for node in cluster['nodes']]
+    return Counter((one.get('region_name'), one['zone']) for one in placements)
+
+
+def rebalanced(stored, cloud=None):
+    """Carry out a rebalance, and return its worker."""
+    worker = RecordingCaller(cloud)
+    importlib.import_module('rebalance').rebalance(worker, 'plan-1', stored)
+    return worker
+
+
+def test_rebalance_program_asks_for_members_before_it_deletes(program):
+    """Each step asks AFTER its creation, and BEFORE and AFTER its deletion."""
+    program('rebalance')
+    stored = yaml.safe_load((PROGRAMS.parent / 'rebalance.yaml').read_text(encoding='utf-8'))
+
+    worker = rebalanced(stored)
+
+    assert places(stored['cluster']) == {(None, 'az1'): 3, (None, 'az2'): 3}
+    assert 'n1' in [one['id'] for one in stored['cluster']['nodes']]  # it is protected
+    assert worker.checks == 2 * [
+        ('AFTER', 'CLUSTER_ADD_NODES'),
+        ('BEFORE', 'CLUSTER_DEL_NODES'),
+        ('AFTER', 'CLUSTER_DEL_NODES'),
+    ]
+
+
+def test_rebalance_program_creates_nodes_that_a_scale_out_would_not(program):
+    """The program carries out a move between the zones of one of two regions."""
+    program('rebalance')
+    cloud = {'regions': {name: {'zones': {'az1': True, 'az2': True}} for name in ('A', 'B')}}
+    held = [('A', 'az1')] * 2 + [('A', 'az2')] * 2 + [('B', 'az1')] * 4
+    stored = request(
+        'CLUSTER_CHECK',
+        [region_policy('A', 'B'), zone_policy('az1', 'az2'), deletion_policy()],
+        [node(number, zone, region) for number, (region, zone) in enumerate(held, 1)],
+    )
+    plan = RecordingCaller(cloud).policy_rebalance(stored)
+
+    rebalanced(stored, cloud)
+
+    assert [step.scale_out for step in plan.steps] == [False, False]
+    assert set(places(stored['cluster']).values()) == {2}
+
+
+def test_rebalance_program_without_a_plan_fails_with_the_reason(program):
+    """A reply with the status ERROR changes nothing."""
+    program('rebalance')
+    stored = request('CLUSTER_CHECK', [zone_policy('az1', 'az2')], nodes(az1=2), max_size=2)
+
+    with pytest.raises(SystemExit, match='and its max_size is 2'):
+        rebalanced(stored)
+
+    assert [one['id'] for one in stored['cluster']['nodes']] == ['n1', 'n2']
