@@ -23,7 +23,7 @@ def program(tmp_path, monkeypatch):
     """Return a function that imports a program in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(PROGRAMS)
-    for name in ('engine', 'rebalance', 'stored_actions'):
+    for name in ('changes', 'engine', 'rebalance', 'stored_actions'):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module
 
@@ -110,7 +110,8 @@ class RecordingCaller(InProcessCaller):
 
     def __init__(self, cloud=None):
         cloud = cloud or yaml.safe_load((PROGRAMS / 'cloud.yaml').read_text(encoding='utf-8'))
-        super().__init__(Inventory.parse(cloud, 'the test'), Registry.installed())
+        self.cloud = Inventory.parse(cloud | {'load_balancer': {'pending_s': 0}}, 'the test')
+        super().__init__(self.cloud, Registry.installed())
         self.checks = []
 
     @override
@@ -176,3 +177,59 @@ def test_rebalance_program_without_a_plan_fails_with_the_reason(program):
         rebalanced(stored)
 
     assert [one['id'] for one in stored['cluster']['nodes']] == ['n1', 'n2']
+
+
+class Pool:
+    """A cluster with a load balancer, and the program that changes it."""
+
+    def __init__(self, program, worker, cluster, policy):
+        self.program, self.worker, self.cluster = program, worker, cluster
+        reply = worker.policy_attach({'cluster': cluster, 'policy': policy})
+        policy['data'] = reply.policy.data
+        for one in cluster['nodes']:
+            one['data'] = reply.nodes[one['id']].data
+        self.policies = [policy]
+        self._pool_id = policy['data']['LoadBalancingPolicy']['data']['pool']
+
+    def addresses(self):
+        """Return the addresses of the members: id -> address."""
+        members = self.worker.cloud.octavia(None).members(self._pool_id)
+        return {member['id']: member['address'] for member in members}
+
+    def stored_addresses(self):
+        """Return the addresses of the members in the data of the nodes: node id -> address."""
+        addresses = self.addresses()
+        return {one['id']: addresses[one['data']['lb_member']] for one in self.cluster['nodes']}
+
+
+@pytest.fixture
+def pool(program):
+    """The program of changes, a worker, and a cluster with an attached load balancer."""
+    stored = yaml.safe_load((PROGRAMS / 'load_balancer.yaml').read_text(encoding='utf-8'))
+    return Pool(program('changes'), RecordingCaller(), stored['cluster'], stored['policy'])
+
+
+def test_replacing_program_exchanges_the_members(pool):
+    """The member of the old node is removed, and the new node has one."""
+    new = node(7, physical_id='server-7')
+
+    pool.program.replace(pool.worker, 'a1', pool.cluster, pool.policies, {'n1': new})
+
+    assert pool.stored_addresses() == {'n7': '10.0.0.17', 'n2': '10.0.0.12', 'n3': '10.0.0.13'}
+    assert len(pool.addresses()) == 3
+    assert pool.worker.checks == [
+        ('BEFORE', 'CLUSTER_REPLACE_NODES'),
+        ('AFTER', 'CLUSTER_REPLACE_NODES'),
+    ]
+
+
+def test_recovering_program_replaces_the_member(pool):
+    """The pool has the address of the new server, and `recovery` is dropped."""
+    third = pool.cluster['nodes'][2] | {'physical_id': 'server-8'}
+    pool.cluster['nodes'][2] = third
+
+    pool.program.recover(pool.worker, 'a1', pool.cluster, pool.policies, third)
+
+    assert pool.stored_addresses() == {'n1': '10.0.0.11', 'n2': '10.0.0.12', 'n3': '10.0.0.18'}
+    assert len(pool.addresses()) == 3
+    assert 'recovery' not in third['data']

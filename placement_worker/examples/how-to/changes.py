@@ -1,0 +1,59 @@
+"""Replace, recover and resize with a load balancer: python3 changes.py URL CLUSTER POLICIES."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from engine import ask, scale
+
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.contract.caller import Caller
+
+
+def replace(worker: Caller, action_id: str, cluster: Any, policies: Any, new: Any) -> None:
+    """Exchange nodes of the cluster: id of the old node -> new node."""
+    inputs: Any = {'candidates': {old: node['id'] for old, node in new.items()}}
+    action = {'id': action_id, 'action': 'CLUSTER_REPLACE_NODES', 'inputs': inputs}
+    ask(worker, 'BEFORE', action, cluster, policies)  # removes the members of the old nodes
+    cluster['nodes'] = [new.get(node['id'], node) for node in cluster['nodes']]
+    inputs['action_result'] = 'OK'
+    ask(worker, 'AFTER', action, cluster, policies)  # adds members for the new nodes
+
+
+def recover(worker: Caller, action_id: str, cluster: Any, policies: Any, node: Any) -> None:
+    """Ask AFTER a recovery that gave a node of the cluster a new server."""
+    node['data']['recovery'] = 'RECREATE'
+    inputs = {'operation': 'RECREATE', 'action_result': 'OK'}
+    action = {'id': action_id, 'action': 'NODE_RECOVER', 'inputs': inputs, 'node': node}
+    ask(worker, 'AFTER', action, cluster, policies)  # replaces the member
+
+
+def show(change: str, cluster: Any) -> None:
+    """Print the nodes with their servers."""
+    nodes = [f'{node["id"]} on {node["physical_id"]}' for node in cluster['nodes']]
+    print(f'{change}:', ', '.join(nodes))
+
+
+if __name__ == '__main__':
+    url, *files = sys.argv[1:]
+    stored, bound = [yaml.safe_load(Path(file).read_text()) for file in files]
+    worker, cluster, policy = PolicyClient(url), stored['cluster'], stored['policy']
+    reply = worker.policy_attach({'cluster': cluster, 'policy': policy})
+    assert reply.status == 'OK', reply.reason
+    policy['data'], policies = reply.policy.data, [*bound['policies'], policy]
+    for node in cluster['nodes']:
+        node['data'] = reply.nodes[node['id']].data
+    n7 = {'id': 'n7', 'index': 7, 'status': 'ACTIVE', 'created_at': '2026-01-07T00:00:00Z'}
+    n7 |= {'physical_id': 'server-7', 'data': {}}
+    replace(worker, 'replace-1', cluster, policies, {'n1': n7})
+    show('replaced n1', cluster)
+    n3 = cluster['nodes'][2]
+    n3['physical_id'] = 'server-8'
+    recover(worker, 'recover-1', cluster, policies, n3)
+    show('recovered n3', cluster)
+    inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 2}
+    resize = {'id': 'resize-1', 'action': 'CLUSTER_RESIZE', 'inputs': inputs}
+    scale(worker, resize, cluster, policies)
+    show('resized to 2', cluster)
+    worker.policy_detach({'cluster': cluster, 'policy': policy})
