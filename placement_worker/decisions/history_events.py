@@ -107,7 +107,7 @@ def pool_changes(record: Record, nodes: Iterable[Node]) -> Iterator[Event]:
             yield record.event('left', node, f'member {before} was removed')
         if after and before != after:
             yield record.event('joined', node, f'member {after} was added')
-        if patch.status_reason:
+        if patch.status_reason and patch.status != 'ACTIVE':
             yield record.event('failed', node, patch.status_reason)
 
 

@@ -127,14 +127,20 @@ class MemberChange(ABC):
     def _patches(self, result: Result, kept: Collection[str]) -> dict[str, NodePatch]:
         """Return the patches of the nodes; without a status for failures if the request expired."""
         outdated = self.outdated(result, kept)
-        failure = None if result.expired else OF_A_NODE[self.failure]
+        message = OF_A_NODE[self.failure]
+        failure = None if result.expired else message
+        members = {*result.members, *result.already_there}
         return patches(
             self.state,
             self.nodes,
             {
                 node.id: NodeChange(outdated.get(node.id, ()), failure=failure)
                 if node.id in result.failed
-                else NodeChange(outdated.get(node.id, ()), result.members.get(node.id))
+                else NodeChange(
+                    outdated.get(node.id, ()),
+                    result.members.get(node.id),
+                    repaired=message if node.id in members else None,
+                )
                 for node in self.nodes
             },
         )

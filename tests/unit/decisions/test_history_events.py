@@ -39,6 +39,23 @@ def test_pool_member_joins_and_leaves(history):
     assert (joined.action, left.action) == ('policy_attach', 'policy_detach')
 
 
+def test_member_of_a_repaired_node_joins_without_a_failure(history):
+    """The check that ends the warning of a failed one is no failure of the node."""
+    endpoints, lines = recorded(Lab())
+    policy = load_balancing_policy()
+    bound = {**policy, 'data': endpoints.policy_attach(bind(policy, []))['policy']['data']}
+    new = connected(1, status='WARNING', status_reason='Failed in adding node into lb pool.')
+    created = {'creation': {'nodes': ['n1']}}
+    reply = endpoints.policy_check(
+        request('CLUSTER_ADD_NODES', [bound], [new], target='AFTER', data=created)
+    )
+
+    (event,) = history('n1', lines)
+
+    assert reply['nodes']['n1']['status'] == 'ACTIVE'
+    assert event.event == 'joined'
+
+
 def test_failed_check_counts_if_it_names_the_node(decide, history):
     """A failure is an event of the nodes that its reason names, and of no other."""
     line, _ = decide(shrinking(1, *nodes(a=2), data={'deletion': {'candidates': ['n9']}}))

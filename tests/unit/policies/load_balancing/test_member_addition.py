@@ -224,6 +224,40 @@ def test_deleted_pool_fails_all_nodes(lab, scaled_out):
     assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
+@pytest.mark.parametrize('action', ['CLUSTER_ADD_NODES', SCALE_OUT])
+def test_repeated_check_after_a_failed_one_makes_the_nodes_active(lab, scaled_out, action):
+    """The warning of a failed check ends with the check that adds the member."""
+    policy, members = scaled_out
+    without_address = [*members[:2], *({**one, 'details': {}} for one in members[2:])]
+    failed = lab.check(after(SCALE_OUT, [policy], without_address, data=created('n3', 'n4')))
+    stored = patched(members, failed)
+    assert [one['status'] for one in stored] == ['ACTIVE', 'ACTIVE', 'WARNING', 'WARNING']
+
+    reply = lab.check(after(action, [policy], stored, data=created('n1', 'n3', 'n4')))
+
+    assert reply['nodes'] == {
+        name: {
+            'data': {'lb_member': member_ids(lab)[name]},
+            'status': 'ACTIVE',
+            'status_reason': 'Succeeded in adding node into lb pool.',
+        }
+        for name in ('n3', 'n4')
+    }
+
+
+def test_node_with_a_warning_whose_member_is_present_becomes_active(lab, scaled_out):
+    """A member that a failed check has left in the pool ends the warning, too."""
+    policy, members = scaled_out
+    members[0] |= {
+        'status': 'WARNING',
+        'status_reason': 'Failed in adding node into lb pool.',
+    }
+
+    reply = lab.check(after(SCALE_OUT, [policy], members, data=created('n1')))
+
+    assert reply['nodes']['n1']['status'] == 'ACTIVE'
+
+
 def test_binding_without_a_pool_is_refused_without_a_call(lab):
     """A binding that stores no pool is refused without a call to the cloud."""
     asked = after(
