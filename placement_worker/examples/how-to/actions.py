@@ -29,15 +29,16 @@ def step(client: PolicyClient, state: str, request: Any, cast: set[str]) -> None
         cast.add(request_id)
 
 
-url, *new = sys.argv[1:]
-if new:
-    request = yaml.safe_load(Path('examples/how-to/cluster.yaml').read_text())
-    request['action'] = {'id': new[0], 'action': new[1], 'inputs': {'count': int(new[2])}}
-    stored_actions.add(request)
-client, cast = PolicyClient(url), set[str]()
-with client.serve_replies(REPLY_TO.exchange, REPLY_TO.topic, stored_actions.on_reply):
-    while open_actions := stored_actions.open_actions():
-        for state, request in open_actions:
-            step(client, state, request, cast)
-        time.sleep(0.1)
-client.close()
+if __name__ == '__main__':
+    url, *new = sys.argv[1:]
+    if new:
+        request = yaml.safe_load(Path('examples/how-to/cluster.yaml').read_text())
+        request['action'] = {'id': new[0], 'action': new[1], 'inputs': {'count': int(new[2])}}
+        stored_actions.add(request)
+    client, cast = PolicyClient(url), set[str]()
+    with client.serve_replies(REPLY_TO.exchange, REPLY_TO.topic, stored_actions.on_reply):
+        while open_actions := stored_actions.open_actions():
+            for state, request in open_actions:
+                step(client, state, request, cast)
+            time.sleep(0.1)
+    client.close()
