@@ -106,7 +106,7 @@ class PoisonMessages:
     def _reply_parked(self, request: LateAckRequest) -> RequestParked:
         error = RequestParked(
             f'The request exceeded its delivery limit and is parked in {self._limit.queue}; '
-            'run placement-policy parked list'
+            'run placement-policy parked list --config-file FILE'
         )
         try:
             request.reply(failure=(RequestParked, error, None))
