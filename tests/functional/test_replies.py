@@ -466,6 +466,27 @@ def test_a_reply_outlives_a_restart_of_the_broker(start_worker, own_broker, gate
 
 
 @pytest.mark.long
+def test_stop_after_a_restart_of_the_broker_replies_to_the_request_in_flight(
+    start_worker, own_broker, gate
+):
+    """A connection for replies that the restart closed costs a stopping worker no reply."""
+    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
+    own_broker.flush()
+    own_broker.kill()
+    own_broker.start()
+    wait_for(lambda: 'Reconnected to the broker' in worker.log.read_text())
+    queue = begun_cast(worker, own_broker, gate, 'stopped')
+
+    worker.process.terminate()
+    wait_for(lambda: 'graceful exiting of service' in worker.log.read_text())
+    gate.open()
+
+    assert worker.stop() == 0
+    assert 'Requeued' not in worker.log.read_text()
+    assert message_count(own_broker, queue) == 1
+
+
+@pytest.mark.long
 def test_a_broker_that_is_away_makes_no_stop_wait_for_a_reply(start_worker, own_broker, gate):
     """SIGTERM ends a wait for a broker that is away, and another worker replies when it is back."""
     worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
