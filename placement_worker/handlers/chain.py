@@ -18,7 +18,7 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Rejected
 from placement_worker.handlers.chain_links import Link, conflict, described, origin
 from placement_worker.planning.size_warnings import GROWING, warnings_of
-from placement_worker.policies import resize_direction
+from placement_worker.policies import ignored_deletion
 from placement_worker.policies.base import BEFORE, Outcome, State
 
 LOG = logging.getLogger(__name__)
@@ -127,10 +127,10 @@ def _without_ignored_deletion(request: CheckRequest, state: State, progress: _Pr
 
     :raises Rejected: the deletion names a node that must not be deleted.
     """
-    keys = resize_direction.ignored(request, state) if request.target == BEFORE else []
+    keys = ignored_deletion.ignored(request, state) if request.target == BEFORE else []
     if not keys:
         return state
-    progress.warnings.append(resize_direction.warning(keys, request, state))
+    progress.warnings.append(ignored_deletion.warning(keys, request, state))
     progress.data = {key: value for key, value in progress.data.items() if key != DELETION}
     return replace(state, action_data=ActionData(progress.data))
 
