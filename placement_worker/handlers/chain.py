@@ -9,6 +9,7 @@ from typing import Any, Literal
 from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import (
     ActionPatch,
+    Binding,
     CheckReply,
     CheckRequest,
     ClusterPatch,
@@ -18,7 +19,7 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Rejected
 from placement_worker.handlers.chain_links import Link, conflict, described, origin
 from placement_worker.planning.size_warnings import GROWING, warnings_of
-from placement_worker.policies import ignored_deletion
+from placement_worker.policies import ignored_deletion, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
 
 LOG = logging.getLogger(__name__)
@@ -76,8 +77,20 @@ def run(
         progress.decisions.append(
             _decision(link, request, outcome, reason, clock() - started, details)
         )
-    if request.target == BEFORE and any(link.skip_reason is None for link in links):
-        _warn_of_size(request, progress, state.max_nodes)
+    return _completed(links, request, state, progress)
+
+
+def _completed(
+    links: Sequence[Link], request: CheckRequest, state: State, progress: _Progress
+) -> CheckReply:
+    """Return the reply to a check in which no policy failed."""
+    if request.target == BEFORE:
+        try:
+            victim_selection.check_candidates(request, _state(state, progress))
+        except Rejected as exc:
+            return _reply(request, progress, 'ERROR', str(exc))
+        if any(link.skip_reason is None for link in links):
+            _warn_of_size(request, progress, state.max_nodes)
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
 
 
@@ -97,14 +110,10 @@ def _consult(
     """
     if link.skip_reason is not None:
         return 'SKIPPED', link.skip_reason, {}
-    state = replace(
-        state,
-        action_data=ActionData(progress.data),
-        nodes=progress.nodes,
-        cluster=progress.cluster,
-        binding=link.binding,
-    )
-    state = _without_ignored_deletion(request, state, progress)
+    state = _state(state, progress, link.binding)
+    if request.target == BEFORE:
+        victim_selection.check_candidates(request, state)
+        state = _without_ignored_deletion(request, state, progress)
     try:
         outcome = link.policy.check(request, state)
         if not isinstance(outcome, Outcome):
@@ -120,14 +129,25 @@ def _consult(
     return outcome.outcome, outcome.reason, outcome.details
 
 
+def _state(state: State, progress: _Progress, binding: Binding | None = None) -> State:
+    """Return the state after the policies so far."""
+    return replace(
+        state,
+        action_data=ActionData(progress.data),
+        nodes=progress.nodes,
+        cluster=progress.cluster,
+        binding=binding,
+    )
+
+
 def _without_ignored_deletion(request: CheckRequest, state: State, progress: _Progress) -> State:
-    """Return the state without a deletion that a resize ignores, and warn of it.
+    """Return the state without a deletion that the action ignores, and warn of it.
 
     Without this, the reply would show a deletion that no policy has checked.
 
     :raises Rejected: the deletion names a node that must not be deleted.
     """
-    keys = ignored_deletion.ignored(request, state) if request.target == BEFORE else []
+    keys = ignored_deletion.ignored(request, state)
     if not keys:
         return state
     progress.warnings.append(ignored_deletion.warning(keys, request, state))

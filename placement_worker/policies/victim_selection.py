@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NodeProtected
@@ -39,6 +40,28 @@ def check_deletable(node_ids: Collection[str], request: CheckRequest, state: Sta
     if not node_ids:
         return
     check_members(node_ids, request.cluster)
+    _check_unprotected(node_ids, request, state)
+
+
+def check_candidates(request: CheckRequest, state: State) -> None:
+    """Check that the action's data name no protected node as a victim.
+
+    Some actions and sets of policies read no victims, but the engine deletes those of the reply.
+
+    :raises NodeProtected: some are protected; the text names the first ones.
+    """
+    deletion = state.data.get(DELETION)
+    if isinstance(deletion, Mapping) and deletion.get('candidates'):
+        _check_unprotected(_ids(deletion['candidates']), request, state)
+
+
+def _ids(candidates: object) -> list[str]:
+    """Return the ids in a value that need not be valid."""
+    found = candidates if isinstance(candidates, (list, dict)) else []
+    return [one for one in found if isinstance(one, str)]
+
+
+def _check_unprotected(node_ids: Iterable[str], request: CheckRequest, state: State) -> None:
     protected = state.protected(request)
     named = {node_id: protected[node_id] for node_id in node_ids if node_id in protected}
     if named:

@@ -56,6 +56,7 @@ def test_merge_placement_of_a_single_policy_returns_its_result(before, after):
     ('names', 'reason'),
     [
         (['zones'], "Failed policy 'zones': no zone is available"),
+        ([], 'no zone is available'),
         (['zones', 'deletion'], "Failed policy 'zones', 'deletion': no zone is available"),
     ],
 )

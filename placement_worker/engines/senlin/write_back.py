@@ -15,8 +15,10 @@ from placement_worker.contract.model import ClusterPatch, NodePatch
 def failure(names: Sequence[str | None], reason: str) -> str:
     """Return the reason of a failed action in the form of Senlin's policy check.
 
-    :param names: the names of the policies that failed.
+    :param names: the names of the policies that failed; none if the request itself did.
     """
+    if not names:
+        return reason
     listed = ', '.join(f"'{name}'" for name in names)
     return f'Failed policy {listed}: {reason}'
 

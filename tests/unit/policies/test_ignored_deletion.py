@@ -1,4 +1,4 @@
-"""A resize that adds nodes: the deletion that it ignores."""
+"""An action that adds nodes: the deletion that it ignores."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.factories import deletion_policy, node, nodes, request, zone_policy
 RESIZE = 'CLUSTER_RESIZE'
 GROW = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 1}
 DECIDED = {'creation': {'count': 2}, 'deletion': {'count': 1, 'candidates': ['n1']}}
-IGNORED = 'The resize adds {} and removes none, so it ignores {}: remove nodes by an action of '
+IGNORED = 'The action adds {} and removes none, so it ignores {}: remove nodes by an action of '
 IGNORED += 'their own'
 CHAINS = pytest.mark.parametrize(
     'policies',
@@ -24,6 +24,26 @@ def test_deletion_in_a_growing_resize_is_left_out_with_a_warning(check, policies
     assert reply['action']['data']['creation']['count'] == 2
     assert 'deletion' not in reply['action']['data']
     assert reply['warnings'] == [IGNORED.format('2 nodes', 'data.deletion')]
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'added'),
+    [
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 2}}, '2 nodes'),
+        ('NODE_CREATE', {'node': node(3)}, '1 node'),
+    ],
+)
+def test_deletion_in_an_action_that_only_adds_is_left_out_with_a_warning(
+    check, action, more, added
+):
+    """The reply to a scale-out or to the creation of a node shows no deletion, and says so once."""
+    data = {'deletion': DECIDED['deletion']}
+
+    reply = check(request(action, [zone_policy('a')], nodes(a=2), data=data, **more), zones=['a'])
+
+    assert reply['action']['data']['status'] == 'OK'
+    assert 'deletion' not in reply['action']['data']
+    assert reply['warnings'] == [IGNORED.format(added, 'data.deletion')]
 
 
 @CHAINS

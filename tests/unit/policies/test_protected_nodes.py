@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract import actions
 from placement_worker.contract.model import NodePatch
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
@@ -118,6 +119,58 @@ def test_no_reply_names_a_protected_node_as_a_candidate(problem):
         assert protected.isdisjoint(candidates)
         if any(handled):
             assert protected.isdisjoint([*inputs.get('candidates', ()), target])
+
+
+@settings(max_examples=400, deadline=None)
+@given(members(), st.data())
+def test_no_reply_to_any_action_names_a_protected_candidate(problem, data):
+    """An OK reply BEFORE an action names no protected candidate, for all actions and policies."""
+    nodes, protected = problem
+    ids = st.sampled_from([one['id'] for one in nodes])
+    candidates = data.draw(st.lists(ids, min_size=1, unique=True))
+    asked = request(
+        data.draw(st.sampled_from(sorted(actions.ALL))),
+        data.draw(st.lists(st.sampled_from([*PLACES, DELETIONS[-1], BALANCER]), unique_by=str)),
+        nodes,
+        data={'deletion': {'count': len(candidates), 'candidates': candidates}},
+        node=data.draw(st.sampled_from(nodes)),
+        cause=data.draw(st.sampled_from(['RPC Request', actions.DERIVED])),
+        dry_run=True,
+    )
+    endpoints = Endpoints(BALANCED, Registry.installed(), now=lambda: NOW)
+
+    reply = endpoints.policy_check(asked)['action']['data']
+
+    if reply['status'] == 'OK':
+        assert protected.isdisjoint(reply.get('deletion', {}).get('candidates', []))
+
+
+@pytest.mark.parametrize('policies', [[], [zone_policy('a')]], ids=['none', 'zones'])
+@pytest.mark.parametrize('candidates', [['n1'], ['n1', 'n1'], {'n1': 'n2'}], ids=str)
+def test_protected_candidate_that_no_policy_reads_is_refused(check, policies, candidates):
+    """A protected candidate is an error although no policy reads the candidates."""
+    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
+    data = {'deletion': {'count': 1, 'candidates': candidates}}
+
+    reply = check(request('CLUSTER_SCALE_IN', policies, members, data=data), zones=['a'])
+
+    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
+        'ERROR',
+        'Protected nodes must not be deleted: n1 is protected; remove their protection first',
+    )
+
+
+@pytest.mark.parametrize('deletion', [7, {'candidates': 7}, {'candidates': [7, ['n1']]}], ids=str)
+def test_malformed_deletion_that_no_policy_reads_is_no_error(check, deletion):
+    """A deletion that no policy reads is passed on as it came, unless it names protected nodes."""
+    members = [node(1, 'a', metadata={'protected': 'true'})]
+
+    reply = check(
+        request('CLUSTER_CHECK', [zone_policy('a')], members, data={'deletion': deletion})
+    )
+
+    assert reply['action']['data']['status'] == 'OK'
+    assert reply['action']['data']['deletion'] == deletion
 
 
 @settings(max_examples=200, deadline=None)
