@@ -18,7 +18,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.errors import Rejected
 from placement_worker.handlers.chain_links import Link, conflict, described, origin
-from placement_worker.planning.size_warnings import GROWING, warnings_of
+from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.policies import ignored_deletion, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
 
@@ -95,10 +95,9 @@ def _completed(
 
 
 def _warn_of_size(request: CheckRequest, progress: _Progress, max_nodes: int) -> None:
-    """Put the warnings of the size first; growth needs none."""
-    if request.action.action not in GROWING:
-        of_size = warnings_of(request, ActionData(progress.data), max_nodes)
-        progress.warnings = [*of_size, *progress.warnings]
+    """Put the warnings of the size first."""
+    of_size = warnings_of(request, ActionData(progress.data), max_nodes)
+    progress.warnings = [*of_size, *progress.warnings]
 
 
 def _consult(

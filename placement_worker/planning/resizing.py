@@ -112,11 +112,11 @@ def _of_target(desired: int, inputs: ResizeInputs, cluster: Cluster) -> Iterator
         f"{target} is less than the cluster's min_size ({low}).",
     )
     yield (
-        _exceeds(desired, max_size),
+        exceeds(desired, max_size),
         f'{target} is greater than the specified max_size ({max_size}).',
     )
     yield (
-        max_size is None and strict and _exceeds(desired, high),
+        max_size is None and strict and exceeds(desired, high),
         f"{target} is greater than the cluster's max_size ({high}).",
     )
 
@@ -128,11 +128,11 @@ def _of_limits(
     min_size, max_size = inputs.min_size, inputs.max_size
     low, high = cluster.min_size, cluster.max_size
     yield (
-        _exceeds(min_size, max_size),
+        exceeds(min_size, max_size),
         f'The specified min_size ({min_size}) is greater than the specified max_size ({max_size}).',
     )
     yield (
-        max_size is None and _exceeds(min_size, high),
+        max_size is None and exceeds(min_size, high),
         f'The specified min_size ({min_size}) is greater than the current max_size ({high}) of '
         'the cluster.',
     )
@@ -142,12 +142,12 @@ def _of_limits(
         f'allowed per cluster ({max_nodes}).',
     )
     yield (
-        min_size is None and _exceeds(low, max_size),
+        min_size is None and exceeds(low, max_size),
         f'The specified max_size ({max_size}) is less than the current min_size ({low}) of the '
         'cluster.',
     )
 
 
-def _exceeds(size: int | None, limit: int | None) -> bool:
+def exceeds(size: int | None, limit: int | None) -> bool:
     """Return whether a size exceeds a limit; None or a limit below zero is unlimited."""
     return size is not None and limit is not None and 0 <= limit < size

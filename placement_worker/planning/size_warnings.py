@@ -6,22 +6,24 @@ from placement_worker.contract.cluster import Cluster
 from placement_worker.contract.model import Action, CheckRequest
 from placement_worker.errors import Rejected
 from placement_worker.formats.text import counted
-from placement_worker.planning.resizing import asked_size, bound_of, desired_size
-from placement_worker.planning.sizing import size_of
+from placement_worker.planning.resizing import asked_size, bound_of, desired_size, exceeds
+from placement_worker.planning.sizing import current_nodes, size_of
 
 REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
 """The actions that the engine does not refuse below min_size."""
 GROWING = frozenset({actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE})
-"""Actions that need no warning: no bound changes their number, and they remove no node."""
+"""The actions that only add nodes."""
 
 
 def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list[str]:
-    """Return the sentences about a resize that a bound changes, and about too few nodes left.
+    """Return the sentences about a resize that a bound changes, and about too few or many nodes.
 
     :param data: the action's data after all policies have decided.
     """
     action, cluster = request.action, request.cluster
     try:
+        if action.action in GROWING:
+            return _too_many(action, cluster, data, max_nodes)
         removed = _removed(action, cluster, data, max_nodes)
         found = [
             _limited(action, cluster, max_nodes),
@@ -90,6 +92,17 @@ def _too_few_left(action: Action, cluster: Cluster, removed: int) -> str | None:
         f"The action leaves {left}, fewer than the cluster's min_size ({cluster.min_size}): the "
         'engine must refuse it'
     )
+
+
+def _too_many(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> list[str]:
+    created = size_of(action, data, cluster, max_nodes).count
+    size = len(current_nodes(action, cluster)) + created
+    if not created or not exceeds(size, cluster.max_size):
+        return []
+    return [
+        f"The action leads to {counted(size, 'node')}, more than the cluster's max_size "
+        f'({cluster.max_size}): the engine must refuse it'
+    ]
 
 
 def _removed(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> int:

@@ -63,7 +63,7 @@ def current_nodes(action: Action, cluster: Cluster) -> list[Node]:
 def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) -> Size:
     if action.action in _OF_ONE_NODE:
         return Size(_OF_ONE_NODE[action.action], 1)
-    decided = _decided(action, data)
+    decided = _named(action, data) or _decided(action, data)
     if decided is not None:
         return decided
     if action.action == actions.CLUSTER_RESIZE:
@@ -73,6 +73,14 @@ def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int)
     if action.action in _OF_CANDIDATES:
         return Size(DELETION, len(action.candidate_inputs.candidates or ()))
     return Size(CREATION, 0)
+
+
+def _named(action: Action, data: ActionData) -> Size | None:
+    """Return the size of a scale-in that names its nodes, or None; the names replace the count."""
+    if action.action != actions.CLUSTER_SCALE_IN or not action.candidate_inputs.candidates:
+        return None
+    chosen = data.deletion.candidate_count
+    return Size(DELETION, len(action.candidate_inputs.candidates) if chosen is None else chosen)
 
 
 def _decided(action: Action, data: ActionData) -> Size | None:

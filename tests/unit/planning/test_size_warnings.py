@@ -6,7 +6,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.planning.size_warnings import excess_removal, warnings_of
-from tests.factories import nodes, request
+from tests.factories import node, nodes, request
 
 
 def warnings(action, decided=None, members=3, **more):
@@ -85,6 +85,38 @@ def test_warning_of_an_action_that_replaces_all_nodes_is_none():
     inputs = {'candidates': {'n1': 'n4', 'n2': 'n5', 'n3': 'n6'}}
 
     assert warnings('CLUSTER_REPLACE_NODES', inputs=inputs) == []
+
+
+@pytest.mark.parametrize('max_size', [4, -1])
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 1}}),
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 9}, 'data': {'creation': {'count': 1}}}),
+        ('NODE_CREATE', {'node': node(4)}),
+        ('NODE_CREATE', {'node': node(4), 'members': 4}),
+    ],
+)
+def test_warning_of_growth_up_to_max_size_is_none(action, more, max_size):
+    """Growth within max_size needs no warning; a negative max_size is unlimited."""
+    assert warnings(action, max_size=max_size, **more) == []
+
+
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 2}}),
+        ('CLUSTER_SCALE_OUT', {'data': {'creation': {'count': 2}}}),
+        ('NODE_CREATE', {'node': node(5), 'members': 4}),
+        ('NODE_CREATE', {'node': node(5), 'members': 5}),
+    ],
+)
+def test_warning_of_growth_beyond_max_size_says_that_the_engine_must_refuse(action, more):
+    """A scale-out or a new node beyond max_size has a warning with both numbers."""
+    assert warnings(action, max_size=4, **more) == [
+        "The action leads to 5 nodes, more than the cluster's max_size (4): the engine must "
+        'refuse it'
+    ]
 
 
 def test_warning_of_an_invalid_value_that_no_policy_read_is_none():

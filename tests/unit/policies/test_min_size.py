@@ -46,6 +46,34 @@ def test_removal_below_min_size_is_skipped_by_all_policies(pool, action, more):
     assert (reply['warnings'], left(lab)) == ([WARNING], ['n1', 'n2', 'n3'])
 
 
+def test_named_nodes_below_min_size_count_for_all_policies(pool):
+    """Named nodes count instead of the count of a scale-in, in every policy."""
+    lab, policy, members = pool
+    inputs = {'count': 1, 'candidates': ['n1', 'n2']}
+    asked = request('CLUSTER_SCALE_IN', [*POLICIES, policy], members, min_size=2, inputs=inputs)
+
+    reply = lab.check(asked)
+
+    reasons = {(d['outcome'], d['reason']) for d in reply['decisions']}
+    assert reasons == {('SKIPPED', REASON.replace('(3)', '(2)'))}
+    assert (reply['warnings'], left(lab)) == (
+        [WARNING.replace('2 nodes', '1 node').replace('(3)', '(2)')],
+        ['n1', 'n2', 'n3'],
+    )
+
+
+def test_named_nodes_above_min_size_count_for_all_policies(pool):
+    """Fewer named nodes than the count of a scale-in leave, although the count would not."""
+    lab, policy, members = pool
+    inputs = {'count': 2, 'candidates': ['n1']}
+    asked = request('CLUSTER_SCALE_IN', [*POLICIES, policy], members, min_size=2, inputs=inputs)
+
+    reply = lab.check(asked)
+
+    assert {d['outcome'] for d in reply['decisions']} == {'APPLIED'}
+    assert (reply['warnings'], left(lab)) == ([], ['n2', 'n3'])
+
+
 @pytest.mark.parametrize(
     'unused', ['absent', 'disabled', 'other profile'], ids=lambda name: name.replace(' ', '_')
 )
