@@ -277,14 +277,10 @@ def _check_version_cap(cap: object) -> None:
 
 
 def _no_queue(route: Route, exchange: str) -> errors.NoWorkerAnswered:
-    worker = (
-        'placement-worker'
-        if route.server is None
-        else f'a worker with [worker] host = {route.server}'
-    )
+    worker = 'worker' if route.server is None else f'worker with [worker] host = {route.server}'
     return errors.NoWorkerAnswered(
-        f'There is no queue for topic {route.queue}: {worker} has never run on this broker; '
-        f'start it, or correct the topic; the exchange is {exchange}'
+        f'There is no queue for topic {route.queue}: no {worker} has served this topic of '
+        f'exchange {exchange}; start one, or correct the topic or the exchange'
     )
 
 

@@ -301,10 +301,14 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
 
 
 class Capabilities(Wire, frozen=True):
-    """The worker that replies: its version, its process and its policy types."""
+    """The worker that replies: its versions, its process and its policy types.
+
+    `contract`: the version of the contract; null from workers that do not send it yet.
+    """
 
     version: str
     policy_types: list[str]
     hostname: str
     pid: int
     started_at: datetime.datetime
+    contract: str | None = None

@@ -179,7 +179,7 @@ class Endpoints:
         return codec.encode(self._registry.describe(request.type_name, schema=True), like=raw)
 
     def get_capabilities(self, raw: object, request_id: str | None = None) -> Any:
-        """Return the version, the process and the policy types of the worker."""
+        """Return the versions, the process and the policy types of the worker."""
         self._decode(raw, dict[str, Any])
         capabilities = Capabilities(
             version=metadata.version('placement-worker'),
@@ -187,6 +187,7 @@ class Endpoints:
             hostname=socket.gethostname(),
             pid=os.getpid(),
             started_at=self._started_at,
+            contract=rpc.VERSION,
         )
         return codec.encode(capabilities, like=raw)
 

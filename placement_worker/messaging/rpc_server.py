@@ -90,6 +90,18 @@ class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
         return ping or super().is_allowed(endpoint, method)
 
 
+class Dispatcher(dispatcher.RPCDispatcher):
+    """Add the version of this worker to the refusal of a version, for callers without a client."""
+
+    @override
+    def dispatch(self, incoming: Any) -> Any:
+        try:
+            return super().dispatch(incoming)
+        except oslo_messaging.UnsupportedVersion as exc:
+            exc.args = (f'{exc}; this worker has contract {VERSION}',)
+            raise
+
+
 def create(
     conf: cfg.ConfigOpts,
     transport: Any,
@@ -101,11 +113,5 @@ def create(
     target = oslo_messaging.Target(
         exchange=control_exchange(conf), topic=topic, server=conf.worker.host
     )
-    return oslo_messaging.get_rpc_server(
-        transport,
-        target,
-        [ExposedEndpoints(endpoints)],
-        serializer=ContextSerializer(),
-        access_policy=AccessPolicy,
-        server_cls=server_cls,
-    )
+    methods = Dispatcher([ExposedEndpoints(endpoints)], ContextSerializer(), AccessPolicy)
+    return server_cls(transport, target, methods, None)

@@ -167,8 +167,8 @@ def test_ping_with_a_host_reaches_that_worker_alone_or_fails(start):
 
     assert never.returncode == 2
     assert (
-        f'{first.topic}.host-3: a worker with [worker] host = host-3 has never run on this broker; '
-        'start it, or correct the topic' in never.stderr
+        f'{first.topic}.host-3: no worker with [worker] host = host-3 has served this topic of '
+        'exchange placement_worker; start one, or correct the topic' in never.stderr
     )
     assert gone.returncode == 2
     assert f'No worker replied on topic {first.topic}.host-2 within 1 s' in gone.stderr

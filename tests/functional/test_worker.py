@@ -133,6 +133,7 @@ def test_call_with_a_newer_minor_version_is_refused(raw):
         raw.prepare(version='1.2').call({}, 'policy_check', request=GOOD)
 
     assert refused.value.exc_type == 'UnsupportedVersion'
+    assert refused.value.value.endswith('; this worker has contract 1.1')
 
 
 def test_client_with_a_version_cap_below_its_request_sends_nothing(worker):

@@ -52,8 +52,8 @@ def test_check_without_a_queue_ends_in_error(placed):
     assert data['status'] == 'ERROR'
     assert data['reason'] == (
         "Failed policy 'zones': There is no queue for topic unused: "
-        'placement-worker has never run on this broker; start it, or correct the topic; '
-        'the exchange is placement_worker'
+        'no worker has served this topic of exchange placement_worker; start one, or correct '
+        'the topic or the exchange'
     )
     assert 'creation' not in data
 
@@ -133,8 +133,8 @@ def test_attach_without_a_worker_binds_no_policy():
     assert not done
     assert reason == (
         "Failed policy 'zones': There is no queue for topic unused: "
-        'placement-worker has never run on this broker; start it, or correct the topic; '
-        'the exchange is placement_worker'
+        'no worker has served this topic of exchange placement_worker; start one, or correct '
+        'the topic or the exchange'
     )
     assert clusters.Cluster.get(engine.context(), cluster.id).id
     assert [policy.name for policy in cluster.policies] == []

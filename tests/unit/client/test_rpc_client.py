@@ -146,8 +146,8 @@ class InvalidRequest_Remote(errors.InvalidRequest):  # noqa: N801  # the name th
             oslo_messaging.MessageUndeliverable(None, '', '', ''),
             errors.NoWorkerAnswered,
             'There is no queue for topic placement-worker: '
-            'placement-worker has never run on this broker; start it, or correct the topic; '
-            'the exchange is placement_worker',
+            'no worker has served this topic of exchange placement_worker; start one, or correct '
+            'the topic or the exchange',
         ),
         (
             oslo_messaging.MessageDeliveryFailure('lost'),

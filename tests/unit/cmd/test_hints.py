@@ -73,8 +73,8 @@ def test_with_hint_of_refused_access_with_a_remedy_adds_none(text):
     [
         'Queue p-parked does not exist: no worker has run on this broker; start a worker, or '
         'correct the transport URL or [worker] topic',
-        'There is no queue for topic t: placement-worker has never run on this broker; start it, '
-        'or correct the topic; the exchange is placement_worker',
+        'There is no queue for topic t: no worker has served this topic of exchange e; start one, '
+        'or correct the topic or the exchange',
     ],
 )
 def test_with_hint_of_a_missing_queue_advises_no_longer_timeout(text):

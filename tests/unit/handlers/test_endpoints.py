@@ -16,7 +16,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions, codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.contract.request_limits import Limits
-from placement_worker.contract.rpc import EXCHANGE
+from placement_worker.contract.rpc import EXCHANGE, VERSION
 from placement_worker.errors import (
     CloudUnavailable,
     InvalidRequest,
@@ -511,7 +511,10 @@ def test_get_capabilities_returns_version_process_and_types(endpoints):
     answer = endpoints.get_capabilities('{}')
 
     capabilities = msgspec.json.decode(answer)
-    assert set(capabilities) == {'version', 'policy_types', 'hostname', 'pid', 'started_at'}
+    assert set(capabilities) == {
+        *('version', 'policy_types', 'hostname', 'pid', 'started_at', 'contract')
+    }
+    assert capabilities['contract'] == VERSION
     assert capabilities['started_at'] == '2026-01-01T12:00:00Z'
 
 

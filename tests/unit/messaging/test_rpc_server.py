@@ -1,11 +1,17 @@
 """The methods that callers reach, and the context of a request."""
 
+from types import SimpleNamespace
+
+import oslo_messaging
 import pytest
 from oslo_context.context import RequestContext
 
 from placement_worker.cloud.request_id import current_request_id
+from placement_worker.contract.rpc import VERSION
 from placement_worker.messaging.rpc_server import (
+    AccessPolicy,
     ContextSerializer,
+    Dispatcher,
     ExposedEndpoints,
     report_parked,
 )
@@ -75,3 +81,17 @@ def test_report_parked_of_a_check_reports_its_request():
     report_parked(endpoints, {'method': 'policy_attach', 'args': {}}, {}, error)
 
     assert endpoints.reports == [('{}', 'r1', error)]
+
+
+def test_dispatch_of_a_newer_version_names_the_contract_of_the_worker():
+    """The refusal of a version says which one the worker has, so that a caller can use it."""
+    refusing = Dispatcher([ExposedEndpoints(None)], ContextSerializer(), AccessPolicy)
+    message = {'method': 'policy_check', 'version': '1.9'}
+
+    with pytest.raises(oslo_messaging.UnsupportedVersion) as refused:
+        refusing.dispatch(SimpleNamespace(message=message, ctxt={}, client_timeout=None))
+
+    assert str(refused.value) == (
+        'Endpoint does not support RPC version 1.9. Attempted method: policy_check; this worker '
+        f'has contract {VERSION}'
+    )
