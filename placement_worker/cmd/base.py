@@ -16,7 +16,7 @@ from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import file_errors, hints, node_statuses, summaries, targets
+from placement_worker.cmd import file_errors, hints, misspellings, summaries, targets
 from placement_worker.cmd.progress import Progress
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
@@ -180,11 +180,10 @@ class Command(LocalCommand):
             )
             self._cloud_noted = True
 
-    def note_unknown_statuses(self, request: CheckRequest) -> None:
-        """Note that nodes have a status that Senlin does not have."""
-        unknown = node_statuses.describe_unknown(request.cluster)
-        if unknown:
-            self.write_error(unknown)
+    def note_misspellings(self, request: CheckRequest, document: Document) -> None:
+        """Note the values that the contract allows, but that are probably misspelled."""
+        for sentence in misspellings.describe(request, document.data):
+            self.write_error(sentence)
 
     @abstractmethod
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:

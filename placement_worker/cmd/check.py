@@ -68,7 +68,7 @@ class Check(Command):
             for document in documents.read(path):
                 try:
                     request = check_request_of(caller, document.data, args.explain)
-                    self.note_unknown_statuses(request)
+                    self.note_misspellings(request, document)
                     reply = caller.policy_check(request)
                 except errors.Refused as exc:
                     yield self.write_refusal(exc, document, CheckRequest)

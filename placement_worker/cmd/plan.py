@@ -56,7 +56,7 @@ class Plan(Command):
     ) -> int:
         try:
             request = check_request_of(caller, document.data, 'full')
-            self.note_unknown_statuses(request)
+            self.note_misspellings(request, document)
             request = msgspec.structs.replace(request, dry_run=True)
             found = plan_changes.of(request, caller.policy_check(request))
         except errors.Refused as exc:

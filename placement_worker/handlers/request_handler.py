@@ -33,7 +33,11 @@ from placement_worker.handlers import bindings, chain, rebalancing
 from placement_worker.handlers.chain_links import Link, links_of
 from placement_worker.handlers.decision_state import Conditions, Expiry, state_for_check
 from placement_worker.handlers.ports import CordonsInForce, Record, Recorder, Request
-from placement_worker.handlers.request_validation import validate_check, validate_cluster
+from placement_worker.handlers.request_validation import (
+    validate_check,
+    validate_cluster,
+    validate_policies,
+)
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 
@@ -106,6 +110,7 @@ class RequestHandler:
         :raises Refused: the request breaks a rule of the contract.
         """
         validate_cluster(request.cluster)
+        validate_policies(request.policies)
         resize = rebalancing.as_resize(request)
         links = links_of(resize, self.registry)
         started = self.clock()

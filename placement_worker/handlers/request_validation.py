@@ -1,10 +1,11 @@
 """Check the rules of requests that their types do not express."""
 
 import difflib
+from collections.abc import Sequence
 
 from placement_worker.contract import actions
 from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import Binding, CheckRequest
 from placement_worker.errors import InvalidRequest, UnsupportedAction
 from placement_worker.formats.text import shortened
 
@@ -16,7 +17,8 @@ def validate_check(request: CheckRequest) -> None:
     """Check the action and the cluster of a check.
 
     :raises UnsupportedAction: Senlin has no such action.
-    :raises InvalidRequest: the node of the action is missing, or the cluster has a node twice.
+    :raises InvalidRequest: the node of the action is missing, the cluster has a node twice, or two
+        policies have one id.
     """
     name = request.action.action
     if name not in actions.ALL:
@@ -28,6 +30,7 @@ def validate_check(request: CheckRequest) -> None:
     if name in actions.OF_A_NODE and request.action.node is None:
         raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')
     validate_cluster(request.cluster)
+    validate_policies(request.policies)
 
 
 def validate_cluster(cluster: Cluster) -> None:
@@ -35,11 +38,24 @@ def validate_cluster(cluster: Cluster) -> None:
 
     :raises InvalidRequest: it has a node twice; the text names the first.
     """
-    if len({node.id for node in cluster.nodes}) == len(cluster.nodes):
+    _check_distinct([node.id for node in cluster.nodes], 'node', '$.cluster.nodes')
+
+
+def validate_policies(bindings: Sequence[Binding]) -> None:
+    """Check that each policy has an id of its own, by which decisions and bindings name it.
+
+    :raises InvalidRequest: an id is repeated; the text names the first.
+    """
+    _check_distinct([binding.id for binding in bindings], 'policy', '$.policies')
+
+
+def _check_distinct(ids: Sequence[str], what: str, path: str) -> None:
+    if len(set(ids)) == len(ids):
         return
     seen: set[str] = set()
-    for i, node in enumerate(cluster.nodes):
-        if node.id in seen:
-            shown, path = shortened(node.id), f'$.cluster.nodes[{i}].id'
-            raise InvalidRequest(f'Expected each node once, got `{shown}` again - at `{path}`')
-        seen.add(node.id)
+    for i, one in enumerate(ids):
+        if one in seen:
+            raise InvalidRequest(
+                f'Expected each {what} once, got `{shortened(one)}` again - at `{path}[{i}].id`'
+            )
+        seen.add(one)

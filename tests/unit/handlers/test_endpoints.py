@@ -167,7 +167,7 @@ def test_policy_check_in_any_order_of_nodes_gives_the_same_reply(endpoints):
 
 def test_policy_check_ignores_a_disabled_policy(endpoints):
     """A disabled policy is ignored, even if its spec is invalid."""
-    policies = [zone_policy('a'), {**zone_policy(), 'enabled': False}]
+    policies = [zone_policy('a'), {**zone_policy(), 'id': 'other', 'enabled': False}]
 
     reply = endpoints.policy_check(request('CLUSTER_SCALE_OUT', policies))
 

@@ -205,7 +205,7 @@ def test_rebalance_with_little_room_has_smaller_steps(plan):
             'No enabled zone or region placement policy applies to the cluster.',
         ),
         (
-            [zone_policy('az1'), zone_policy('az2')],
+            [zone_policy('az1'), {**zone_policy('az2'), 'id': 'other'}],
             'Policies zone_placement and zone_placement are both of type '
             'senlin.policy.zone_placement: disable or detach one.',
         ),

@@ -5,8 +5,12 @@ import pytest
 
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidRequest, UnsupportedAction
-from placement_worker.handlers.request_validation import validate_check, validate_cluster
-from tests.factories import node, nodes, request
+from placement_worker.handlers.request_validation import (
+    validate_check,
+    validate_cluster,
+    validate_policies,
+)
+from tests.factories import deletion_policy, node, nodes, request, zone_policy
 
 
 def check(action, members=(), **more):
@@ -37,3 +41,16 @@ def test_validate_cluster_with_a_node_twice_names_the_second():
 
     with pytest.raises(InvalidRequest, match=r'got `n1` again - at `\$\.cluster\.nodes\[2\]\.id`'):
         validate_cluster(cluster)
+
+
+def test_validate_policies_with_an_id_twice_names_the_second():
+    """The error about an id that two policies have has the path of the second one."""
+    bound = [zone_policy('a'), deletion_policy(), {**zone_policy('b'), 'enabled': False}]
+    asked = msgspec.convert(request('CLUSTER_SCALE_IN', bound, []), CheckRequest)
+
+    for validate, value in ((validate_check, asked), (validate_policies, asked.policies)):
+        with pytest.raises(InvalidRequest) as refused:
+            validate(value)
+        assert str(refused.value) == (
+            'Expected each policy once, got `pol-zone_placement` again - at `$.policies[2].id`'
+        )
