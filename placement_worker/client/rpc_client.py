@@ -139,7 +139,7 @@ class PolicyClient(Caller):
         if to is not None:
             self._check_reply_names(to.exchange, to.topic, '$.reply_to')
         prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
-        request_id = str((context or {}).get('request_id') or f'req-{uuid.uuid4()}')
+        request_id = str((context or {}).get('request_id') or _new_request_id())
         self._probe_once()
         self._publish(
             'cast', 'policy_check', prepared, {**(context or {}), 'request_id': request_id}
@@ -230,6 +230,8 @@ class PolicyClient(Caller):
         """
         route = self._route(request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
+        # Without an id of the caller, the worker would give a new one to each delivery.
+        ids['request_id'] = ids.get('request_id') or _new_request_id()
         prepared = self._client.prepare(
             topic=route.topic,
             timeout=route.timeout_s,
@@ -251,6 +253,10 @@ class PolicyClient(Caller):
         if not self._is_probed:
             probe_broker(self._conf, self._url)
             self._is_probed = True
+
+
+def _new_request_id() -> str:
+    return f'req-{uuid.uuid4()}'
 
 
 def _check_timeout(name: str, value: float) -> None:

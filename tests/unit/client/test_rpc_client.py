@@ -1,5 +1,6 @@
 """The RPC client: routes, errors, and the modules that it loads."""
 
+import re
 import subprocess
 import sys
 
@@ -76,6 +77,18 @@ def test_call_sends_the_ids_of_the_context_alone(client, sender):
     client.policy_type_list({'request_id': 'r1', 'user_id': 'u1', 'auth_token': 'secret'})
 
     assert sender.sent == [(TOPIC, {'request_id': 'r1', 'user_id': 'u1'}, 'policy_type_list')]
+
+
+def test_call_without_a_request_id_gets_one(client, sender):
+    """Each call has an id in the log of the worker, the decision log and the parking lot."""
+    client.policy_type_list()
+    client.policy_type_list({'user_id': 'u1', 'request_id': None})
+
+    (_, one, _), (_, other, _) = sender.sent
+    ids = [one['request_id'], other.pop('request_id')]
+    assert other == {'user_id': 'u1'}
+    assert len(set(ids)) == 2
+    assert all(re.fullmatch('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', one) for one in ids)
 
 
 def test_cast_without_a_request_id_gets_one_and_returns_it(client, sender):
