@@ -23,16 +23,23 @@ def reload(conf: cfg.ConfigOpts) -> None:
         LOG.error('Kept the current configuration: %s', describe_error(exc))
         return
     try:
-        conf.mutate_config_files()
+        changed = conf.mutate_config_files()
     except Exception as exc:  # the file of log_config_append can raise any exception
         LOG.error('Reloaded the mutable options, but not those of the log: %s', exc)
-    else:
-        LOG.info('Reloaded the mutable options')
+        return
     finally:
         # oslo.config 10.7 clears its cache before it reads the files. A thread that reads an option
         # meanwhile puts the old value back into the cache; this call clears the cache again.
         conf.register_opts([])
         log_lines.install()  # the file of log_config_append may have created handlers
+    shown = sorted(_shown(conf, group, name) for group, name in changed)
+    LOG.info('Reloaded the mutable options; changed: %s', ', '.join(shown) or 'none')
+
+
+def _shown(conf: cfg.ConfigOpts, group: str | None, name: str) -> str:
+    """Return an option with its new value, which is the default if the file has none."""
+    section: Any = conf[group] if group else conf
+    return f'[{group or "DEFAULT"}] {name} = {section[name.replace("-", "_")]}'
 
 
 class ReloadableConfig:

@@ -5,9 +5,13 @@ import logging
 import pytest
 from oslo_config import cfg
 from oslo_log import log
+from oslo_log._options import list_opts
 
 from placement_worker import config
+from placement_worker.config import worker
 from placement_worker.worker import reload
+
+DEFAULT_BYTES = next(one.default for one in worker.OPTIONS if one.name == 'max_request_bytes')
 
 
 @pytest.fixture
@@ -43,7 +47,28 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, caplog, 
 
     assert conf.worker.max_nodes_per_cluster == 9
     messages = [record.getMessage() for record in caplog.records if record.name == reload.LOG.name]
-    assert messages == ['Reloaded the mutable options']
+    assert messages == [
+        'Reloaded the mutable options; changed: [worker] max_nodes_per_cluster = 9, '
+        f'[worker] max_request_bytes = {DEFAULT_BYTES}'
+    ]
+
+
+def test_reload_of_an_unchanged_file_says_that_no_option_changed(conf, caplog):
+    """An operator who edited another file sees that nothing changed."""
+    with caplog.at_level(logging.INFO, reload.LOG.name):
+        reload.reload(conf)
+
+    assert 'Reloaded the mutable options; changed: none' in caplog.messages
+
+
+def test_mutable_options_are_not_secret():
+    """The log shows the new values of changed options, so none of them may be a secret."""
+    declared = [*config.own_opts(), *list_opts()]
+
+    mutable = [option for _, options in declared for option in options if option.mutable]
+
+    assert len(mutable) >= 3
+    assert not any(option.secret for option in mutable)
 
 
 def test_reload_while_a_request_reads_an_option_applies_the_new_value(conf, file, monkeypatch):
