@@ -102,12 +102,16 @@ class DeferredReplies:
 
 
 class _Round:
-    """One round of attempts, with the causes of the failures so far."""
+    """One round of attempts, with the causes of the failures so far.
+
+    A round replaces lost connections once: the last round has no other one after it.
+    """
 
     def __init__(self, publisher: ConfirmedPublisher) -> None:
         self._publisher = publisher
         self._refusals: dict[tuple[str, str], str] = {}
         self._unavailable: str | None = None
+        self._has_reconnected = False
 
     def send(self, reply: DeferredReply) -> str | None:
         """Send a reply; return the cause if it was not sent."""
@@ -121,6 +125,9 @@ class _Round:
             self._refusals[destination] = str(exc)
             return str(exc)
         except BrokerUnavailable as exc:
+            if exc.was_lost and not self._has_reconnected:
+                self._has_reconnected = True
+                return self.send(reply)
             self._unavailable = str(exc)
             return str(exc)
         return None

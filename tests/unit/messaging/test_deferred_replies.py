@@ -17,9 +17,13 @@ class Publisher:
     def __init__(self):
         self.refusing = {}
         self.attempts, self.sent = [], []
+        self.lost, self.was_lost = 0, True
 
     def publish(self, message, exchange, routing_key):
         self.attempts.append(routing_key)
+        if self.lost:
+            self.lost -= 1
+            raise BrokerUnavailable('reset', was_lost=self.was_lost)
         if routing_key in self.refusing:
             raise self.refusing[routing_key]
         self.sent.append(message.body)
@@ -129,6 +133,26 @@ def test_close_makes_a_last_attempt_and_logs_lost_replies(publisher, caplog):
     assert publisher.sent == ['1']
     assert 'Dropped reply 2: full' in caplog.text
     assert not replies.keep(reply('3'))
+
+
+@pytest.mark.parametrize(
+    ('lost', 'was_lost', 'attempts', 'sent'),
+    [(1, True, 2, ['1']), (2, True, 2, []), (1, False, 1, [])],
+    ids=['lost', 'lost twice', 'timed out'],
+)
+def test_close_replaces_a_lost_connection_once(
+    publisher, caplog, monkeypatch, lost, was_lost, attempts, sent
+):
+    """A stop after an outage sends the kept replies, and repeats no attempt that timed out."""
+    monkeypatch.setattr(deferred_replies, 'RETRY_S', 600)  # no round precedes the last one
+    replies = DeferredReplies(publisher)
+    publisher.lost, publisher.was_lost = lost, was_lost
+    replies.keep(reply('1'))
+
+    replies.close()
+
+    assert (len(publisher.attempts), publisher.sent) == (attempts, sent)
+    assert ('Dropped reply 1: reset' in caplog.text) == (not sent)
 
 
 def test_kept_reply_with_an_unexpected_error_is_dropped_and_others_are_sent(
