@@ -51,6 +51,17 @@ class Snapshot:
         return self._zones[region]
 
     @property
+    def requested_zones(self) -> Mapping[str | None, Mapping[str, bool]]:
+        """The results of `zones` so far; None stands for a home region whose name is unknown."""
+        home = self._home[0] if self._home else None
+        return {home if name is None else name: zones for name, zones in self._zones.items()}
+
+    @property
+    def requested_regions(self) -> Collection[str] | None:
+        """The result of `regions` if it was requested, else None."""
+        return self._regions
+
+    @property
     def regions(self) -> Collection[str]:
         """The result of `Cloud.regions`."""
         if self._regions is None:

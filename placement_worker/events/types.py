@@ -48,6 +48,17 @@ class CheckEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class CordonUnknown:
+    """A check found a cordon of a place that the cloud does not know.
+
+    `cordon`: the cordon in words. `text`: a sentence for operators.
+    """
+
+    cordon: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class BindingStarted:
     """A policy is about to be attached or detached.
 
@@ -164,6 +175,7 @@ Event = (
     CheckStarted
     | PolicyConsulted
     | CheckEnded
+    | CordonUnknown
     | BindingStarted
     | BindingEnded
     | RebalancePlanned

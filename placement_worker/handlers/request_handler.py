@@ -26,6 +26,7 @@ from placement_worker.events.types import (
     BindingStarted,
     CheckEnded,
     CheckStarted,
+    CordonUnknown,
     PolicyConsulted,
     RebalancePlanned,
 )
@@ -38,7 +39,8 @@ from placement_worker.handlers.request_validation import (
     validate_cluster,
     validate_policies,
 )
-from placement_worker.policies.base import Policy
+from placement_worker.policies import unknown_cordons
+from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 
 
@@ -136,11 +138,22 @@ class RequestHandler:
             patch = ActionPatch(request.action.id, data)
             return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
         reply = chain.run(links, request, state, self.clock)
+        warnings = self._warnings_of_cordons(links, state) if state.cordons else []
         unknown = known_inputs.unknown(request.action, self.registry.inputs)
-        if not unknown:
+        if unknown:
+            warnings.append(known_inputs.describe(request.action, unknown))
+        if not warnings:
             return reply
-        warning = known_inputs.describe(request.action, unknown)
-        return structs.replace(reply, warnings=[*reply.warnings, warning])
+        return structs.replace(reply, warnings=[*reply.warnings, *warnings])
+
+    def _warnings_of_cordons(self, links: Sequence[Link], state: State) -> list[str]:
+        """Report cordons of unknown places, and return those that concern a policy of the check."""
+        warnings = []
+        for unknown in unknown_cordons.found(state):
+            self.events.handle(CordonUnknown(str(unknown.cordon), unknown.text))
+            if any(unknown.concerns(link.policy) for link in links):
+                warnings.append(unknown.text)
+        return warnings
 
     def _bind(
         self,

@@ -12,6 +12,7 @@ from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
     BindingEnded,
     CheckEnded,
+    CordonUnknown,
     Event,
     RebalancePlanned,
     RequestFailed,
@@ -28,7 +29,12 @@ class RequestLog(Listener):
 
     The line of a reply with the status ERROR has the level WARNING and the reason.
     An engine that casts a request and names no `reply_to` learns of a refusal only from the log.
+    A cordon of an unknown place has one line in the lifetime of the object.
     """
+
+    def __init__(self) -> None:
+        """Start without reported cordons."""
+        self._cordons: set[str] = set()
 
     @override
     def handle(self, event: Event) -> None:
@@ -46,6 +52,9 @@ class RequestLog(Listener):
                 what = rpc.POLICY_REBALANCE.name
                 _log(what, asked.cluster, planned.status, planned.reason, elapsed_s)
                 _log_warnings(what, asked.cluster, planned.warnings)
+            case CordonUnknown(cordon, text) if cordon not in self._cordons:
+                self._cordons.add(cordon)
+                LOG.warning('%s', text)
             case RequestFailed(method, Refused() as error):
                 LOG.info('%s refused: %s: %s', method, type(error).__name__, error)
 

@@ -283,3 +283,20 @@ def test_in_same_region_returns_nodes_of_equal_region():
     same = snapshot.in_same_region(cluster.nodes[0], cluster.nodes)
 
     assert [one.id for one in same] == [one['id'] for one in members[:2]]
+
+
+def test_requested_responses_are_those_of_earlier_lookups():
+    """A search in the responses so far sends no request, and names the home region if it can."""
+    cloud = Counting()
+    snapshot = Snapshot(cloud, CLUSTER)
+
+    assert (snapshot.requested_zones, snapshot.requested_regions) == ({}, None)
+    assert cloud.asked == []
+
+    cloud.home_region = 'R1'
+    snapshot.zones(None)
+    unnamed = snapshot.requested_zones
+    assert (snapshot.home_region, snapshot.regions) == ('R1', ['R1'])
+
+    assert unnamed == {None: {'a': True}}
+    assert (snapshot.requested_zones, snapshot.requested_regions) == ({'R1': {'a': True}}, ['R1'])

@@ -12,7 +12,13 @@ from placement_worker.contract.model import (
     RebalanceRequest,
 )
 from placement_worker.errors import InvalidRequest
-from placement_worker.events.types import BindingEnded, CheckEnded, RebalancePlanned, RequestFailed
+from placement_worker.events.types import (
+    BindingEnded,
+    CheckEnded,
+    CordonUnknown,
+    RebalancePlanned,
+    RequestFailed,
+)
 from placement_worker.handlers.request_log import RequestLog
 from tests.factories import bind, deletion_policy, request
 
@@ -127,3 +133,13 @@ def test_rebalance_is_logged_with_outcome_and_duration(lines):
         ('INFO', "policy_rebalance of cluster 'c1': OK in 1.0 ms"),
         ('WARNING', "policy_rebalance of cluster 'c1': Mind"),
     ]
+
+
+def test_cordon_of_an_unknown_place_is_logged_once(lines):
+    """Each check finds the same cordon; the operator needs one line per cordon."""
+    log = RequestLog()
+
+    for cordon in ('one', 'other', 'one'):
+        log.handle(CordonUnknown(cordon, f'{cordon} is unknown'))
+
+    assert lines() == [('WARNING', 'one is unknown'), ('WARNING', 'other is unknown')]
