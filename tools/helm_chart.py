@@ -48,6 +48,7 @@ VALUES: list[tuple[dict[str, Any], set[str]]] = [
             'extraVolumes': [VOLUME],
             'extraVolumeMounts': [MOUNT],
             'priorityClassName': 'high',
+            'cordonConfigMap': 'closed-zones',
         },
         {'Service', 'StatefulSet'},
     ),
@@ -56,6 +57,7 @@ VALUES: list[tuple[dict[str, Any], set[str]]] = [
 INVALID: list[dict[str, Any]] = [
     {'replicas': 0},
     {'configSecret': ''},
+    {'cordonConfigMap': 'Closed zones'},
     {'replica': 2},
     {'metrics': {'serviceMonitor': {'interval': '15'}}},
     {'podDisruptionBudget': {'maxUnavailable': 0}},
@@ -94,6 +96,7 @@ def check(chart: Any, values: dict[str, Any], kinds: set[str]) -> None:
     pod = by_kind['StatefulSet']['spec']['template']['spec']
     check_environment(values, pod)
     check_volumes(values, pod)
+    check_cordons(values, pod)
 
 
 def check_selectors(values: dict[str, Any], manifests: dict[str, Any]) -> None:
@@ -138,6 +141,18 @@ def check_volumes(values: dict[str, Any], pod: dict[str, Any]) -> None:
         or {mount['name'] for mount in mounts} != {volume['name'] for volume in volumes}
     ):
         raise SystemExit(f'{values}: the pod has the volumes {volumes} at {mounts}')
+
+
+def check_cordons(values: dict[str, Any], pod: dict[str, Any]) -> None:
+    """Check that the worker reads its cordons from the folder of the ConfigMap."""
+    (container,) = pod['containers']
+    variables = {one['name']: one.get('value') for one in container.get('env', [])}
+    folders = [one['mountPath'] for one in container['volumeMounts'] if one['name'] == 'cordons']
+    maps = [one['configMap']['name'] for one in pod['volumes'] if one['name'] == 'cordons']
+    name = values.get('cordonConfigMap')
+    found = (variables.get('OS_PLACEMENT__CORDON_FILE'), maps)
+    if found != ((f'{folders[0]}/cordons.yaml', [name]) if name else (None, [])):
+        raise SystemExit(f'{values}: the worker has the cordons {found} at {folders}')
 
 
 def check_monitor(values: dict[str, Any], monitor: dict[str, Any], service: dict[str, Any]) -> None:

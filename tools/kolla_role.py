@@ -16,6 +16,7 @@ from oslo_config import cfg
 
 from placement_worker import config
 from placement_worker.config import service_auth, unknown_options, validation
+from placement_worker.cordons import cordon_file
 
 UPGRADED = '0.0.1'
 """The tag of another image, older than any, for an upgrade."""
@@ -71,6 +72,17 @@ def check_prometheus(deployment: Deployment) -> None:
     require(targets == expected, f'Prometheus reads {targets}')
 
 
+def check_cordons(deployment: Deployment) -> None:
+    """Write cordons; the deployment of containers afterwards shows that none is restarted."""
+    written = deployment.written.with_name('cordons.yaml')
+    require(cordon_file.read(str(written)) == [], 'The workers have cordons without a file')
+    source = deployment.overrides / 'placement-worker' / written.name
+    source.parent.mkdir()
+    source.write_text("- {zone: az1, until: '2999-12-01T06:00:00Z'}\n")
+    deployment.run('genconfig')
+    require(cordon_file.read(str(written)) == cordon_file.read(str(source)), 'Old cordons')
+
+
 def check_life(deployment: Deployment) -> None:
     """Deploy, change, upgrade and stop a worker."""
     deployment.run('prechecks')
@@ -88,6 +100,7 @@ def check_life(deployment: Deployment) -> None:
     require(changed['Config']['Env'] != created['Config']['Env'], 'The container is the old one')
     sections = check_options(deployment.written)
     require(sections['worker']['threads'] == ['4'], 'The override is missing')
+    check_cordons(deployment)
     require(deployment.run('deploy-containers') == 0, 'The container is not the one to deploy')
     deployment.run('upgrade', placement_worker_tag=UPGRADED)
     upgraded = deployment.containers['placement_worker']

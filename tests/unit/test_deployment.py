@@ -148,10 +148,10 @@ def test_chart_waits_longer_than_the_graceful_shutdown():
 
 
 def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
-    """The variables open the port of the metrics to Prometheus."""
+    """The variables open the port of the metrics to Prometheus, and name the cordon file."""
     workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
-    names = re.findall(r'name: (OS_\w+)', workers)
-    for name, value in zip(names, ('9736', '0.0.0.0'), strict=True):  # noqa: S104
+    values = ('9736', '0.0.0.0', '/etc/cordons.yaml')  # noqa: S104
+    for name, value in zip(re.findall(r'name: (OS_\w+)', workers), values, strict=True):
         monkeypatch.setenv(name, value)
     conf = cfg.ConfigOpts()
     config.register(conf)
@@ -159,6 +159,7 @@ def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
     conf([], project='placement-worker', default_config_files=[])
 
     assert (conf.metrics.port, conf.metrics.address) == (9736, '0.0.0.0')  # noqa: S104
+    assert conf.placement.cordon_file == '/etc/cordons.yaml'
 
 
 def test_probes_of_the_chart_are_those_of_the_manual():

@@ -63,6 +63,22 @@ def test_in_force_after_a_change_in_place_returns_the_new_cordons(file):
     assert zones(live) == ['a', 'b']
 
 
+def test_in_force_after_the_folder_of_a_config_map_changes_returns_the_new_cordons(tmp_path):
+    """Kubernetes replaces the link to the folder of the file; the file itself stays a link."""
+    for version in 'ab':
+        (tmp_path / version).mkdir()
+        File(tmp_path / version / 'cordons.yaml').close(version)
+    (tmp_path / '..data').symlink_to('a')
+    (tmp_path / 'cordons.yaml').symlink_to('..data/cordons.yaml')
+    live = LiveCordons(str(tmp_path / 'cordons.yaml'))
+    assert zones(live) == ['a']
+
+    (tmp_path / '..data_tmp').symlink_to('b')
+    (tmp_path / '..data_tmp').replace(tmp_path / '..data')
+
+    assert zones(live) == ['b']
+
+
 def test_in_force_without_a_change_reads_the_file_once(file, monkeypatch):
     """A request costs one `stat`, whatever the size of the file is."""
     live = LiveCordons(str(file.path))
