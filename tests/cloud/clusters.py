@@ -9,18 +9,25 @@ from typing import Any
 import pymysql
 
 from tests.cloud.layout import COMPUTES, SENLIN
+from tests.cloud.senlin_api import ACTION_S
 from tests.cloud.whole_cloud import WholeCloud
 from tests.integration import mariadb
+from tests.waiting import wait_for
 
 Json = dict[str, Any]
 POOL = {'protocol': 'HTTP', 'protocol_port': 80, 'subnet': 'private-subnet'}
 LOAD_BALANCING = {'pool': POOL, 'vip': POOL, 'lb_status_timeout': 300}
-NODES = 'SELECT id, physical_id, status, data FROM node WHERE cluster_id = %s ORDER BY `index`'
+ENDED = {'ACTIVE', 'ERROR'}
+"""The states of a node that no action is changing."""
+NODES = (
+    'SELECT id, physical_id, status, status_reason, data FROM node WHERE cluster_id = %s '
+    'ORDER BY `index`'
+)
 
 
 @dataclass(frozen=True)
 class Change:
-    """An action that has succeeded, and the nodes that it added and removed."""
+    """An action that has ended, and the nodes that it added and removed."""
 
     action: Json
     added: list['Node']
@@ -34,6 +41,7 @@ class Node:
     id: str
     physical_id: str
     status: str
+    status_reason: str
     data: Json
 
     @property
@@ -44,6 +52,11 @@ class Node:
     @property
     def placement(self) -> Json:
         return dict(self.data.get('placement') or {})
+
+
+def ids(nodes: list[Node]) -> set[str]:
+    """Return the ids of nodes."""
+    return {node.id for node in nodes}
 
 
 class Cluster:
@@ -66,6 +79,16 @@ class Cluster:
         action = self.do(name, **inputs)
         return self.changed(action, before)
 
+    def fail(self, name: str, **inputs: Any) -> Change:
+        """Carry out an action, which must fail.
+
+        Senlin ends it when the first node has failed, and goes on with the others.
+        """
+        before = {node.id: node for node in self.nodes()}
+        action = self.senlin.fail(self.target, name, **inputs)
+        wait_for(lambda: {node.status for node in self.nodes()} <= ENDED, ACTION_S)
+        return self.changed(action, before)
+
     def changed(self, action: Json, before: Mapping[str, Node]) -> Change:
         """Return what an action has changed, from the nodes before it by id."""
         after = {node.id: node for node in self.nodes()}
@@ -83,6 +106,10 @@ class Cluster:
         zones = [{'name': name, 'weight': weight} for name, weight in weights.items()]
         return self.attach('zone_placement', zones=zones)
 
+    def attach_deletion(self) -> str:
+        """Attach a policy that deletes the oldest nodes first, and no protected ones."""
+        return self.attach('deletion', '1.2', criteria='OLDEST_FIRST')
+
     def attach_load_balancing(self) -> str:
         return self.attach('loadbalance', '1.3', **LOAD_BALANCING)
 
@@ -95,7 +122,7 @@ class Cluster:
         )
         with database, database.cursor() as cursor:
             cursor.execute(NODES, (self.id,))
-            return [Node(*row[:3], json.loads(row[3] or '{}')) for row in cursor.fetchall()]
+            return [Node(*row[:4], json.loads(row[4] or '{}')) for row in cursor.fetchall()]
 
     def planned_zones(self) -> Counter[str]:
         """Return how many nodes each zone has in Senlin's database."""
@@ -131,10 +158,14 @@ class Cluster:
 
     def decisions(self, action: Mapping[str, Any]) -> list[Json]:
         """Return what the workers recorded about an action: the data of their replies, in order."""
-        logs = self.cloud.folder.glob('*.decisions')
+        return [record['reply']['action']['data'] for record in self.records(action)]
+
+    def records(self, action: Mapping[str, Any]) -> list[Json]:
+        """Return the lines of the workers' decision logs about an action, in order."""
+        logs = self.cloud.decision_logs()
         records = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
         return [
-            record['reply']['action']['data']
+            record
             for record in sorted(records, key=lambda record: record['at'])
             if record['request'].get('action', {}).get('id') == action['id']
         ]

@@ -73,11 +73,19 @@ class Senlin:
         """Carry out an action, which must succeed."""
         return succeeded(self.wait(self.begin(target, name, **inputs)))
 
+    def fail(self, target: str, name: str, **inputs: Any) -> Json:
+        """Carry out an action, which must fail."""
+        action = self.wait(self.begin(target, name, **inputs))
+        assert action['status'] == 'FAILED', action['status_reason']
+        return action
+
+    def update_node(self, node_id: str, **changes: Any) -> None:
+        """Change properties of a node, which must succeed."""
+        self._wait_for_action_of(self._request('PATCH', f'nodes/{node_id}', node=changes))
+
     def delete(self, target: str) -> None:
         """Delete an object, which must succeed."""
-        response = self._request('DELETE', target)
-        location = response.headers['Location']
-        succeeded(self.wait(location.rpartition('/')[2]))
+        self._wait_for_action_of(self._request('DELETE', target))
 
     def wait(self, action_id: str) -> Json:
         """Return an action when it has ended."""
@@ -99,6 +107,11 @@ class Senlin:
         query = f'actions?target={target_id}&sort=created_at:desc&limit=1'
         [action] = self.get(query)['actions']
         return dict(action)
+
+    def _wait_for_action_of(self, response: Any) -> None:
+        """Return when the action that a response names has succeeded."""
+        location = response.headers['Location']
+        succeeded(self.wait(location.rpartition('/')[2]))
 
     def _name(self, kind: str) -> str:
         return f'{kind}-{next(self._numbers)}'

@@ -1,6 +1,5 @@
 """The programs of Senlin 16, of the environment that runs the tests."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import oslo_messaging
 from keystoneauth1.exceptions import ConnectFailure, HttpServerError
 from oslo_config import cfg
 
+from tests.cloud import installed
 from tests.cloud.layout import SENLIN
 from tests.cloud.program import RestartableProgram
 from tests.cloud.senlin_api import Senlin
@@ -20,11 +20,6 @@ ETC = Path(__file__).parent / 'etc'
 ENGINES = ('engine1', 'engine2')
 SERVICES = ('senlin-api', 'senlin-conductor', 'senlin-health-manager')
 PROBE_S = 5
-
-
-def installed(name: str) -> Path:
-    """Return a program of the environment that runs the tests."""
-    return Path(sys.executable).with_name(name)
 
 
 class SenlinPrograms:
@@ -61,9 +56,7 @@ class SenlinPrograms:
         self._file.write_text(text)
 
     def create_database(self) -> None:
-        manage = [installed('senlin-manage'), '--config-file', self._file, 'db_sync']
-        done = subprocess.run(manage, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        installed.run('senlin-manage', '--config-file', self._file, 'db_sync')
 
     def start(self) -> None:
         """Start all programs without waiting for them."""
@@ -122,7 +115,7 @@ class SenlinPrograms:
     def _program(self, program: str, name: str, *more: object) -> RestartableProgram:
         log = self._folder / f'{name}.log'
         options = ['--config-file', self._file, *more, '--log-file', log]
-        return RestartableProgram(self._folder, name, [installed(program), *options])
+        return RestartableProgram(self._folder, name, [installed.program(program), *options])
 
 
 def _responds(senlin: Senlin) -> bool:

@@ -7,10 +7,10 @@ from typing_extensions import override
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.errors import NoWorkerAnswered
 from tests.broker import Broker
-from tests.cloud import computes, layout, virtual_hosts
+from tests.cloud import computes, installed, layout, virtual_hosts
 from tests.cloud.program import RestartableProgram
 from tests.cloud.senlin_api import SERVER, Senlin
-from tests.cloud.senlin_programs import ETC, SenlinPrograms, installed
+from tests.cloud.senlin_programs import ETC, SenlinPrograms
 from tests.integration import mariadb, seeding
 from tests.integration.deployment import Deployment
 from tests.waiting import wait_for
@@ -30,6 +30,9 @@ class WholeCloud(Deployment):
         self.broker.launch()
         super().__init__(layout.whole_cloud(self.broker))
         self.folder = self.processes.folder
+        self.cordon_file = self.folder / 'cordons.yaml'
+        self.cordon_file.write_text('[]')
+        self.workers_url = f'{self.broker.url}placement'
         self.agents = {
             name: self._agent(region, binary, name)
             for region in layout.COMPUTES
@@ -85,13 +88,17 @@ class WholeCloud(Deployment):
         self.connect('demo', region).compute.delete_server(server)
         wait_for(lambda: server not in self.servers(region))
 
+    def decision_logs(self) -> list[Path]:
+        """Return the decision log of each worker that has one."""
+        return sorted(self.folder.glob('*.decisions'))
+
     def start_worker(self, name: str) -> None:
         """Start a worker without waiting for it."""
         self.workers[name].start()
 
     def wait_for_worker(self, name: str) -> None:
         """Return when a worker responds."""
-        client = PolicyClient(f'{self.broker.url}placement', server=name, timeout_s=PROBE_S)
+        client = PolicyClient(self.workers_url, server=name, timeout_s=PROBE_S)
 
         def responds() -> bool:
             try:
@@ -128,10 +135,11 @@ class WholeCloud(Deployment):
         own = self._configure(
             ETC / 'worker.conf',
             name,
-            transport_url=f'{self.broker.url}placement',
+            transport_url=self.workers_url,
+            cordon_file=self.cordon_file,
             credentials=self.processes.credentials(self.layout.trustee),
         )
-        arguments = [installed('placement-worker'), '--config-file', own]
+        arguments = [installed.program('placement-worker'), '--config-file', own]
         return RestartableProgram(self.folder, name, arguments)
 
     def _configure(self, template: Path, name: str, **variables: object) -> Path:
