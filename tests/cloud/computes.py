@@ -1,6 +1,7 @@
-"""The computes of a Nova and their zones."""
+"""The computes of a Nova, their zones and their capacity."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from openstack.connection import Connection
@@ -9,8 +10,13 @@ from tests.integration.service import Service
 from tests.waiting import wait_for
 
 START_S = 300
-VERSION = '1.19'
-"""The version of Placement that tells the aggregates with their generation."""
+VERSION = '1.26'
+"""The version of Placement in which a whole inventory can be reserved.
+
+:source: https://docs.openstack.org/placement/latest/placement-api-microversion-history.html
+"""
+PROCESSORS = 'inventories/VCPU'
+OK = 200
 
 
 def add_to_zones(admin: Connection, nova: Service, zones: Mapping[str, str]) -> None:
@@ -28,6 +34,42 @@ def add_to_zones(admin: Connection, nova: Service, zones: Mapping[str, str]) -> 
             wait_for(lambda host=host, to=aggregate: _is_mirrored(admin, host, to), START_S)
 
 
+@contextmanager
+def full(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
+    """Leave no room for new servers on some computes during a block.
+
+    Nova then finds no valid host, while the zones of the computes stay available.
+    """
+    before = {_provider_path(admin, host): _processors(admin, host) for host in hosts}
+    try:
+        for path, found in before.items():
+            _reserve(admin, path, found['total'])
+        yield
+    finally:
+        for path, found in before.items():
+            _reserve(admin, path, found['reserved'])
+
+
+def _processors(admin: Connection, host: str) -> Any:
+    """Return the inventory of processors of a compute."""
+    return _get(admin, f'{_provider_path(admin, host)}/{PROCESSORS}')
+
+
+def _reserve(admin: Connection, path: str, number: int) -> None:
+    """Reserve some of the processors of a compute.
+
+    A server that is created or deleted at the same time changes the generation of the provider,
+    which Placement refuses as a conflict.
+    """
+
+    def is_reserved() -> bool:
+        inventory = {**_get(admin, f'{path}/{PROCESSORS}'), 'reserved': number}
+        response = admin.placement.put(f'{path}/{PROCESSORS}', json=inventory, microversion=VERSION)
+        return bool(response.status_code == OK)
+
+    wait_for(is_reserved)
+
+
 def _is_complete(admin: Connection, host: str) -> bool:
     """Return whether Placement has the traits of a compute, which follow its inventory."""
     provider = _provider(admin, host)
@@ -36,7 +78,7 @@ def _is_complete(admin: Connection, host: str) -> bool:
 
 def _is_mirrored(admin: Connection, host: str, aggregate: Any) -> bool:
     """Return whether Placement has a compute in an aggregate, and add it if not."""
-    path = f'{_path(_provider(admin, host))}/aggregates'
+    path = f'{_provider_path(admin, host)}/aggregates'
     known = _get(admin, path)
     if aggregate.uuid in known['aggregates']:
         return True
@@ -48,6 +90,10 @@ def _is_mirrored(admin: Connection, host: str, aggregate: Any) -> bool:
 def _provider(admin: Connection, host: str) -> Any:
     found = _get(admin, f'/resource_providers?name={host}')['resource_providers']
     return found[0] if found else None
+
+
+def _provider_path(admin: Connection, host: str) -> str:
+    return _path(_provider(admin, host))
 
 
 def _path(provider: Any) -> str:
