@@ -1,6 +1,7 @@
 """A cluster changes its size through Senlin's API.
 
-Each test changes the same cluster, whatever the others have left of it.
+Each test changes the same cluster, whatever the others have left of it. In their order, each test
+leaves the size with which the next one begins, which saves minutes.
 """
 
 import pytest
@@ -28,35 +29,25 @@ def test_scale_out_creates_servers_in_planned_zones(managed: ManagedCluster) -> 
     assert zones(change.added) == recorded_zones(decision)
 
 
-def test_scale_in_deletes_chosen_nodes(managed: ManagedCluster) -> None:
-    """A scale-in deletes the nodes that the worker has recorded."""
-    managed.set_size(4)
-
-    change = managed.change('scale_in', count=2)
-
-    decision, *_ = managed.decisions(change.action)
-    assert len(change.removed) == 2
-    assert {node.id for node in change.removed} == set(decision['deletion']['candidates'])
-
-
 @pytest.mark.parametrize(
-    ('adjustment', 'number', 'size'),
+    ('before', 'adjustment', 'number', 'after'),
     [
-        ('EXACT_CAPACITY', 5, 5),
-        ('CHANGE_IN_CAPACITY', -1, 3),
-        ('CHANGE_IN_PERCENTAGE', -50, 2),
-        ('CHANGE_IN_PERCENTAGE', 100, MAX_SIZE),
+        # the first one leaves few nodes, so that zones that were uneven before become even
+        (5, 'CHANGE_IN_CAPACITY', -3, 2),
+        (2, 'EXACT_CAPACITY', 5, 5),
+        (5, 'CHANGE_IN_PERCENTAGE', -20, 4),
+        (4, 'CHANGE_IN_PERCENTAGE', 100, MAX_SIZE),
     ],
 )
 def test_resize_balances_zones(
-    managed: ManagedCluster, adjustment: str, number: int, size: int
+    managed: ManagedCluster, before: int, adjustment: str, number: int, after: int
 ) -> None:
-    """A resize from four nodes reaches the size, at most the maximum, and balances the zones."""
-    managed.set_size(4)
+    """A resize reaches the size, at most the maximum, and balances the zones."""
+    managed.set_size(before)
 
     managed.change('resize', adjustment_type=adjustment, number=number, strict=False)
 
-    assert len(managed.nodes()) == size
+    assert len(managed.nodes()) == after
     assert managed.is_balanced()
 
 
@@ -68,3 +59,14 @@ def test_strict_resize_beyond_maximum_changes_nothing(managed: ManagedCluster) -
         managed.do('resize', adjustment_type='EXACT_CAPACITY', number=MAX_SIZE + 1, strict=True)
 
     assert managed.nodes() == before
+
+
+def test_scale_in_deletes_chosen_nodes(managed: ManagedCluster) -> None:
+    """A scale-in deletes the nodes that the worker has recorded."""
+    managed.set_size(6)
+
+    change = managed.change('scale_in', count=2)
+
+    decision, *_ = managed.decisions(change.action)
+    assert len(change.removed) == 2
+    assert {node.id for node in change.removed} == set(decision['deletion']['candidates'])
