@@ -6,23 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pymysql
-
-from tests.cloud.layout import COMPUTES, SENLIN
+from tests.cloud import senlin_database
+from tests.cloud.layout import COMPUTES
+from tests.cloud.nodes import Json, Node
 from tests.cloud.senlin_api import ACTION_S
 from tests.cloud.whole_cloud import WholeCloud
-from tests.integration import mariadb
 from tests.waiting import wait_for
 
-Json = dict[str, Any]
 POOL = {'protocol': 'HTTP', 'protocol_port': 80, 'subnet': 'private-subnet'}
 LOAD_BALANCING = {'pool': POOL, 'vip': POOL, 'lb_status_timeout': 300}
 ENDED = {'ACTIVE', 'ERROR'}
 """The states of a node that no action is changing."""
-NODES = (
-    'SELECT id, physical_id, status, status_reason, data FROM node WHERE cluster_id = %s '
-    'ORDER BY `index`'
-)
 
 
 @dataclass(frozen=True)
@@ -30,33 +24,8 @@ class Change:
     """An action that has ended, and the nodes that it added and removed."""
 
     action: Json
-    added: list['Node']
-    removed: list['Node']
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node in Senlin's database."""
-
-    id: str
-    physical_id: str
-    status: str
-    status_reason: str
-    data: Json
-
-    @property
-    def region(self) -> str:
-        """The region of the server, where the plugin has recorded one."""
-        return str(self.data.get('server_region', 'RegionOne'))
-
-    @property
-    def placement(self) -> Json:
-        return dict(self.data.get('placement') or {})
-
-
-def ids(nodes: list[Node]) -> set[str]:
-    """Return the ids of nodes."""
-    return {node.id for node in nodes}
+    added: list[Node]
+    removed: list[Node]
 
 
 class Cluster:
@@ -82,10 +51,12 @@ class Cluster:
     def fail(self, name: str, **inputs: Any) -> Change:
         """Carry out an action, which must fail.
 
-        Senlin ends it when the first node has failed, and goes on with the others.
+        Senlin ends it when the first node has failed, and goes on with the others while the cluster
+        is locked.
         """
         before = {node.id: node for node in self.nodes()}
         action = self.senlin.fail(self.target, name, **inputs)
+        wait_for(lambda: not senlin_database.is_locked(self.cloud.folder, self.id), ACTION_S)
         wait_for(lambda: {node.status for node in self.nodes()} <= ENDED, ACTION_S)
         return self.changed(action, before)
 
@@ -115,14 +86,7 @@ class Cluster:
 
     def nodes(self) -> list[Node]:
         """Return the nodes in Senlin's database in the order of their indexes."""
-        database = pymysql.connect(
-            user='root',
-            database=SENLIN,
-            unix_socket=str(mariadb.socket_in(self.cloud.folder)),
-        )
-        with database, database.cursor() as cursor:
-            cursor.execute(NODES, (self.id,))
-            return [Node(*row[:4], json.loads(row[4] or '{}')) for row in cursor.fetchall()]
+        return senlin_database.nodes_of(self.cloud.folder, self.id)
 
     def planned_zones(self) -> Counter[str]:
         """Return how many nodes each zone has in Senlin's database."""

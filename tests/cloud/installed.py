@@ -16,5 +16,5 @@ def run(name: str, *arguments: object) -> str:
     """Run a program, which must succeed; return what it prints."""
     command = [str(part) for part in (program(name), *arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -5,7 +5,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from tests.cloud.clusters import Change, Cluster, Json, Node
+from tests.cloud.clusters import Change, Cluster
+from tests.cloud.nodes import Json
 from tests.cloud.whole_cloud import WholeCloud
 
 WEIGHTS = {'az1': 100, 'az2': 200, 'az3': 100}
@@ -47,11 +48,6 @@ class ManagedCluster(Cluster):
             zone: found.total() * weight / sum(WEIGHTS.values()) for zone, weight in WEIGHTS.items()
         }
         return all(abs(found[zone] - share) < 1 for zone, share in shares.items())
-
-
-def zones(nodes: list[Node]) -> Counter[str]:
-    """Return how many of the nodes are in each zone by Senlin's database."""
-    return Counter(node.placement['zone'] for node in nodes)
 
 
 def recorded_zones(decision: Json) -> Counter[str]:

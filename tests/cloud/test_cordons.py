@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from tests.cloud import installed
 from tests.cloud.clusters import Cluster
-from tests.cloud.managed import zones
+from tests.cloud.nodes import zones
 from tests.cloud.whole_cloud import WholeCloud
 
 END = '2999-12-01T06:00:00Z'

@@ -1,7 +1,8 @@
 """Several clusters at once, with two workers."""
 
 from tests.cloud.clusters import Cluster
-from tests.cloud.managed import recorded_zones, zones
+from tests.cloud.managed import recorded_zones
+from tests.cloud.nodes import zones
 from tests.cloud.senlin_api import succeeded
 from tests.cloud.whole_cloud import WholeCloud
 

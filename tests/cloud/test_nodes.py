@@ -3,7 +3,8 @@
 Each test changes the same cluster, whatever the others have left of it.
 """
 
-from tests.cloud.managed import ManagedCluster, recorded_zones, zones
+from tests.cloud.managed import ManagedCluster, recorded_zones
+from tests.cloud.nodes import zones
 
 
 def test_added_node_becomes_member(managed: ManagedCluster) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.cloud.clusters import Cluster, ids
+from tests.cloud.clusters import Cluster
+from tests.cloud.nodes import ids
 from tests.cloud.whole_cloud import WholeCloud
 
 PROTECTED = {'protected': '{"until": "9999-12-01", "reason": "batch job"}'}

@@ -7,7 +7,8 @@ leaves the size with which the next one begins, which saves minutes.
 import pytest
 from keystoneauth1.exceptions import BadRequest
 
-from tests.cloud.managed import MAX_SIZE, ManagedCluster, recorded_zones, zones
+from tests.cloud.managed import MAX_SIZE, ManagedCluster, recorded_zones
+from tests.cloud.nodes import zones
 
 
 def test_attach_to_running_cluster_adopts_its_nodes(managed: ManagedCluster) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import yaml
 
 from tests.cloud import computes, installed
-from tests.cloud.clusters import Cluster, Json, ids
+from tests.cloud.clusters import Cluster
 from tests.cloud.layout import COMPUTES
-from tests.cloud.managed import zones
+from tests.cloud.nodes import Json, ids, zones
 from tests.cloud.whole_cloud import WholeCloud
 
 FULL, OTHER = 'az2', 'az3'
@@ -69,7 +69,8 @@ def wait_for_end_of_delay() -> None:
 def rebalance_plan(cluster: Cluster, action: Json, file: Path) -> Json:
     """Return the plan for the cluster of an action, which the manual takes from a decision log.
 
-    As the manual says, nodes that the action has deleted are removed from the file.
+    As the manual says, the nodes that the action has deleted are removed from the file, and the
+    trust, which the log omits, is added.
     """
     [record] = cluster.records(action)
     logs = cluster.cloud.decision_logs()
@@ -78,6 +79,7 @@ def rebalance_plan(cluster: Cluster, action: Json, file: Path) -> Json:
     left = ids(cluster.nodes())
     nodes = request['cluster']['nodes']
     request['cluster']['nodes'] = [node for node in nodes if node['id'] in left]
+    request['credentials'] = {'trust_id': cluster.cloud.trust_of('demo')}
     file.write_text(yaml.safe_dump(request))
     workers = ('--transport', cluster.cloud.workers_url)
     plan = installed.run('placement-policy', 'rebalance', *workers, '-f', 'json', file)

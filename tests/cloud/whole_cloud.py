@@ -88,6 +88,12 @@ class WholeCloud(Deployment):
         self.connect('demo', region).compute.delete_server(server)
         wait_for(lambda: server not in self.servers(region))
 
+    def trust_of(self, user: str) -> str:
+        """Return the id of the trust that a user has given to Senlin."""
+        identity, session = self.connect(user).identity, self.session(user)
+        [trust] = identity.trusts(trustor_user_id=session.get_user_id())
+        return str(trust.id)
+
     def decision_logs(self) -> list[Path]:
         """Return the decision log of each worker that has one."""
         return sorted(self.folder.glob('*.decisions'))
