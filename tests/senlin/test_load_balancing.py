@@ -4,6 +4,8 @@ import pytest
 from senlin.common import consts
 from senlin.engine.cluster import Cluster
 
+from placement_worker.engines.senlin import worker_client
+from placement_worker.errors import NoWorkerAnswered
 from tests.senlin import cloud, engine
 from tests.senlin.specs import deletion, load_balancing
 
@@ -181,6 +183,36 @@ def test_recovered_node_has_its_new_address_in_the_pool():
     recovered = engine.node_of(cluster.nodes[0].id)
     assert 'recovery' not in recovered.data
     assert in_pool(cluster, policy) == addresses(recovered) != before
+
+
+def test_node_recovered_with_its_cluster_has_its_new_address_in_the_pool():
+    """A node that is recreated because its cluster recovers becomes a member at its new address."""
+    cluster, policy = balanced('az1')
+    [node] = cluster.nodes
+    action = engine.add_action(node, consts.NODE_RECOVER, consts.CAUSE_DERIVED, operation=None)
+    before = in_pool(cluster, policy)
+
+    assert action.do_recover() == (action.RES_OK, 'Node recovered successfully.')
+
+    recovered = engine.node_of(node.id)
+    assert 'recovery' not in recovered.data
+    assert in_pool(cluster, policy) == addresses(recovered) != before
+
+
+def test_node_recovered_with_its_cluster_without_worker_fails(monkeypatch):
+    """The recovery of a node fails if its policies cannot be checked."""
+    cluster, _ = balanced('az1')
+    [node] = cluster.nodes
+    action = engine.add_action(node, consts.NODE_RECOVER, consts.CAUSE_DERIVED, operation=None)
+
+    def fail(*_):
+        raise NoWorkerAnswered('No worker replied')
+
+    monkeypatch.setattr(worker_client, 'call', fail)
+    result, reason = action.do_recover()
+
+    assert result == action.RES_ERROR
+    assert reason == "Policy check: Failed policy 'lb': No worker replied"
 
 
 def test_nodes_that_cannot_be_added_have_the_status_in_the_database():

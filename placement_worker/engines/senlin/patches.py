@@ -7,6 +7,7 @@ from typing import Any
 from oslo_config import cfg
 from senlin.drivers.os.nova_v2 import NovaClient
 from senlin.engine.actions.base import Action
+from senlin.engine.actions.node_action import NodeAction
 from senlin.policies.deletion_policy import DeletionPolicy
 from senlin.policies.lb_policy import LoadBalancingPolicy
 from senlin.policies.region_placement import RegionPlacementPolicy
@@ -14,7 +15,14 @@ from senlin.policies.zone_placement import ZonePlacementPolicy
 from senlin.profiles.base import Profile
 from senlin.profiles.os.nova.server import ServerProfile
 
-from placement_worker.engines.senlin import bindings, checks, options, regions, server_faults
+from placement_worker.engines.senlin import (
+    bindings,
+    checks,
+    options,
+    recoveries,
+    regions,
+    server_faults,
+)
 from placement_worker.engines.senlin.worker_client import is_configured
 
 LOG = logging.getLogger(__name__)
@@ -37,6 +45,7 @@ def install() -> None:
             policy.attach = _patched_attach(policy.attach)
             policy.detach = _patched_detach(policy.detach)
         NovaClient.wait_for_server = server_faults.patched_wait(NovaClient.wait_for_server)
+        NodeAction.do_recover = recoveries.recovering(NodeAction.do_recover)
         ServerProfile.do_create = regions.creating(ServerProfile.do_create)
         for service in SERVICES:
             setattr(Profile, service, regions.connecting(getattr(Profile, service)))

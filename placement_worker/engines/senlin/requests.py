@@ -42,7 +42,7 @@ def check_request(
         action=Action(
             id=action.id,
             action=action.action,
-            cause=action.cause,
+            cause=_cause(action),
             # `last_op` is a datetime of Senlin's scaling policy.
             inputs={key: value for key, value in action.inputs.items() if key != 'last_op'},
             data=action.data,
@@ -53,6 +53,15 @@ def check_request(
         explain='none',
         credentials=trust(action.context, cluster),
     )
+
+
+def _cause(action: Any) -> str:
+    """Return the cause of an action.
+
+    The workers skip derived actions of nodes, because they have decided on the action of the
+    cluster. No policy decides on CLUSTER_RECOVER, so each of its nodes has a check of its own.
+    """
+    return str(consts.CAUSE_RPC if action.action == consts.NODE_RECOVER else action.cause)
 
 
 def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
