@@ -1,70 +1,66 @@
-"""Clusters, as Senlin's database, Nova, Octavia and the workers' decision logs show them."""
+"""Clusters that change through Senlin's API."""
 
-import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.cloud import senlin_database
-from tests.cloud.layout import COMPUTES
-from tests.cloud.nodes import Json, Node
-from tests.cloud.senlin_api import ACTION_S
+from tests.cloud import agreement
+from tests.cloud.nodes import Change, Json, Node
+from tests.cloud.senlin_api import ACTION_S, failed, succeeded
+from tests.cloud.sources import ClusterSources
 from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
 
 POOL = {'protocol': 'HTTP', 'protocol_port': 80, 'subnet': 'private-subnet'}
 LOAD_BALANCING = {'pool': POOL, 'vip': POOL, 'lb_status_timeout': 300}
-ENDED = {'ACTIVE', 'ERROR'}
+ENDED = {'ACTIVE', 'WARNING', 'ERROR'}
 """The states of a node that no action is changing."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """An action that has ended, and the nodes that it added and removed."""
-
-    action: Json
-    added: list[Node]
-    removed: list[Node]
-
-
-class Cluster:
+class Cluster(ClusterSources):
     """A cluster of the user `demo`."""
 
     def __init__(self, cloud: WholeCloud, size: int = 0, **more: Any) -> None:
         """Create the cluster and wait for its nodes."""
-        self.cloud, self.senlin = cloud, cloud.senlin
-        self.profile = self.senlin.create_profile()
-        self.id = self.senlin.create_cluster(self.profile, size, **more)
-        self.target = f'clusters/{self.id}'
+        self.profile = cloud.senlin.create_profile()
+        super().__init__(cloud, cloud.senlin.create_cluster(self.profile, size, **more))
 
     def do(self, name: str, **inputs: Any) -> Json:
         """Carry out an action, which must succeed; return it."""
         return self.senlin.succeed(self.target, name, **inputs)
 
+    def begin(self, name: str, **inputs: Any) -> 'Running':
+        """Start an action without waiting for it."""
+        before = self._by_id()
+        return Running(self, before, self.senlin.begin(self.target, name, **inputs))
+
     def change(self, name: str, **inputs: Any) -> Change:
-        """Carry out an action that adds or removes nodes."""
-        before = {node.id: node for node in self.nodes()}
-        action = self.do(name, **inputs)
-        return self.changed(action, before)
+        """Carry out an action that adds or removes nodes; all sources must agree afterwards."""
+        return self.begin(name, **inputs).succeed()
 
     def fail(self, name: str, **inputs: Any) -> Change:
-        """Carry out an action, which must fail.
+        """Carry out an action, which must fail; all sources must agree afterwards."""
+        return self.begin(name, **inputs).fail()
 
-        Senlin ends it when the first node has failed, and goes on with the others while the cluster
-        is locked.
-        """
-        before = {node.id: node for node in self.nodes()}
-        action = self.senlin.fail(self.target, name, **inputs)
-        wait_for(lambda: not senlin_database.is_locked(self.cloud.folder, self.id), ACTION_S)
-        wait_for(lambda: {node.status for node in self.nodes()} <= ENDED, ACTION_S)
-        return self.changed(action, before)
+    def create_node(self) -> Change:
+        """Create a node in the cluster; all sources must agree afterwards."""
+        before = self._by_id()
+        node = self.senlin.create_node(self.profile, cluster_id=self.id)
+        return Running(self, before, self.senlin.last_action(node)['id']).succeed()
 
-    def changed(self, action: Json, before: Mapping[str, Node]) -> Change:
-        """Return what an action has changed, from the nodes before it by id."""
-        after = {node.id: node for node in self.nodes()}
-        added = [node for node in after.values() if node.id not in before]
-        return Change(action, added, [node for node in before.values() if node.id not in after])
+    def delete_node(self, node_id: str) -> Change:
+        """Delete a node by its id; all sources must agree afterwards."""
+        before = self._by_id()
+        return Running(self, before, self.senlin.delete(f'nodes/{node_id}')['id']).succeed()
+
+    def recover_node(self, node_id: str) -> Change:
+        """Create the server of a node again; all sources must agree afterwards."""
+        before = self._by_id()
+        action = self.senlin.begin(f'nodes/{node_id}', 'recover', operation='RECREATE')
+        return Running(self, before, action).succeed()
+
+    def _by_id(self) -> dict[str, Node]:
+        return {node.id: node for node in self.nodes()}
 
     def attach(self, type_: str, version: str = '1.0', /, **properties: Any) -> str:
         """Create a policy and attach it; return its id."""
@@ -84,57 +80,43 @@ class Cluster:
     def attach_load_balancing(self) -> str:
         return self.attach('loadbalance', '1.3', **LOAD_BALANCING)
 
-    def nodes(self) -> list[Node]:
-        """Return the nodes in Senlin's database in the order of their indexes."""
-        return senlin_database.nodes_of(self.cloud.folder, self.id)
 
-    def planned_zones(self) -> Counter[str]:
-        """Return how many nodes each zone has in Senlin's database."""
-        return Counter(node.placement.get('zone') for node in self.nodes())
+@dataclass(frozen=True)
+class Running:
+    """An action that was started."""
 
-    def zones(self) -> Counter[str]:
-        """Return how many servers each zone has in Nova."""
-        return Counter(server.availability_zone for server in self._servers())
+    cluster: Cluster
+    before: Mapping[str, Node]
+    """The nodes before the action by id."""
+    action_id: str
 
-    def addresses(self) -> list[str]:
-        """Return the IPv4 address of each server in Nova."""
-        shown = (server.addresses['private'] for server in self._servers())
-        return sorted(
-            one['addr'] for addresses in shown for one in addresses if one['version'] == 4
-        )
+    def succeed(self) -> Change:
+        """Return what the action has changed; it must succeed."""
+        change = self.end()
+        succeeded(change.action)
+        return change
 
-    def members(self, policy: str) -> list[str]:
-        """Return the addresses of the members of the policy's pool in Octavia."""
-        octavia = self.cloud.connect('demo').load_balancer
-        return sorted(member.address for member in octavia.members(self._objects(policy)['pool']))
+    def fail(self) -> Change:
+        """Return what the action has changed; it must fail."""
+        change = self.end()
+        failed(change.action)
+        return change
 
-    def load_balancer(self, policy: str) -> str:
-        """Return the id of the policy's load balancer."""
-        return str(self._objects(policy)['loadbalancer'])
+    def end(self) -> Change:
+        """Return what the action has changed when it has ended; all sources must agree.
 
-    def _objects(self, policy: str) -> Json:
-        """Return the ids of the policy's objects in Octavia by kind."""
-        return dict(self.binding(policy)['data']['LoadBalancingPolicy']['data'])
+        Senlin ends a failed action when its first node has failed, and goes on with the others
+        while the cluster is locked.
+        """
+        action = self.cluster.senlin.wait(self.action_id)
+        wait_for(lambda: not self.cluster.is_locked(), ACTION_S)
+        wait_for(lambda: {node.status for node in self.cluster.nodes()} <= ENDED, ACTION_S)
+        change = self._changed(action)
+        agreement.check(self.cluster, change)
+        return change
 
-    def binding(self, policy: str) -> Json:
-        """Return the binding of a policy."""
-        return dict(self.senlin.get(f'{self.target}/policies/{policy}')['cluster_policy'])
-
-    def decisions(self, action: Mapping[str, Any]) -> list[Json]:
-        """Return what the workers recorded about an action: the data of their replies, in order."""
-        return [record['reply']['action']['data'] for record in self.records(action)]
-
-    def records(self, action: Mapping[str, Any]) -> list[Json]:
-        """Return the lines of the workers' decision logs about an action, in order."""
-        logs = self.cloud.decision_logs()
-        records = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-        return [
-            record
-            for record in sorted(records, key=lambda record: record['at'])
-            if record['request'].get('action', {}).get('id') == action['id']
-        ]
-
-    def _servers(self) -> list[Any]:
-        """Return each server from the Nova of its region."""
-        regions = {region: self.cloud.connect('demo', region).compute for region in COMPUTES}
-        return [regions[node.region].get_server(node.physical_id) for node in self.nodes()]
+    def _changed(self, action: Json) -> Change:
+        after = {node.id: node for node in self.cluster.nodes()}
+        added = [node for node in after.values() if node.id not in self.before]
+        removed = [node for node in self.before.values() if node.id not in after]
+        return Change(action, added, removed)

@@ -1,12 +1,6 @@
 """A cluster with all policies, which were attached while it ran."""
 
-from collections import Counter
-from typing import Any
-
-from typing_extensions import override
-
-from tests.cloud.clusters import Change, Cluster
-from tests.cloud.nodes import Json
+from tests.cloud.clusters import Cluster
 from tests.cloud.whole_cloud import WholeCloud
 
 WEIGHTS = {'az1': 100, 'az2': 200, 'az3': 100}
@@ -26,20 +20,19 @@ class ManagedCluster(Cluster):
     def set_size(self, size: int) -> None:
         """Resize the cluster if it has another size."""
         if len(self.nodes()) != size:
-            self.do('resize', adjustment_type='EXACT_CAPACITY', number=size)
+            self.change('resize', adjustment_type='EXACT_CAPACITY', number=size)
 
-    @override
-    def change(self, name: str, **inputs: Any) -> Change:
-        """Carry out an action, after which Senlin, Nova and Octavia have the same nodes."""
-        change = super().change(name, **inputs)
-        self.check()
-        return change
+    def at_least(self, size: int) -> None:
+        """Resize the cluster if it is smaller."""
+        self.set_size(max(size, len(self.nodes())))
 
-    def check(self) -> None:
-        """Check that Senlin, Nova and Octavia have the same nodes, in the same zones."""
-        assert {node.status for node in self.nodes()} <= {'ACTIVE'}
-        assert self.planned_zones() == self.zones()
-        assert self.members(self.load_balancing) == self.addresses()
+    def at_most(self, size: int) -> None:
+        """Resize the cluster if it is larger."""
+        self.set_size(min(size, len(self.nodes())))
+
+    def is_active(self) -> bool:
+        """Return whether all nodes are active, in planned zones."""
+        return all(node.status == 'ACTIVE' and node.placement for node in self.nodes())
 
     def is_balanced(self) -> bool:
         """Return whether each zone has the share of its weight, rounded up or down."""
@@ -48,8 +41,3 @@ class ManagedCluster(Cluster):
             zone: found.total() * weight / sum(WEIGHTS.values()) for zone, weight in WEIGHTS.items()
         }
         return all(abs(found[zone] - share) < 1 for zone, share in shares.items())
-
-
-def recorded_zones(decision: Json) -> Counter[str]:
-    """Return the zones that a worker recorded for new nodes."""
-    return Counter(entry['zone'] for entry in decision['placement']['placements'])

@@ -1,4 +1,4 @@
-"""Nodes of clusters in Senlin's database."""
+"""Nodes of clusters in Senlin's database, and their changes."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -25,6 +25,15 @@ class Node:
     @property
     def placement(self) -> Json:
         return dict(self.data.get('placement') or {})
+
+
+@dataclass(frozen=True)
+class Change:
+    """An action that has ended, and the nodes that it added and removed."""
+
+    action: Json
+    added: list[Node]
+    removed: list[Node]
 
 
 def ids(nodes: list[Node]) -> set[str]:

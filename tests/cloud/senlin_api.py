@@ -73,19 +73,13 @@ class Senlin:
         """Carry out an action, which must succeed."""
         return succeeded(self.wait(self.begin(target, name, **inputs)))
 
-    def fail(self, target: str, name: str, **inputs: Any) -> Json:
-        """Carry out an action, which must fail."""
-        action = self.wait(self.begin(target, name, **inputs))
-        assert action['status'] == 'FAILED', action['status_reason']
-        return action
-
     def update_node(self, node_id: str, **changes: Any) -> None:
         """Change properties of a node, which must succeed."""
         self._wait_for_action_of(self._request('PATCH', f'nodes/{node_id}', node=changes))
 
-    def delete(self, target: str) -> None:
-        """Delete an object, which must succeed."""
-        self._wait_for_action_of(self._request('DELETE', target))
+    def delete(self, target: str) -> Json:
+        """Delete an object, which must succeed; return the action."""
+        return self._wait_for_action_of(self._request('DELETE', target))
 
     def wait(self, action_id: str) -> Json:
         """Return an action when it has ended."""
@@ -108,10 +102,10 @@ class Senlin:
         [action] = self.get(query)['actions']
         return dict(action)
 
-    def _wait_for_action_of(self, response: Any) -> None:
-        """Return when the action that a response names has succeeded."""
+    def _wait_for_action_of(self, response: Any) -> Json:
+        """Return the action that a response names when it has succeeded."""
         location = response.headers['Location']
-        succeeded(self.wait(location.rpartition('/')[2]))
+        return succeeded(self.wait(location.rpartition('/')[2]))
 
     def _name(self, kind: str) -> str:
         return f'{kind}-{next(self._numbers)}'
@@ -127,4 +121,10 @@ class Senlin:
 def succeeded(action: Json) -> Json:
     """Return an action that has succeeded."""
     assert action['status'] == 'SUCCEEDED', action['status_reason']
+    return action
+
+
+def failed(action: Json) -> Json:
+    """Return an action that has failed."""
+    assert action['status'] == 'FAILED', action['status_reason']
     return action

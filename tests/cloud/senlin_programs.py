@@ -54,6 +54,7 @@ class SenlinPrograms:
             plugin=plugin if with_plugin else '',
         )
         self._file.write_text(text)
+        self.has_plugin = with_plugin
 
     def create_database(self) -> None:
         installed.run('senlin-manage', '--config-file', self._file, 'db_sync')

@@ -32,7 +32,7 @@ def test_disabled_load_balancing_adds_no_member(cluster: Cluster) -> None:
     before = cluster.members(policy)
 
     cluster.do('policy_update', policy_id=policy, enabled=False)
-    cluster.do('scale_out', count=1)
+    cluster.change('scale_out', count=1)
 
     assert cluster.members(policy) == before
     assert len(cluster.addresses()) == 2

@@ -3,13 +3,13 @@
 Each test changes the same cluster, whatever the others have left of it.
 """
 
-from tests.cloud.managed import ManagedCluster, recorded_zones
-from tests.cloud.nodes import zones
+from tests.cloud import agreement
+from tests.cloud.managed import MAX_SIZE, WEIGHTS, ManagedCluster
 
 
 def test_added_node_becomes_member(managed: ManagedCluster) -> None:
     """A node that was created alone becomes a member of the pool, in the zone of its server."""
-    managed.set_size(3)
+    managed.at_most(MAX_SIZE - 1)
     alone = managed.senlin.create_node(managed.profile)
 
     change = managed.change('add_nodes', nodes=[alone])
@@ -19,7 +19,7 @@ def test_added_node_becomes_member(managed: ManagedCluster) -> None:
 
 def test_deleted_nodes_leave_pool(managed: ManagedCluster) -> None:
     """Nodes that the user names are deleted, and no others."""
-    managed.set_size(4)
+    managed.at_least(3)
     named = [node.id for node in managed.nodes()[1:3]]
 
     change = managed.change('del_nodes', nodes=named, destroy_after_deletion=True)
@@ -29,7 +29,7 @@ def test_deleted_nodes_leave_pool(managed: ManagedCluster) -> None:
 
 def test_replacement_takes_place_in_pool(managed: ManagedCluster) -> None:
     """A node that replaces another one becomes a member instead of it."""
-    managed.set_size(3)
+    managed.at_least(1)
     new = managed.senlin.create_node(managed.profile)
     old = managed.nodes()[0].id
 
@@ -41,41 +41,50 @@ def test_replacement_takes_place_in_pool(managed: ManagedCluster) -> None:
 
 def test_node_created_in_cluster_gets_planned_zone(managed: ManagedCluster) -> None:
     """A node that the user creates in a cluster gets the zone that the worker has recorded."""
-    managed.set_size(3)
-    senlin = managed.senlin
+    managed.at_most(MAX_SIZE - 1)
 
-    created = senlin.create_node(managed.profile, cluster_id=managed.id)
+    change = managed.create_node()
 
-    decision, *_ = managed.decisions(senlin.last_action(created))
-    assert zones([node for node in managed.nodes() if node.id == created]) == recorded_zones(
-        decision
-    )
-    managed.check()
+    [node] = change.added
+    assert node.placement['zone'] in WEIGHTS
 
 
 def test_node_deleted_by_id_leaves_pool(managed: ManagedCluster) -> None:
     """A node that the user deletes leaves the pool."""
-    managed.set_size(3)
+    managed.at_least(1)
     first, *others = managed.nodes()
 
-    managed.senlin.delete(f'nodes/{first.id}')
+    managed.delete_node(first.id)
 
     assert managed.nodes() == others
-    managed.check()
 
 
 def test_recovered_node_replaces_its_member(managed: ManagedCluster) -> None:
     """A node whose server has disappeared gets a new one in its zone, and its member follows."""
-    managed.set_size(3)
+    managed.at_least(1)
     lost = managed.nodes()[0]
     managed.cloud.delete_server(lost.physical_id)
 
     managed.do('check')
     checked = managed.nodes()[0]
-    managed.senlin.succeed(f'nodes/{lost.id}', 'recover', operation='RECREATE')
+    managed.recover_node(lost.id)
 
     recovered = managed.nodes()[0]
     assert (checked.id, checked.status) == (lost.id, 'ERROR')
     assert recovered.physical_id != lost.physical_id
     assert recovered.placement == lost.placement
-    managed.check()
+    assert managed.is_active()
+
+
+def test_node_recovered_with_its_cluster_replaces_its_member(managed: ManagedCluster) -> None:
+    """A node whose server has disappeared becomes a member again when its cluster recovers."""
+    managed.at_least(1)
+    lost = managed.nodes()[0]
+    managed.cloud.delete_server(lost.physical_id)
+
+    managed.do('recover', operation='RECREATE', check=True)
+
+    agreement.check_nodes(managed)
+    recovered = managed.nodes()[0]
+    assert recovered.id == lost.id
+    assert recovered.physical_id != lost.physical_id

@@ -15,7 +15,8 @@ def cluster(cloud: WholeCloud) -> Cluster:
     """A cluster that deletes its oldest node first."""
     made = Cluster(cloud, 1)
     made.attach_deletion()
-    made.do('scale_out', count=2)
+    made.attach_load_balancing()
+    made.change('scale_out', count=2)
     return made
 
 

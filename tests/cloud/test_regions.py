@@ -1,5 +1,6 @@
 """Servers in the regions that workers plan."""
 
+from tests.cloud import agreement
 from tests.cloud.clusters import Cluster
 from tests.cloud.whole_cloud import WholeCloud
 
@@ -20,9 +21,10 @@ def test_server_lives_in_planned_region(cloud: WholeCloud) -> None:
     cloud.delete_server(node.physical_id, 'RegionTwo')
     cluster.do('check')
     cluster.senlin.succeed(f'nodes/{node.id}', 'recover', operation='RECREATE')
+    agreement.check_nodes(cluster)
     [recovered] = cluster.nodes()
     servers = cloud.servers('RegionTwo')
-    cluster.do('scale_in', count=1)
+    cluster.change('scale_in', count=1)
 
     decision, *_ = cluster.decisions(change.action)
     assert decision['placement']['placements'] == [ELSEWHERE]
