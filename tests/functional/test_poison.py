@@ -21,6 +21,9 @@ pytestmark = pytest.mark.long
 
 MAX_DELIVERIES = 2
 
+BEYOND_THE_TESTS_S = 3600
+"""How long a request lives: the last test retries one, after minutes on a slow machine."""
+
 
 @pytest.fixture(scope='module')
 def poisoned(start_worker, tmp_path_factory):
@@ -39,7 +42,10 @@ def poisoned(start_worker, tmp_path_factory):
         except RequestParked as exc:
             return str(exc)
 
-    with closing(worker.client(timeout_s=120)) as client, ThreadPoolExecutor(51) as callers:
+    with (
+        closing(worker.client(timeout_s=BEYOND_THE_TESTS_S)) as client,
+        ThreadPoolExecutor(51) as callers,
+    ):
         asked = [slow(0.2, runs, f'good-{n}') for n in range(50)]
         asked.insert(10, poison)
         answers = list(callers.map(lambda one: call(client, one), asked))
