@@ -1,6 +1,8 @@
 """The commands that list and edit cordons."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ ADD = ('cordon', 'add', '--cordon-file', 'cordons')
 REMOVE = ('cordon', 'remove', '--cordon-file', 'cordons')
 LIST = ('cordon', 'list', '--cordon-file', 'cordons')
 UNTIL = '2999-12-01T06:00Z'
+GUIDES = sorted((Path(__file__).parents[3] / 'deploy').glob('*/README.rst'))
 
 
 def refused(run, capsys, *arguments):
@@ -218,3 +221,17 @@ def test_configuration_without_a_cordon_file_is_refused(run):
 
     assert status == 2
     assert 'w.conf: [placement] cordon_file is not set' in err
+
+
+@pytest.mark.parametrize('guide', GUIDES, ids=lambda guide: guide.parent.name)
+def test_add_as_a_guide_of_a_deployment_says_closes_the_zone(run, guide):
+    """Operators of containers can copy the command of their page."""
+    (command,) = re.findall(r'placement-policy (cordon add .*)', guide.read_text(encoding='utf-8'))
+    file = Path('cordons.yaml')
+    file.write_text('[]\n')
+
+    status, out, _ = run(*shlex.split(re.sub(r'\S+/cordons\.yaml', str(file), command)))
+
+    closed = 'zone az1 is cordoned until 2999-12-01T06:00:00Z (new switches), and evacuated\n'
+    assert (status, out) == (0, closed)
+    assert file.read_text().startswith('- zone: az1\n')
