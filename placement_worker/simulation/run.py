@@ -8,6 +8,7 @@ from msgspec import Struct
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import kept_places, measures
 from placement_worker.simulation.balanced_pools import PoolState
+from placement_worker.simulation.engine import Engine
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.scenario import Scenario
 from placement_worker.simulation.steps import Check, Taken, take
@@ -55,12 +56,13 @@ def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator
 
     :param explained: the number of steps whose decisions are explained in full.
     """
-    world = World(scenario, registry)
+    engine = Engine(scenario, registry)
+    world = engine.world
     yield _record(world, 0, Taken('start'), '', 'OK')
     for number, step in enumerate(scenario.unrolled(), start=1):
         world.now += TICK
         taken = take(
-            world, step, f'{scenario.seed}/{number}', 'full' if number <= explained else 'none'
+            engine, step, f'{scenario.seed}/{number}', 'full' if number <= explained else 'none'
         )
         yield _record(world, number, taken, step.note, step.expect)
 
@@ -80,8 +82,8 @@ def _record(world: World, number: int, taken: Taken, note: str, expected: str) -
         status=status,
         as_expected=(status or 'OK') == expected,
         standings=standings,
-        size=len(world.nodes),
-        failed=len(world.failed),
+        size=len(world.nodes.by_id),
+        failed=len(world.nodes.failed),
         protected=len(world.protected),
         misplaced=measures.misplaced(standings),
         skew=measures.skew(standings),

@@ -12,6 +12,7 @@ from placement_worker.contract.model import Decision, Explain, Phase, RebalanceS
 from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
 from placement_worker.policies.base import BEFORE
+from placement_worker.simulation.engine import Checked, Engine
 from placement_worker.simulation.scenario import (
     CordonedPlace,
     Cordoning,
@@ -22,7 +23,6 @@ from placement_worker.simulation.scenario import (
     Resize,
     Step,
 )
-from placement_worker.simulation.world import Checked, World
 
 
 class Check(Struct, frozen=True):
@@ -59,16 +59,16 @@ Ask = Callable[[str, Mapping[str, Any]], list[Check]]
 """Check an action, given by name and inputs, and run it if the check is OK."""
 
 
-def take(world: World, step: Step, seed: str, explain: Explain) -> Taken:
+def take(engine: Engine, step: Step, seed: str, explain: Explain) -> Taken:
     """Take one step.
 
     :param seed: seed for the random choices of the step.
     """
 
     def ask(action: str, inputs: Mapping[str, Any]) -> list[Check]:
-        return [_check(action, checked) for checked in world.check(action, inputs, explain)]
+        return [_check(action, checked) for checked in engine.check(action, inputs, explain)]
 
-    return _TAKEN[step.verb](world, getattr(step, step.verb), ask, seed)
+    return _TAKEN[step.verb](engine, getattr(step, step.verb), ask, seed)
 
 
 def _check(action: str, checked: Checked) -> Check:
@@ -87,15 +87,15 @@ def _check(action: str, checked: Checked) -> Check:
     )
 
 
-def _scale_out(_: World, count: int, ask: Ask, __: str) -> Taken:
+def _scale_out(_: Engine, count: int, ask: Ask, __: str) -> Taken:
     return Taken(f'scale out by {count}', ask(actions.CLUSTER_SCALE_OUT, {'count': count}))
 
 
-def _scale_in(_: World, count: int, ask: Ask, __: str) -> Taken:
+def _scale_in(_: Engine, count: int, ask: Ask, __: str) -> Taken:
     return Taken(f'scale in by {count}', ask(actions.CLUSTER_SCALE_IN, {'count': count}))
 
 
-def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
+def _resize(_: Engine, to: int | Resize, ask: Ask, __: str) -> Taken:
     resize = to if isinstance(to, Resize) else Resize(to)
     if resize.adjustment_type == 'EXACT_CAPACITY':
         what = f'resize to {resize.number}'
@@ -106,15 +106,15 @@ def _resize(_: World, to: int | Resize, ask: Ask, __: str) -> Taken:
     return Taken(what, ask(actions.CLUSTER_RESIZE, inputs))
 
 
-def _delete_nodes(world: World, count: int, ask: Ask, seed: str) -> Taken:
-    chosen = world.pick(count, seed)
+def _delete_nodes(engine: Engine, count: int, ask: Ask, seed: str) -> Taken:
+    chosen = engine.world.pick(count, seed)
     checks = ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen}) if chosen else []
     return Taken(f'delete {counted(len(chosen), "node")} by name', checks)
 
 
-def _fail_nodes(world: World, which: Any, _: Ask, seed: str) -> Taken:
+def _fail_nodes(engine: Engine, which: Any, _: Ask, seed: str) -> Taken:
     failing = which if isinstance(which, Failing) else Failing(which)
-    failed = world.fail(failing, seed)
+    failed = engine.world.fail(failing, seed)
     verb = 'fails' if failed == 1 else 'fail'
     return Taken(f'{counted(failed, "node")} {verb}{_in_place(failing)}', [], True)
 
@@ -124,9 +124,9 @@ def _in_place(which: Failing | Protecting) -> str:
     return f' in {place}' if place else ''
 
 
-def _protect(world: World, which: Any, _: Ask, seed: str) -> Taken:
+def _protect(engine: Engine, which: Any, _: Ask, seed: str) -> Taken:
     protecting = which if isinstance(which, Protecting) else Protecting(which)
-    count = world.protect(protecting, seed)
+    count = engine.world.protect(protecting, seed)
     verb = 'is' if count == 1 else 'are'
     end = f' for {counted(protecting.minutes, "minute")}' if protecting.minutes else ''
     reason = f' ({protecting.reason})' if protecting.reason else ''
@@ -134,9 +134,9 @@ def _protect(world: World, which: Any, _: Ask, seed: str) -> Taken:
     return Taken(what, [], True)
 
 
-def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
+def _replace_failed(engine: Engine, _: bool, ask: Ask, __: str) -> Taken:
     """Delete the failed nodes and create as many; without permission to delete, do nothing."""
-    failed = world.failed
+    failed = engine.world.nodes.failed
     if not failed:
         return Taken('replace failed nodes: there are none')
     checks = ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})
@@ -145,13 +145,13 @@ def _replace_failed(world: World, _: bool, ask: Ask, __: str) -> Taken:
     return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 
-def _rebalance(world: World, which: Any, ask: Ask, _: str) -> Taken:
+def _rebalance(engine: Engine, which: Any, ask: Ask, _: str) -> Taken:
     """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
-    plan = world.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
+    plan = engine.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
     reason = plan.reason.removesuffix('.')
     checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason, 0, 0, 0, 0, [])]
     for step in plan.steps:
-        checks += _created(world, step, ask)
+        checks += _created(engine, step, ask)
         if all(check.status == 'OK' and not check.refused for check in checks):
             victims = [victim.id for victim in step.delete]
             checks += ask(actions.CLUSTER_DEL_NODES, {'candidates': victims})
@@ -160,64 +160,64 @@ def _rebalance(world: World, which: Any, ask: Ask, _: str) -> Taken:
     return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
 
 
-def _created(world: World, step: RebalanceStep, ask: Ask) -> list[Check]:
+def _created(engine: Engine, step: RebalanceStep, ask: Ask) -> list[Check]:
     """Create the nodes of a step by a scale-out, or else one by one with profiles."""
     if step.scale_out:
         return ask(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
     return [
         _check(actions.NODE_CREATE, checked)
         for place in step.create
-        for checked in world.create_at(place, 'none')
+        for checked in engine.create_at(place, 'none')
     ]
 
 
-def _member_status(world: World, wanted: MemberStatus, _: Ask, seed: str) -> Taken:
-    members = counted(world.set_member_status(wanted, seed), 'member')
+def _member_status(engine: Engine, wanted: MemberStatus, _: Ask, seed: str) -> Taken:
+    members = counted(engine.world.set_member_status(wanted, seed), 'member')
     return Taken(f'{members} in operating status {wanted.status}', [], True)
 
 
-def _zone(available: bool) -> Callable[[World, str, Ask, str], Taken]:
-    def taken(world: World, name: str, _: Ask, __: str) -> Taken:
-        world.cloud.set_zone(name, available)
+def _zone(available: bool) -> Callable[[Engine, str, Ask, str], Taken]:
+    def taken(engine: Engine, name: str, _: Ask, __: str) -> Taken:
+        engine.world.cloud.set_zone(name, available)
         if available:
-            world.cloud.set_capacity(name, has_room=True)
+            engine.world.cloud.set_capacity(name, has_room=True)
         return Taken(f'zone {name} {"is back" if available else "is lost"}', [], True)
 
     return taken
 
 
-def _exhaust(world: World, name: str, _: Ask, __: str) -> Taken:
-    world.cloud.set_capacity(name, has_room=False)
+def _exhaust(engine: Engine, name: str, _: Ask, __: str) -> Taken:
+    engine.world.cloud.set_capacity(name, has_room=False)
     return Taken(f'zone {name} is out of capacity', [], True)
 
 
-def _cordon(world: World, which: Cordoning, _: Ask, __: str) -> Taken:
-    added = world.cordon(which)
+def _cordon(engine: Engine, which: Cordoning, _: Ask, __: str) -> Taken:
+    added = engine.world.cordon(which)
     end = f' for {counted(which.minutes, "minute")}'
     reason = f' ({which.reason})' if which.reason else ''
     verb = 'cordoned and evacuated' if which.evacuate else 'cordoned'
     return Taken(f'{added.place} is {verb}{end}{reason}', [], True)
 
 
-def _uncordon(world: World, which: CordonedPlace, _: Ask, __: str) -> Taken:
-    world.uncordon(which)
+def _uncordon(engine: Engine, which: CordonedPlace, _: Ask, __: str) -> Taken:
+    engine.world.uncordon(which)
     place = ' of '.join(
         f'{kind} {name}' for kind, name in (('zone', which.zone), ('region', which.region)) if name
     )
     return Taken(f'{place} is open again', [], True)
 
 
-def _region(known: bool) -> Callable[[World, str, Ask, str], Taken]:
-    def taken(world: World, name: str, _: Ask, __: str) -> Taken:
-        world.cloud.set_region(name, known)
+def _region(known: bool) -> Callable[[Engine, str, Ask, str], Taken]:
+    def taken(engine: Engine, name: str, _: Ask, __: str) -> Taken:
+        engine.world.cloud.set_region(name, known)
         return Taken(f'region {name} {"is back" if known else "is lost"}', [], True)
 
     return taken
 
 
-def _properties(key: str, plural: str) -> Callable[[World, Mapping[str, int], Ask, str], Taken]:
-    def taken(world: World, values: Mapping[str, int], _: Ask, __: str) -> Taken:
-        world.set_property(key, values)
+def _properties(key: str, plural: str) -> Callable[[Engine, Mapping[str, int], Ask, str], Taken]:
+    def taken(engine: Engine, values: Mapping[str, int], _: Ask, __: str) -> Taken:
+        engine.world.set_property(key, values)
         return Taken(
             f'{plural}: {", ".join(f"{name} {value}" for name, value in values.items())}', [], True
         )
@@ -225,7 +225,7 @@ def _properties(key: str, plural: str) -> Callable[[World, Mapping[str, int], As
     return taken
 
 
-_TAKEN: Mapping[str, Callable[[World, Any, Ask, str], Taken]] = {
+_TAKEN: Mapping[str, Callable[[Engine, Any, Ask, str], Taken]] = {
     'scale_out': _scale_out,
     'scale_in': _scale_in,
     'resize': _resize,

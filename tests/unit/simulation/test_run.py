@@ -69,21 +69,6 @@ def test_play_explains_the_given_number_of_steps(run):
     assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest in c'
 
 
-@pytest.mark.parametrize(
-    ('policy', 'error'),
-    [
-        (zone_policy(), errors.InvalidSpec),
-        ({'id': 'x', 'spec': {'type': 'none', 'version': 1}}, errors.PolicyTypeNotFound),
-    ],
-)
-def test_play_with_an_invalid_policy_is_refused_before_the_first_step(
-    load, registry, policy, error
-):
-    """An invalid spec or an unknown policy type is refused before the first step."""
-    with pytest.raises(error, match=r'\$\.policies\[0\]\.spec'):
-        next(play(load([{'scale_out': 1}], [policy]), registry))
-
-
 def test_play_with_a_cap_for_a_zone_is_refused(run):
     """Zones have no cap, so a cap for a zone is refused."""
     with pytest.raises(errors.InvalidSpec, match='unknown field `cap`'):

@@ -1,7 +1,7 @@
 """The simulated cluster."""
 
 from placement_worker.simulation.run import play
-from tests.factories import deletion_policy, redistributing, region_policy, zone_policy
+from tests.factories import deletion_policy, region_policy, zone_policy
 from tests.unit.simulation.conftest import held, ideals
 
 
@@ -63,33 +63,3 @@ def test_play_without_policies_creates_nodes_in_no_known_place(run):
     assert [held(record) for record in records] == [{'(no known place)': n} for n in (5, 3, 2)]
     assert ideals(records[-1]) == {'(no known place)': None}
     assert (records[-1].misplaced, records[-1].skew) == (0, 0)
-
-
-SHORT = redistributing(zone_policy('a', 'b', 'c'), initial_s=120)
-
-
-def test_play_with_an_exhausted_zone_keeps_failed_nodes_and_probes_the_zone(run):
-    """The zone refuses a node, waits, refuses a probe, and is filled after a successful one."""
-    grow = [{'scale_out': 3}]
-    steps = [*grow, {'exhaust': 'b'}, *grow * 4, {'restore_zone': 'b'}, *grow * 3]
-
-    records = run(steps, [SHORT, deletion_policy()])
-
-    refused = [sum(check.refused for check in record.checks) for record in records]
-    assert refused == [0, 0, 1, 0, 1, 0, 0, 0, 0, 0]
-    assert [held(record)['b'] for record in records] == [1, 1, 1, 1, 1, 1, 1, 1, 2, 5]
-    assert [record.failed for record in records] == [0, 0, 1, 1, 2, 2, 2, 2, 2, 2]
-    assert [record.outages for record in records[1:6]] == [['b (no capacity)']] * 5
-    assert records[2].checks[0].created == 2
-    assert not records[6].outages
-
-
-def test_play_with_all_zones_exhausted_ends_in_an_error_until_the_next_probe(run):
-    """A creation without any room fails, and creates no node."""
-    exhaust = [{'exhaust': zone} for zone in 'abc']
-    steps = [*exhaust, {'scale_out': 3}, {'scale_out': 3, 'expect': 'ERROR'}]
-
-    record = run(steps, [SHORT])[-1]
-
-    assert (record.status, record.as_expected, record.size) == ('ERROR', True, 3)
-    assert record.checks[0].reason.endswith('the next probe is possible at 2026-01-01T00:06:00Z')

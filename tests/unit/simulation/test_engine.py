@@ -1,0 +1,62 @@
+"""The simulated engine."""
+
+import pytest
+
+from placement_worker import errors
+from placement_worker.simulation.engine import Engine
+from tests.factories import deletion_policy, redistributing, zone_policy
+from tests.unit.simulation.conftest import held
+
+SHORT = redistributing(zone_policy('a', 'b', 'c'), initial_s=120)
+
+
+def test_play_with_an_exhausted_zone_keeps_failed_nodes_and_probes_the_zone(run):
+    """The zone refuses a node, waits, refuses a probe, and is filled after a successful one."""
+    grow = [{'scale_out': 3}]
+    steps = [*grow, {'exhaust': 'b'}, *grow * 4, {'restore_zone': 'b'}, *grow * 3]
+
+    records = run(steps, [SHORT, deletion_policy()])
+
+    refused = [sum(check.refused for check in record.checks) for record in records]
+    assert refused == [0, 0, 1, 0, 1, 0, 0, 0, 0, 0]
+    assert [held(record)['b'] for record in records] == [1, 1, 1, 1, 1, 1, 1, 1, 2, 5]
+    assert [record.failed for record in records] == [0, 0, 1, 1, 2, 2, 2, 2, 2, 2]
+    assert [record.outages for record in records[1:6]] == [['b (no capacity)']] * 5
+    assert records[2].checks[0].created == 2
+    assert not records[6].outages
+
+
+def test_play_with_all_zones_exhausted_ends_in_an_error_until_the_next_probe(run):
+    """A creation without any room fails, and creates no node."""
+    exhaust = [{'exhaust': zone} for zone in 'abc']
+    steps = [*exhaust, {'scale_out': 3}, {'scale_out': 3, 'expect': 'ERROR'}]
+
+    record = run(steps, [SHORT])[-1]
+
+    assert (record.status, record.as_expected, record.size) == ('ERROR', True, 3)
+    assert record.checks[0].reason.endswith('the next probe is possible at 2026-01-01T00:06:00Z')
+
+
+@pytest.mark.parametrize(
+    ('policy', 'error'),
+    [
+        (zone_policy(), errors.InvalidSpec),
+        ({'id': 'x', 'spec': {'type': 'none', 'version': 1}}, errors.PolicyTypeNotFound),
+    ],
+)
+def test_engine_with_an_invalid_policy_is_refused_before_the_first_step(
+    load, registry, policy, error
+):
+    """An invalid spec or an unknown policy type is refused before the first step."""
+    with pytest.raises(error, match=r'\$\.policies\[0\]\.spec'):
+        Engine(load([{'scale_out': 1}], [policy]), registry)
+
+
+def test_check_that_is_refused_runs_nothing(load, registry):
+    """An action whose check ends in ERROR has one phase, and the cluster stays as it is."""
+    engine = Engine(load([{'scale_out': 1}], [zone_policy('unknown')]), registry)
+
+    (checked,) = engine.check('CLUSTER_SCALE_OUT', {'count': 1}, 'none')
+
+    assert (checked.phase, checked.reply.action.data['status']) == ('BEFORE', 'ERROR')
+    assert (checked.created, engine.world.nodes.by_id) == (0, {})
