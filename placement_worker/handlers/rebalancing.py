@@ -100,7 +100,7 @@ class Policies:
             names = [one.name for one in self.regions.places(request, state) if one.known]
             found += self.zones.unknown_in(names, state)
         elif self.zones:
-            found += self.zones.unknown(request.cluster.profile.region, state)
+            found += self.zones.unknown([state.cloud.zones(request.cluster.profile.region)])
         found += [
             f'Version 1.1 of {policy.name} with `spread` in mode strict may refuse a scale-out: '
             'use mode best_effort until the last step is done'

@@ -56,9 +56,9 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
     if sum(ceilings) < sum(held) + count:
         raise _no_room(places, current, dict(zip(known, ceilings, strict=True)), count)
+    unlisted, usable = _unlisted(places, current), [place.available for place in known]
     final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
-    unlisted = _unlisted(places, current)
-    rows = listed_rows(known, held, final, [place.available for place in known])
+    rows = listed_rows(known, held, final, usable)
     return Plan(rows + unlisted_rows(places, unlisted, unlisted))
 
 

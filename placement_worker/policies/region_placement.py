@@ -1,6 +1,7 @@
 """The region placement policy, senlin.policy.region_placement."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from typing_extensions import override
@@ -12,7 +13,7 @@ from placement_worker.planning import sizing
 from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.interleaving import interleave
 from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import NO_CAP, Place
+from placement_worker.planning.places import NO_CAP, Located, Place
 from placement_worker.planning.plan_rows import Plan
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew
@@ -32,6 +33,7 @@ from placement_worker.policies.region_properties import (
     RegionPlacementProperties,
     RegionPlacementProperties11,
 )
+from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.spread import Spread
 from placement_worker.policies.zone_plans import NO_ZONE
 
@@ -57,50 +59,48 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     exclusive = True
     planner = staticmethod(plan_for)
 
-    @property
+    @cached_property
     def spread(self) -> Spread | None:
         """The tolerated skew; None for any."""
         return self.properties.spread
 
-    @property
+    @cached_property
     def on_shortage(self) -> OnShortage | None:
         """The reaction to a lack of capacity; None for nothing."""
         return self.properties.redistribution
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        size = state.size(request)
+        task = Task.of(request, state, state.size(request))
         profile = shared_placement.profile_of_new_node(request)
         if profile and profile.region:
             return self._check_named(request, state, profile.region)
-        if not size.count:
-            return skipped(size.explained(shared_placement.NOTHING_TO_DO))
-        protected = shared_placement.protected_of(size, request, state)
-        possible = shared_placement.possible(size, request, protected)
-        skip_reason = shared_placement.skip_reason(size, possible, request)
-        if skip_reason:
-            return skipped(skip_reason)
+        if task.skip_reason:
+            return skipped(task.skip_reason)
+        return self._planned(task)
+
+    def _planned(self, task: Task) -> Outcome:
+        """Plan by region, and return the outcome."""
+        request, state, size = task.request, task.state, task.size
         nodes = sizing.current_nodes(request.action, request.cluster)
         groups, staying = shared_placement.in_groups(
             size,
             nodes,
             state.cloud.regions_of,
-            protected,
+            task.protected,
             without_failed=self.on_shortage is not None,
         )
         places = self._places(request, size, state)
         if self.on_shortage and size.kind == CREATION:
             places = short_regions.with_shortages(places, self.on_shortage, request, state)
         plan = self.planner(size, places, groups, staying)
-        warnings = cordoned_places.not_emptied(places, staying, 'region') if staying else []
-        warnings += short_places.warnings(places, 'region')
         skew: Skew | None = None
         if self.spread:
             skew = spread.measured(self.spread, size, places, plan, groups, staying)
         retries: Mapping[str, Sequence[str]] = {}
         if self.on_shortage:
             retries = short_places.alternatives(self.spread, size, places, plan)
-        return self._applied(request, state, size, possible, plan, warnings, skew, retries)
+        return self._applied(task, plan, _warnings(places, staying), skew, retries)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -119,10 +119,7 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
 
     def _applied(
         self,
-        request: CheckRequest,
-        state: State,
-        size: Size,
-        possible: Size,
+        task: Task,
         plan: Plan,
         warnings: Sequence[str],
         skew: Skew | None,
@@ -130,24 +127,18 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
     ) -> Outcome:
         """Return the outcome of a plan, unless its skew is refused.
 
-        :param skew: None if it is tolerated. Other parameters are those of zone placement.
+        :param skew: None if it is tolerated.
         :param retries: the planned regions with the regions to try next.
         :raises TooSkewed: the mode of `spread` is strict.
         """
         details, skews = _details(plan, skew), [skew.explained('region')] if skew else []
         if skews and self.spread:
-            spread.check(self.spread, size, skews, details)
-        entries = _entries(plan) if size.kind == CREATION else []
-        counts, alternatives = plan.counts, short_regions.alternatives(retries)
-        planned = {'regions': counts, **({'alternatives': alternatives} if alternatives else {})}
-        return Outcome(
-            'APPLIED',
-            shared_placement.summary(possible, 'region', len(counts)),
-            data=state.action_data.planned(size.kind, size.count, planned, entries),
-            nodes=shared_placement.placed_node(request, state, entries),
-            details=details,
-            warnings=[*self.unknown(state), *skews, *warnings],
-        )
+            spread.check(self.spread, task.size, skews, details)
+        entries = _entries(plan) if task.size.kind == CREATION else []
+        alternatives = short_regions.alternatives(retries)
+        planned = {'regions': plan.counts, **({'alternatives': alternatives} if retries else {})}
+        texts = [*self.unknown(task.state), *skews, *warnings]
+        return task.applied('region', planned, entries, details, texts)
 
     def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:
         """Leave a new node in the region that its profile names, and record the region.
@@ -208,6 +199,12 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         regions = [region_places.without_cordoned_zones(region, zones, state) for region in regions]
         region_places.check_any_open(regions, NO_ZONE)
         return regions
+
+
+def _warnings(places: Sequence[Place], staying: Located) -> list[str]:
+    """Return the sentences about regions in which cordons or shortages limit the plan."""
+    not_emptied = cordoned_places.not_emptied(places, staying, 'region') if staying else []
+    return [*not_emptied, *short_places.warnings(places, 'region')]
 
 
 def _entries(plan: Plan) -> list[dict[str, str]]:

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.cluster import Node, Profile
 from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.contract.placement_data import Placement
@@ -17,7 +17,7 @@ from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.shortage import failed_nodes
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import min_size
-from placement_worker.policies.base import BEFORE, State, on
+from placement_worker.policies.base import BEFORE, Outcome, State, on
 
 TARGETS = on(
     BEFORE,
@@ -29,6 +29,66 @@ TARGETS = on(
 HEAVIEST = 2**31 - 1  # the maximum weight and cap, which bounds the time to plan
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The nodes that a placement policy creates or deletes in one check.
+
+    :ivar size: the number of nodes that the action asks for.
+    :ivar possible: the size, limited to the number of nodes that may be deleted.
+    :ivar protected: the ids of the nodes that must not be deleted; a creation need not know them.
+    """
+
+    request: CheckRequest
+    state: State
+    size: Size
+    possible: Size
+    protected: Collection[str] = ()
+
+    @classmethod
+    def of(cls, request: CheckRequest, state: State, size: Size) -> Self:
+        """Return the task of an action of this size."""
+        protected = state.protected(request) if size.kind == DELETION and size.count else ()
+        if not protected:
+            return cls(request, state, size, size)
+        deletable = len(request.cluster.nodes) - len(protected)
+        possible = replace(size, count=min(size.count, deletable))
+        return cls(request, state, size, possible, protected)
+
+    @property
+    def skip_reason(self) -> str | None:
+        """The reason not to plan, or None."""
+        if not self.size.count:
+            return self.size.explained(NOTHING_TO_DO)
+        if not self.possible.count:
+            return self.size.explained(ALL_PROTECTED)
+        if self.size.kind == CREATION:
+            return None
+        return min_size.refusal(self.request, self.possible.count)
+
+    def applied(
+        self,
+        kind: str,
+        plan: Mapping[str, Any],
+        entries: Sequence[Mapping[str, str]],
+        details: Mapping[str, Any],
+        warnings: Sequence[str],
+    ) -> Outcome:
+        """Return the outcome of a plan.
+
+        :param kind: `zone` or `region`; the plan has the counts of such places under its plural.
+        :param entries: the place of each node to create, none for a deletion.
+        """
+        action_data = self.state.action_data
+        return Outcome(
+            'APPLIED',
+            nodes=placed_node(self.request, self.state, entries),
+            reason=summary(self.possible, kind, len(plan[f'{kind}s'])),
+            data=action_data.planned(self.size.kind, self.size.count, plan, entries),
+            details=details,
+            warnings=warnings,
+        )
 
 
 def check_distinct(property_name: str, names: Sequence[str]) -> None:
@@ -50,28 +110,6 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
     if request.action.action != actions.NODE_CREATE or request.action.node is None:
         return None
     return request.action.node.profile or request.cluster.profile
-
-
-def protected_of(size: Size, request: CheckRequest, state: State) -> Collection[str]:
-    """Return the ids of the nodes that must not be deleted; a creation need not know them."""
-    return () if size.kind == CREATION else state.protected(request)
-
-
-def possible(size: Size, request: CheckRequest, protected: Collection[str]) -> Size:
-    """Return the size, limited to the number of nodes that may be deleted."""
-    if not protected:
-        return size
-    return replace(size, count=min(size.count, len(request.cluster.nodes) - len(protected)))
-
-
-def skip_reason(size: Size, possible: Size, request: CheckRequest) -> str | None:
-    """Return the reason not to plan, or None.
-
-    :param possible: the result of the function of this name.
-    """
-    if not possible.count:
-        return size.explained(ALL_PROTECTED)
-    return None if size.kind == CREATION else min_size.refusal(request, possible.count)
 
 
 def in_groups(

@@ -1,7 +1,7 @@
 """The zone placement policy, senlin.policy.zone_placement."""
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -14,7 +14,6 @@ from placement_worker.contract.model import BindRequest, CheckRequest, SupportSt
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.placement import plan_for
 from placement_worker.planning.places import Place
-from placement_worker.planning.sizing import Size
 from placement_worker.policies import (
     place_names,
     shared_placement,
@@ -26,6 +25,7 @@ from placement_worker.policies import (
 from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
 from placement_worker.policies.normalizing import normalized
 from placement_worker.policies.on_shortage import OnShortage
+from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.spread import Spread
 from placement_worker.policies.zone_plans import ZonePlans
 from placement_worker.policies.zone_properties import (
@@ -56,12 +56,12 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     after = frozenset({'senlin.policy.region_placement'})
     exclusive = True
 
-    @property
+    @cached_property
     def spread(self) -> Spread | None:
         """The tolerated skew; None for any."""
         return self.properties.spread
 
-    @property
+    @cached_property
     def on_shortage(self) -> OnShortage | None:
         """The reaction to a lack of capacity; None for nothing."""
         return self.properties.redistribution
@@ -69,29 +69,23 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         size = state.size(request)
+        task = Task.of(request, state, size)
         profile = shared_placement.profile_of_new_node(request)
         if profile and profile.zone:
-            patch = shared_placement.placed_node(request, state, [{'zone': profile.zone}])
-            reason = f'The profile asks for availability zone {profile.zone}.'
-            warnings = self._plans(request, state, size).warnings_of_named(profile.zone)
-            return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
-        if not size.count:
-            return skipped(size.explained(shared_placement.NOTHING_TO_DO))
-        protected = shared_placement.protected_of(size, request, state)
-        possible = shared_placement.possible(size, request, protected)
-        skip_reason = shared_placement.skip_reason(size, possible, request)
-        if skip_reason:
-            return skipped(skip_reason)
-        plans = self._plans(request, state, size, protected)
+            return _check_named(profile.zone, task)
+        if task.skip_reason:
+            return skipped(task.skip_reason)
+        plans = ZonePlans(self.properties.zones, self.planner, task, self.spread, self.on_shortage)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
-            shares, by_region = [plans.alone()], {}
-            warnings = self.unknown(plans.region, state)
+            region = zone_plans.region_of(task)
+            shares, by_region = [plans.alone(region)], {}
+            warnings = self.unknown([state.cloud.zones(region)])
         else:
             shares = plans.in_regions(regions)
             by_region = {'regions': regions, 'places': zone_shares.places(shares)}
             warnings = self.unknown_in(regions, state)
-        return self._applied(request, state, size, possible, shares, warnings, by_region)
+        return self._applied(task, shares, warnings, by_region)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -115,20 +109,6 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             usable.update(name for name, is_available in known.items() if is_available)
         place_names.refuse_unusable('availability zone', 'zones', names, usable)
 
-    def _plans(
-        self, request: CheckRequest, state: State, size: Size, protected: Collection[str] = ()
-    ) -> ZonePlans:
-        return ZonePlans(
-            self.properties.zones,
-            self.planner,
-            request,
-            state,
-            size,
-            protected,
-            self.spread,
-            self.on_shortage,
-        )
-
     def places(
         self, region: str | None, request: CheckRequest, state: State, *, by_region: bool
     ) -> list[Place]:
@@ -145,20 +125,19 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         zones = zone_plans.places_in(self.properties.zones, region, state)
         return short_places.of_zones(zones, region if by_region else None, found)
 
-    def unknown(self, region: str | None, state: State) -> list[str]:
-        """Warn of the zones of the spec that a region does not know."""
-        return self._warnings([state.cloud.zones(region)])
-
     def unknown_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
         try:
             others = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
             return []
-        return [] if others else self._warnings([state.cloud.zones(name) for name in regions])
+        return [] if others else self.unknown([state.cloud.zones(name) for name in regions])
 
-    def _warnings(self, known: Collection[Collection[str]]) -> list[str]:
-        """Warn of the zones of the spec that are in none of these collections."""
+    def unknown(self, known: Collection[Collection[str]]) -> list[str]:
+        """Warn of the zones of the spec that no region knows.
+
+        :param known: the zones that each region knows.
+        """
         unknown = [
             zone.name
             for zone in self.properties.zones
@@ -170,35 +149,33 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
 
     def _applied(
         self,
-        request: CheckRequest,
-        state: State,
-        size: Size,
-        possible: Size,
+        task: Task,
         shares: Sequence[Share],
         warnings: Sequence[str],
         by_region: Mapping[str, Any],
     ) -> Outcome:
         """Return the outcome of a plan, unless its skew is refused.
 
-        :param size: the number of nodes that the action asks for.
-        :param possible: the number of nodes that the plan creates or deletes.
         :param by_region: the keys of a plan by region and zone, if a policy planned by region.
         :raises TooSkewed: the mode of `spread` is strict.
         """
-        details, skews = zone_shares.details(shares), zone_shares.skews(shares)
-        if skews and self.spread:
-            spread.check(self.spread, size, skews, details)
         counts, retries = zone_shares.counts(shares), zone_shares.alternatives(shares)
-        entries = zone_shares.entries(shares) if size.kind == CREATION else []
+        skews = zone_shares.skews(shares)
+        texts = [*warnings, *skews, *zone_shares.warnings(shares)]
+        entries = zone_shares.entries(shares) if task.size.kind == CREATION else []
+        details = zone_shares.details(shares)
+        if skews and self.spread:
+            spread.check(self.spread, task.size, skews, details)
         plan = {'zones': counts, **by_region, **({'alternatives': retries} if retries else {})}
-        return Outcome(
-            'APPLIED',
-            shared_placement.summary(possible, 'zone', len(counts)),
-            data=state.action_data.planned(size.kind, size.count, plan, entries),
-            nodes=shared_placement.placed_node(request, state, entries),
-            details=details,
-            warnings=[*warnings, *skews, *(text for share in shares for text in share.warnings)],
-        )
+        return task.applied('zone', plan, entries, details, texts)
+
+
+def _check_named(zone: str, task: Task) -> Outcome:
+    """Leave a new node in the zone that its profile names, and record the zone."""
+    patch = shared_placement.placed_node(task.request, task.state, [{'zone': zone}])
+    reason = f'The profile asks for availability zone {zone}.'
+    warnings = zone_plans.warnings_of_named(zone, task)
+    return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
 
 
 def zones_to_use(request: CheckRequest) -> list[str] | None:

@@ -1,7 +1,7 @@
 """Plans by zone: among the zones of one region, or of each region that takes a share."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -12,7 +12,6 @@ from placement_worker.cloud.snapshot import Location
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import CheckRequest
 from placement_worker.planning import sizing
 from placement_worker.planning.places import Located, Place
 from placement_worker.planning.plan_rows import Plan
@@ -27,6 +26,7 @@ from placement_worker.policies import (
 )
 from placement_worker.policies.base import State
 from placement_worker.policies.on_shortage import OnShortage
+from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.spread import Spread, measured
 from placement_worker.policies.zone_properties import Zone
 from placement_worker.policies.zone_shares import Share
@@ -41,63 +41,50 @@ class ZonePlans:
     """The plans of one check.
 
     :ivar zones: those of the spec, in its order.
-    :ivar size: the number of nodes that the action asks for.
-    :ivar protected: the ids of the nodes that must not be deleted.
     :ivar spread: the tolerated skew; None for any.
     :ivar on_shortage: the reaction to a lack of capacity; None for nothing.
     """
 
     zones: Sequence[Zone]
     planner: Planner
-    request: CheckRequest
-    state: State
-    size: Size
-    protected: Collection[str]
+    task: Task
     spread: Spread | None
     on_shortage: OnShortage | None
 
-    @property
-    def region(self) -> str | None:
-        """The region whose zones are planned if no policy planned by region."""
-        if self._new_node is None:
-            return self.request.cluster.profile.region
-        return self.state.cloud.named_region_of(self._new_node)
-
-    def alone(self) -> Share:
+    def alone(self, region: str | None) -> Share:
         """Plan among the zones of one region, because no policy planned by region.
 
+        :param region: the result of `region_of`.
         :raises NoUsablePlace: no zone is usable there.
         :raises NoFeasiblePlan: there are too few nodes to delete.
         """
-        nodes = self._nodes_of_region()
-        groups, staying = self._in_groups(nodes, self.state.cloud.zones_of)
-        zone_of = self.state.cloud.zone_of
-        shortages = self._shortages(lambda node: (None, zone_of(node)))
-        places = self._places(self.region, shortages)
-        plan = self._plan(places, self.size, groups, staying)
+        cloud, size = self.task.state.cloud, self.task.size
+        nodes = self._of_region(self._current_nodes())
+        groups, staying = self._in_groups(nodes, cloud.zones_of)
+        shortages = self._shortages(lambda node: (None, cloud.zone_of(node)))
+        places = self._places(region, shortages)
+        plan = self._plan(places, size, groups, staying)
         if plan is None:
-            names, known = [zone.name for zone in self.zones], self.state.cloud.zones(self.region)
+            names, known = [zone.name for zone in self.zones], cloud.zones(region)
             raise place_names.none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
-        skew = self._skew(self.size, places, plan, groups, staying)
-        retries = self._alternatives(self.size, places, plan)
+        skew = self._skew(size, places, plan, groups, staying)
+        retries = self._alternatives(size, places, plan)
         warnings = _warnings(places, staying)
-        return Share(None, self.size, len(nodes), plan, warnings, skew, retries)
+        return Share(None, size, len(nodes), plan, warnings, skew, retries)
 
     def in_regions(self, regions: Mapping[str, int]) -> list[Share]:
         """Plan each region's share among its own zones, for its own nodes.
 
         :raises NoFeasiblePlan: there are too few nodes to delete.
         """
-        nodes = sizing.current_nodes(self.request.action, self.request.cluster)
-        located = partial(self.state.cloud.zones_in_regions, regions=regions)
+        cloud, kind = self.task.state.cloud, self.task.size.kind
+        nodes = self._current_nodes()
+        located = partial(cloud.zones_in_regions, regions=regions)
         groups, staying = self._in_groups(nodes, located)
         held = zone_shares.by_region([*groups, staying])
-        cloud = self.state.cloud
         shortages = self._shortages(lambda node: (cloud.region_of(node), cloud.zone_of(node)))
         return [
-            self._share(
-                name, Size(self.size.kind, count), held[name][:-1], held[name][-1], shortages
-            )
+            self._share(name, Size(kind, count), held[name][:-1], held[name][-1], shortages)
             for name, count in sorted(regions.items())
             if count
         ]
@@ -106,19 +93,19 @@ class ZonePlans:
         self, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]
     ) -> tuple[list[Counter[T]], Counter[T]]:
         return shared_placement.in_groups(
-            self.size,
+            self.task.size,
             nodes,
             count,
-            self.protected,
+            self.task.protected,
             without_failed=self.on_shortage is not None,
         )
 
     def _shortages(self, locate: Callable[[Node], Location]) -> short_places.Shortages:
         """Return the shortages that matter: a deletion is planned without them."""
-        if self.on_shortage is None or self.size.kind != CREATION:
+        if self.on_shortage is None or self.task.size.kind != CREATION:
             return short_places.NO_SHORTAGES
-        nodes = self._of_region(self.request.cluster.nodes)
-        return short_places.find(self.on_shortage, nodes, locate, self.state.now)
+        nodes = self._of_region(self.task.request.cluster.nodes)
+        return short_places.find(self.on_shortage, nodes, locate, self.task.state.now)
 
     def _places(
         self, region: str | None, shortages: short_places.Shortages, of: str | None = None
@@ -127,7 +114,7 @@ class ZonePlans:
 
         :param of: the region in the keys of `shortages`.
         """
-        places = places_in(self.zones, region, self.state)
+        places = places_in(self.zones, region, self.task.state)
         return short_places.of_zones(places, of, shortages) if shortages else places
 
     def _alternatives(
@@ -165,17 +152,6 @@ class ZonePlans:
         retries = self._alternatives(size, places, plan)
         return Share(region, size, held, plan, _warnings(places, staying, region), skew, retries)
 
-    def warnings_of_named(self, zone: str) -> list[str]:
-        """Return a sentence if a new node goes to a cordoned zone that its profile names.
-
-        :param zone: the zone in the profile; `zone:host` names a host of the zone.
-        """
-        if not self.state.cordons:
-            return []
-        name, _, _ = zone.partition(':')
-        found = cordoned_places.of_zone(name, self.region, self.state)
-        return cordoned_places.warn_of_named(f'availability zone {zone}', found)
-
     def _plan(
         self, places: Sequence[Place], size: Size, groups: Sequence[Located], staying: Located
     ) -> Plan | None:
@@ -189,22 +165,41 @@ class ZonePlans:
             return None
         return self.planner(size, places, groups, staying)
 
-    @property
-    def _new_node(self) -> Node | None:
-        """The node of a NODE_CREATE, with the data of earlier policies; None for other actions."""
-        action = self.request.action
-        if action.action != actions.NODE_CREATE or action.node is None:
-            return None
-        return structs.replace(action.node, data=self.state.node_data(action.node))
-
-    def _nodes_of_region(self) -> Sequence[Node]:
-        """Return the current nodes that count in `region`."""
-        return self._of_region(sizing.current_nodes(self.request.action, self.request.cluster))
+    def _current_nodes(self) -> Sequence[Node]:
+        return sizing.current_nodes(self.task.request.action, self.task.request.cluster)
 
     def _of_region(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes in the region of a new node; all of them for an action of a cluster."""
-        new = self._new_node
-        return nodes if new is None else self.state.cloud.in_same_region(new, nodes)
+        new = _new_node(self.task)
+        return nodes if new is None else self.task.state.cloud.in_same_region(new, nodes)
+
+
+def region_of(task: Task) -> str | None:
+    """Return the region whose zones are planned if no policy planned by region."""
+    new = _new_node(task)
+    if new is None:
+        return task.request.cluster.profile.region
+    return task.state.cloud.named_region_of(new)
+
+
+def _new_node(task: Task) -> Node | None:
+    """Return the node of a NODE_CREATE, with the data of earlier policies; None for others."""
+    action = task.request.action
+    if action.action != actions.NODE_CREATE or action.node is None:
+        return None
+    return structs.replace(action.node, data=task.state.node_data(action.node))
+
+
+def warnings_of_named(zone: str, task: Task) -> list[str]:
+    """Return a sentence if a new node goes to a cordoned zone that its profile names.
+
+    :param zone: the zone in the profile; `zone:host` names a host of the zone.
+    """
+    if not task.state.cordons:
+        return []
+    name, _, _ = zone.partition(':')
+    found = cordoned_places.of_zone(name, region_of(task), task.state)
+    return cordoned_places.warn_of_named(f'availability zone {zone}', found)
 
 
 def places_in(zones: Sequence[Zone], region: str | None, state: State) -> list[Place]:

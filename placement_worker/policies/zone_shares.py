@@ -93,6 +93,11 @@ def skews(shares: Sequence[Share]) -> list[str]:
     return [share.skew.explained('zone', share.region) for share in shares if share.skew]
 
 
+def warnings(shares: Sequence[Share]) -> list[str]:
+    """Return the sentences about the zones of all shares."""
+    return [text for share in shares for text in share.warnings]
+
+
 def _rows(share: Share) -> Sequence[Row]:
     """Return the rows of a share; a region without a usable zone has one row."""
     if share.plan is not None:

@@ -9,9 +9,11 @@ from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.planning.placement import grow
 from placement_worker.planning.places import Place
+from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
+from placement_worker.policies.shared_placement import Task
 from tests.factories import NOW, node, nodes, request
 
 
@@ -57,26 +59,44 @@ def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
     assert groups(CREATION) == ([{'a': 3, 'b': 1}], {})
 
 
-def test_possible_is_the_number_of_nodes_that_are_not_protected():
+PROTECTED = {'metadata': {'protected': 'true'}}
+
+
+def test_task_of_a_deletion_is_limited_to_the_nodes_that_are_not_protected():
     """A deletion removes no more nodes than may be deleted."""
-    asked, _ = made('CLUSTER_SCALE_IN', nodes(a=3))
+    members = [*nodes(a=1), node(2, **PROTECTED), node(3, **PROTECTED)]
+    asked, state = made('CLUSTER_SCALE_IN', members)
 
-    counts = [
-        shared_placement.possible(Size(DELETION, count), asked, ['n1', 'n2']).count
-        for count in (1, 2)
-    ]
+    tasks = [Task.of(asked, state, Size(DELETION, count)) for count in (1, 2)]
 
-    assert counts == [1, 1]
+    assert [task.possible.count for task in tasks] == [1, 1]
+    assert [sorted(task.protected) for task in tasks] == [['n2', 'n3']] * 2
 
 
-def test_protected_of_a_creation_is_not_determined():
+def test_task_of_a_creation_does_not_determine_protected_nodes():
     """A creation does not depend on protected nodes."""
-    asked, state = made('CLUSTER_RESIZE', [*nodes(a=1), node(2, metadata={'protected': 'true'})])
+    asked, state = made('CLUSTER_RESIZE', [*nodes(a=1), node(2, **PROTECTED)])
 
-    def ids(kind):
-        return list(shared_placement.protected_of(Size(kind, 1), asked, state))
+    task = Task.of(asked, state, Size(CREATION, 5))
 
-    assert (ids(DELETION), ids(CREATION)) == (['n2'], [])
+    assert (task.possible.count, list(task.protected)) == (5, [])
+
+
+@pytest.mark.parametrize(
+    ('size', 'reason'),
+    [
+        (Size(CREATION, 1), None),
+        (Size(DELETION, 0), shared_placement.NOTHING_TO_DO.rstrip('.')),
+        (Size(DELETION, 1), ALL_PROTECTED.rstrip('.')),
+    ],
+)
+def test_task_without_a_node_to_create_or_to_delete_has_a_reason_to_be_skipped(size, reason):
+    """A policy plans nothing if no node is to change, or if none of them may be deleted."""
+    asked, state = made('CLUSTER_RESIZE', [node(1, **PROTECTED)])
+
+    found = Task.of(asked, state, size).skip_reason
+
+    assert (found and found.rstrip('.')) == reason
 
 
 @pytest.mark.parametrize(
