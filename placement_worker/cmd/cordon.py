@@ -3,19 +3,20 @@
 import argparse
 import datetime
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cmd import output, threading_backend
+from placement_worker.cmd import cordon_arguments, output, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.cmd.cordon_arguments import now
 from placement_worker.cordons import cordon_editor, cordon_file
 from placement_worker.errors import ConfigurationError
 from placement_worker.formats import moments
 from placement_worker.formats.text import escaped, listed
-from placement_worker.planning.cordon import MAX_NAME, MAX_REASON, Cordon, in_force
+from placement_worker.planning.cordon import MAX_REASON, Cordon, in_force
 
 PLACE_WIDTH, REASON_WIDTH = 20, 18
 """The widths of columns of the list, which fits into 80 columns with them."""
@@ -75,15 +76,15 @@ class CordonList(CordonCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        cordons, now = cordon_file.read(self.path_of(parsed_args)), _now()
+        cordons, shown_at = cordon_file.read(self.path_of(parsed_args)), now()
         if parsed_args.format != 'table':
             rows = [
-                {**msgspec.to_builtins(one), 'in_force': bool(in_force([one], now))}
+                {**msgspec.to_builtins(one), 'in_force': bool(in_force([one], shown_at))}
                 for one in cordons
             ]
             self.write(output.document(rows, parsed_args.format))
         elif cordons:
-            self.write(output.table([_row(one, now) for one in cordons]))
+            self.write(output.table([_row(one, shown_at) for one in cordons]))
         else:
             self.write('No cordons.')
         return OK
@@ -102,15 +103,17 @@ class CordonAdd(CordonCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        _add_place_arguments(parser)
+        cordon_arguments.add_place(parser)
         parser.add_argument(
             '--until',
             metavar='TIME',
-            type=_future,
+            type=cordon_arguments.future_time,
             required=True,
             help='end, in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z',
         )
-        parser.add_argument('--reason', type=_text(MAX_REASON), help='shown to users')
+        parser.add_argument(
+            '--reason', type=cordon_arguments.text_of_at_most(MAX_REASON), help='shown to users'
+        )
         parser.add_argument(
             '--evacuate', action='store_true', help='delete nodes of this place before others'
         )
@@ -121,7 +124,7 @@ class CordonAdd(CordonCommand):
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         args = parsed_args
-        zone, region = _place_of(args)
+        zone, region = cordon_arguments.place_of(args)
         new = Cordon(
             zone=zone,
             region=region,
@@ -132,7 +135,7 @@ class CordonAdd(CordonCommand):
 
         def added(cordons: list[Cordon]) -> list[Cordon]:
             same = _of_place(cordons, new.zone, new.region)
-            lasting = in_force(same, _now())
+            lasting = in_force(same, now())
             if lasting and not args.replace:
                 raise ConfigurationError(
                     f'{lasting[0]}; use --replace to replace this cordon with a new one'
@@ -156,7 +159,7 @@ class CordonRemove(CordonCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        _add_place_arguments(parser)
+        cordon_arguments.add_place(parser)
         parser.add_argument(
             '--ended', action='store_true', help='remove all cordons that have ended'
         )
@@ -169,11 +172,11 @@ class CordonRemove(CordonCommand):
             if args.zone or args.region:
                 raise ConfigurationError('--ended excludes --zone and --region')
         else:
-            _place_of(args)
+            cordon_arguments.place_of(args)
 
         def remaining(cordons: list[Cordon]) -> list[Cordon]:
             if args.ended:
-                lasting = in_force(cordons, _now())
+                lasting = in_force(cordons, now())
                 removed.extend(one for one in cordons if one not in lasting)
             else:
                 removed.extend(_of_place(cordons, args.zone, args.region))
@@ -186,22 +189,6 @@ class CordonRemove(CordonCommand):
         if not removed:
             self.write('No cordon has ended.')
         return OK
-
-
-def _add_place_arguments(parser: argparse.ArgumentParser) -> None:
-    name = _text(MAX_NAME)
-    parser.add_argument('--zone', type=name, help='zone, of all regions if --region is absent')
-    parser.add_argument('--region', type=name, help='region; without --zone, all of its zones')
-
-
-def _place_of(args: argparse.Namespace) -> tuple[str | None, str | None]:
-    """Return the zone and the region of the arguments.
-
-    :raises ConfigurationError: both are absent.
-    """
-    if not args.zone and not args.region:
-        raise ConfigurationError('Expected --zone, --region or both, got none')
-    return args.zone, args.region
 
 
 def _of_place(cordons: Sequence[Cordon], zone: str | None, region: str | None) -> list[Cordon]:
@@ -217,49 +204,16 @@ def _check_found(
     """
     if found:
         return
-    asked = Cordon(zone=args.zone, region=args.region, until=_now())
+    asked = Cordon(zone=args.zone, region=args.region, until=now())
     others = listed(one.place for one in cordons) or 'none'
     raise ConfigurationError(f'Unknown cordon of {asked.place}; cordoned places: {others}')
 
 
-def _row(one: Cordon, now: datetime.datetime) -> dict[str, Any]:
+def _row(one: Cordon, shown_at: datetime.datetime) -> dict[str, Any]:
     state = 'evacuated' if one.evacuate else 'closed'
     return {
         'place': textwrap.wrap(escaped(one.place), PLACE_WIDTH),
         'until': moments.shown(one.until).replace('T', ' '),
-        'state': state if in_force([one], now) else 'ended',
+        'state': state if in_force([one], shown_at) else 'ended',
         'reason': textwrap.wrap(escaped(one.reason), REASON_WIDTH),
     }
-
-
-def _text(most: int) -> Callable[[str], str]:
-    """Return the type of an argument that is a text of limited length."""
-
-    def checked(text: str) -> str:
-        if not 0 < len(text) <= most:
-            raise argparse.ArgumentTypeError(f'expected 1 to {most} characters, got {len(text)}')
-        return text
-
-    return checked
-
-
-def _future(text: str) -> datetime.datetime:
-    """Return the time of an argument.
-
-    :raises ArgumentTypeError: the text is no time in the future with an offset.
-    """
-    try:
-        moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise argparse.ArgumentTypeError(
-            f'expected a time in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z, got {text}'
-        )
-    if moment <= _now():
-        raise argparse.ArgumentTypeError(f'expected a time in the future, got {text}')
-    return moment
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)

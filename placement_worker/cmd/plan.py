@@ -6,7 +6,7 @@ import msgspec
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import output, plan_changes
+from placement_worker.cmd import output, plan_comparison
 from placement_worker.cmd.base import Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.plan_diff import shown
@@ -58,7 +58,7 @@ class Plan(Command):
             request = check_request_of(caller, document.data, 'full')
             self.note_misspellings(request, document)
             request = msgspec.structs.replace(request, dry_run=True)
-            found = plan_changes.of(request, caller.policy_check(request))
+            found = plan_comparison.compare(request, caller.policy_check(request))
         except errors.Refused as exc:
             return self.write_refusal(exc, document, CheckRequest)
         if args.format == 'table':

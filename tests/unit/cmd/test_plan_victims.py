@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.cmd import plan_changes
+from placement_worker.cmd import plan_comparison
 from placement_worker.cmd.plan_changes import Changes
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
@@ -19,7 +19,7 @@ def changes_of():
         policy, members = lab.attached([connected(1), connected(2)])
         asked = request(action, [policy, *policies], members, dry_run=True, **more)
         reply = codec.decode(lab.check(asked), CheckReply)
-        return plan_changes.of(codec.decode(asked, CheckRequest), reply)
+        return plan_comparison.compare(codec.decode(asked, CheckRequest), reply)
 
     return plan
 
