@@ -1,0 +1,111 @@
+"""Requests to attach and to detach policies."""
+
+import json
+
+import pytest
+
+from placement_worker.errors import (
+    InvalidSpec,
+    PolicyTypeNotFound,
+)
+from tests.factories import zone_policy
+from tests.malformed_requests import GOOD
+
+
+def test_policy_attach_of_a_policy_without_resources_stores_nothing(endpoints, outbox):
+    """Attaching and detaching such policies stores no data, and is notified."""
+    asked = {'cluster': GOOD['cluster'], 'policy': {**zone_policy('a'), 'data': {'kept': 1}}}
+
+    reply = endpoints.policy_attach(asked, 'req-1')
+    back = json.loads(endpoints.policy_detach(json.dumps(asked)))
+
+    policy = {'id': 'pol-zone_placement', 'data': {'kept': 1}}
+    assert reply == {
+        'status': 'OK',
+        'reason': 'Policy attached.',
+        'warnings': [],
+        'policy': policy,
+        'cluster': None,
+        'nodes': {},
+    }
+    assert back == {**reply, 'reason': 'Policy detached.'}
+    common = {
+        'id': 'pol-zone_placement',
+        'name': 'zone_placement',
+        'type': 'senlin.policy.zone_placement-1.0',
+    }
+    assert outbox.sent[:2] == [
+        ('policy_attach.start', {'request_id': 'req-1', 'cluster': {'id': 'c1'}, 'policy': common}),
+        ('policy_attach.end', {**reply, 'request_id': 'req-1', 'cluster': {'id': 'c1'}}),
+    ]
+
+
+def test_policy_attach_to_an_unsupported_profile_type_fails_but_detach_works(
+    endpoints,
+):
+    """A policy can be detached from, but not attached to, an unsupported profile type."""
+    cluster = {**GOOD['cluster'], 'profile': {'type': 'os.heat.stack-1.0'}}
+
+    reply = endpoints.policy_attach({'cluster': cluster, 'policy': zone_policy('a')})
+    back = endpoints.policy_detach({'cluster': cluster, 'policy': zone_policy('a')})
+
+    assert (reply['status'], reply['reason']) == (
+        'ERROR',
+        'Policy not applicable on profile type: os.heat.stack-1.0',
+    )
+    assert back['status'] == 'OK'
+
+
+@pytest.mark.parametrize(
+    'spec',
+    [
+        {
+            'type': 'senlin.policy.zone_placement',
+            'version': '1.0',
+            'properties': {'zones': [{'name': 'a', 'weight': -1}]},
+        },
+        {'type': 'senlin.policy.region_placement', 'version': '7', 'properties': {}},
+        {'type': 'senlin.policy.deletion', 'version': '2.0', 'properties': {'criteria': 'NEWEST'}},
+    ],
+)
+def test_policy_detach_with_an_invalid_spec_works_but_attach_is_refused(endpoints, spec):
+    """Detaching a policy of an installed type works without a spec that fits; attaching names what
+    is wrong.
+    """
+    asked = {
+        'cluster': GOOD['cluster'],
+        'policy': {'id': 'pol-1', 'spec': spec, 'data': {'kept': 1}},
+    }
+
+    with pytest.raises((InvalidSpec, PolicyTypeNotFound)):
+        endpoints.policy_attach(asked)
+    reply = endpoints.policy_detach(asked)
+
+    assert (reply['status'], reply['policy']) == ('OK', {'id': 'pol-1', 'data': {'kept': 1}})
+
+
+@pytest.mark.parametrize('data', [{}, {'SomePolicy': {'version': '1.0', 'data': {}}}])
+def test_policy_detach_of_an_unknown_type_is_refused(endpoints, data):
+    """A policy whose type cannot be found is not reported as detached."""
+    spec = {'type': 'senlin.policy.loadblance', 'version': '1.1', 'properties': {}}
+
+    with pytest.raises(PolicyTypeNotFound, match='did you mean `senlin'):
+        endpoints.policy_detach(
+            {'cluster': GOOD['cluster'], 'policy': {'id': 'pol-1', 'spec': spec, 'data': data}}
+        )
+
+
+def test_policy_attach_after_its_expiry_or_malformed_does_nothing(endpoints, outbox):
+    """An expired or malformed attachment changes nothing."""
+    asked = {
+        'cluster': GOOD['cluster'],
+        'policy': zone_policy('a'),
+        'expires_at': '2026-01-01T11:59:59Z',
+    }
+
+    assert endpoints.policy_attach(asked)['reason'] == 'Request expired'
+    with pytest.raises(InvalidSpec, match=r'at `\$\.policy\.spec\.properties'):
+        endpoints.policy_attach(
+            {'cluster': GOOD['cluster'], 'policy': zone_policy(('a', -1))}, 'req-1'
+        )
+    assert outbox.sent[-1][:2] == ('policy_attach.error', 'InvalidSpec')

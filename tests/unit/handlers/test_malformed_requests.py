@@ -1,0 +1,152 @@
+"""Requests that do not fit the contract, and free-form maps of any content."""
+
+import json
+import sys
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from placement_worker import errors
+from placement_worker.contract import actions
+from placement_worker.contract.request_limits import Limits
+from placement_worker.errors import (
+    InvalidRequest,
+)
+from placement_worker.handlers.endpoints import Endpoints
+from tests.factories import deletion_policy, node, region_policy, request, zone_policy
+from tests.malformed_requests import GOOD, REBALANCE_TABLE, TABLE
+from tests.unit.handlers.conftest import CLOUD
+
+
+@pytest.mark.parametrize('row', TABLE, ids=lambda row: row.name)
+def test_policy_check_with_a_malformed_request_is_refused_in_exact_words(endpoints, outbox, row):
+    """A malformed request is refused with the exact class and text, and nothing is done."""
+    with pytest.raises(errors.Refused) as refused:
+        endpoints.policy_check(row.sent, 'req-1')
+
+    assert (type(refused.value).__name__, str(refused.value)) == (row.error, row.message)
+    assert outbox.sent == [('policy_check.error', row.error, row.message, 'req-1')]
+
+
+@pytest.mark.parametrize('row', REBALANCE_TABLE, ids=lambda row: row.name)
+def test_policy_rebalance_with_a_malformed_request_is_refused_in_exact_words(
+    endpoints, outbox, row
+):
+    """A malformed request is refused with the exact class and text."""
+    with pytest.raises(errors.Refused) as refused:
+        endpoints.policy_rebalance(row.sent, 'req-1')
+
+    assert (type(refused.value).__name__, str(refused.value)) == (row.error, row.message)
+    assert outbox.sent == [('policy_rebalance.error', row.error, row.message, 'req-1')]
+
+
+def test_table_of_malformed_requests_starts_from_a_valid_one(endpoints):
+    """The table has at least 60 distinct rows, all changes of a valid request."""
+    assert len(TABLE) >= 60
+    assert len({row.name for row in TABLE}) == len(TABLE)
+    assert endpoints.policy_check(GOOD)['action']['data']['status'] == 'OK'
+
+
+def test_policy_check_above_the_size_limit_is_refused(registry):
+    """A request above the size limit is refused in either form."""
+    text = msgspec.json.encode(GOOD).decode()
+    endpoints = Endpoints(CLOUD, registry, limits=lambda: Limits(request_bytes=len(text) - 1))
+
+    for form in (GOOD, text):
+        with pytest.raises(
+            InvalidRequest,
+            match=f'^Expected at most {len(text) - 1} bytes, got {len(text)} - at `\\$`',
+        ):
+            endpoints.policy_check(form)
+
+
+def test_policy_check_with_deeply_nested_input_is_refused(endpoints):
+    """Input that is nested too deeply is refused as invalid JSON."""
+    depth = sys.getrecursionlimit() * 10
+    text = (
+        msgspec.json.encode(GOOD)
+        .decode()
+        .replace('"inputs":{}', '"inputs":{"x":' + '[' * depth + ']' * depth + '}')
+    )
+
+    with pytest.raises(InvalidRequest, match=r'^Expected JSON - at `\$`: '):
+        endpoints.policy_check(text)
+
+
+KEYS = st.sampled_from(
+    [
+        'count',
+        'zones',
+        'zone',
+        'regions',
+        'region',
+        'places',
+        'placements',
+        'region_name',
+        'candidates',
+        'number',
+        'adjustment_type',
+        'min_size',
+        'max_size',
+        'min_step',
+        'strict',
+        'a',
+        'R1',
+        'EXACT_CAPACITY',
+    ]
+)
+
+NUMBERS = (
+    st.integers() | st.integers(10**18, 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+)
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=5) | KEYS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=12,
+)
+
+MAPS = st.dictionaries(
+    st.sampled_from(['creation', 'deletion', 'placement', 'count', 'candidates']), ANYTHING
+)
+
+
+@given(
+    action=st.sampled_from(sorted(actions.ALL)),
+    data=MAPS,
+    inputs=MAPS
+    | st.dictionaries(st.sampled_from(['adjustment_type', 'number', 'count', 'strict']), ANYTHING),
+    held=st.dictionaries(st.sampled_from(['placement', 'x']), ANYTHING),
+)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_policy_check_with_any_free_form_maps_is_decided(endpoints, action, data, inputs, held):
+    """Any values in free-form maps lead to a decision, never to an internal error."""
+    members = [node(1, 'a', 'R1'), node(2, data=held), node(3, 'b')]
+    policies = [zone_policy('a', 'b'), region_policy('R1'), deletion_policy('RANDOM')]
+    new = node(9, data=held)
+
+    asked = request(action, policies, members, data=data, inputs=inputs, node=new)
+
+    reply = json.loads(endpoints.policy_check(json.dumps(asked)))
+
+    assert reply['action']['data']['status'] in ('OK', 'ERROR')
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '{"target":"NEITHER"',
+        '{"target": "x - at `$.q"}',
+        '{"target": "x - at `$.q` - at `$.r`"}',
+        '{"target":"BEFORE","action":{"id":"a","action":"b"},"cluster":{"id":"c","profile":{"type":"t"},"nodes":[{"id":"n",'
+        '"index":' + '9' * 5000 + '}]},"policies":[]}',
+    ],
+)
+def test_policy_check_with_text_that_looks_like_an_error_is_refused(endpoints, text):
+    """Values that imitate or break the texts of msgspec are refused with a short error."""
+    with pytest.raises(InvalidRequest) as refused:
+        endpoints.policy_check(text)
+
+    assert len(str(refused.value)) < 300

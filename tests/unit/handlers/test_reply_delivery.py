@@ -1,0 +1,160 @@
+"""The delivery of replies and errors to the destination of a cast."""
+
+import msgspec
+import pytest
+
+from placement_worker import errors
+from placement_worker.contract.rpc import EXCHANGE
+from placement_worker.errors import (
+    InvalidRequest,
+    PolicyTypeNotFound,
+)
+from placement_worker.handlers.endpoints import Endpoints
+from tests.factories import changed
+from tests.malformed_requests import GOOD
+from tests.unit.handlers.conftest import CLOUD, FORMS, TO
+
+
+def test_policy_check_with_reply_to_delivers_the_reply(endpoints, outbox):
+    """The reply is also delivered to `reply_to`, in the form of the request."""
+    text = msgspec.json.encode({**GOOD, 'reply_to': TO}).decode()
+
+    answer = endpoints.policy_check(text, 'req-1')
+
+    assert outbox.sent[-1] == ('reply', 'engine', 'replies', 'policy_checked', 'req-1', answer)
+
+
+@pytest.mark.parametrize('exchange', ['', 'amq.topic', EXCHANGE])
+def test_check_whose_reply_to_is_forbidden_is_refused_before_it_is_decided(
+    registry, outbox, caplog, exchange
+):
+    """A request with a forbidden `reply_to` is logged and counted like other refusals, and gets
+    no reply there.
+    """
+    caplog.set_level('INFO')
+    with pytest.raises(errors.InvalidRequest, match=r'at `\$\.reply_to\.exchange`$'):
+        Endpoints(CLOUD, registry, outbox, outbox).policy_check(
+            {**GOOD, 'reply_to': {**TO, 'exchange': exchange}}, 'req-1'
+        )
+
+    assert [event[:2] for event in outbox.sent] == [('policy_check.error', 'InvalidRequest')]
+    assert 'policy_check refused: InvalidRequest: ' in caplog.text
+    (record,) = [record for record in caplog.records if record.levelname == 'WARNING']
+    assert record.getMessage().startswith('Sent no error to reply_to of request req-1: Expected ')
+
+
+def test_request_that_is_parked_tells_no_forbidden_target(endpoints, outbox):
+    """The error that stands for a parked request obeys the same rules as a reply."""
+    asked = {**GOOD, 'reply_to': {**TO, 'exchange': EXCHANGE}}
+
+    endpoints.deliver_error(asked, 'req-1', errors.RequestParked('It is parked.'))
+
+    assert outbox.sent == []
+
+
+def test_policy_check_with_reply_to_delivers_an_error(endpoints, outbox):
+    """An error is delivered to `reply_to` in place of the reply."""
+    asked = changed(
+        {**GOOD, 'reply_to': TO},
+        lambda r: r['policies'][0]['spec'].update(type='nothing', version='9'),
+    )
+
+    with pytest.raises(PolicyTypeNotFound) as refused:
+        endpoints.policy_check(asked)
+
+    error = {'error': {'type': 'PolicyTypeNotFound', 'message': str(refused.value)}}
+    assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
+
+
+@pytest.mark.parametrize('form', FORMS, ids=['object', 'string'])
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda r: r.update(target='BEFOR'),
+        lambda r: r.update(cluster=None),
+        lambda r: r.pop('cluster'),
+        lambda r: r.update(expires_at='tomorrow'),
+    ],
+    ids=['unknown target', 'no cluster', 'missing cluster', 'no time'],
+)
+def test_policy_check_that_does_not_decode_delivers_the_error_to_reply_to(
+    endpoints, outbox, form, change
+):
+    """A cast that does not fit the contract gets the error that a call gets, in its own form."""
+    asked = form(changed({**GOOD, 'reply_to': TO}, change))
+
+    with pytest.raises(InvalidRequest) as refused:
+        endpoints.policy_check(asked, 'req-1')
+
+    error = form({'error': {'type': 'InvalidRequest', 'message': str(refused.value)}})
+    assert outbox.sent == [
+        ('reply', 'engine', 'replies', 'policy_checked', 'req-1', error),
+        ('policy_check.error', 'InvalidRequest', str(refused.value), 'req-1'),
+    ]
+
+
+@pytest.mark.parametrize('reply_to', [{**TO, 'exchange': EXCHANGE}, {**TO, 'topic': '#'}, 7])
+def test_policy_check_that_does_not_decode_sends_no_error_to_an_invalid_reply_to(
+    endpoints, outbox, caplog, reply_to
+):
+    """The rules of `reply_to` hold for errors as well, and the log names the request."""
+    with pytest.raises(InvalidRequest):
+        endpoints.policy_check({'target': 'BEFOR', 'reply_to': reply_to}, 'req-1')
+
+    assert [event[0] for event in outbox.sent] == ['policy_check.error']
+    (record,) = [record for record in caplog.records if record.levelname == 'WARNING']
+    assert record.getMessage().startswith('Sent no error to reply_to of request req-1: ')
+
+
+def test_policy_check_that_does_not_decode_without_reply_to_logs_no_warning(endpoints, caplog):
+    """The caller of a call gets the error as the reply, so no reply is missing."""
+    with pytest.raises(InvalidRequest):
+        endpoints.policy_check({'target': 'BEFOR'}, 'req-1')
+
+    assert not [record for record in caplog.records if record.levelname == 'WARNING']
+
+
+def test_policy_check_that_does_not_decode_without_delivery_logs_no_warning(registry, caplog):
+    """Without a bus there is no destination to check."""
+    with pytest.raises(InvalidRequest):
+        Endpoints(CLOUD, registry).policy_check('{', 'req-1')
+
+    assert not [record for record in caplog.records if record.levelname == 'WARNING']
+
+
+def test_policy_check_with_reply_to_hides_the_text_of_an_internal_error(registry, outbox):
+    """The text of an internal error is not delivered to `reply_to`."""
+
+    class Broken:
+        def acting_for(self, credentials, project):
+            raise ValueError('password is hunter2')
+
+    with pytest.raises(ValueError, match='hunter2'):
+        Endpoints(Broken(), registry, outbox, outbox).policy_check({**GOOD, 'reply_to': TO})
+
+    error = {
+        'error': {
+            'type': 'WorkerFailed',
+            'message': 'The worker failed; its log has the traceback.',
+        }
+    }
+    assert ('reply', 'engine', 'replies', 'policy_checked', None, error) in outbox.sent
+
+
+@pytest.mark.parametrize('form', FORMS)
+def test_deliver_error_for_a_parked_request_delivers_to_reply_to(endpoints, outbox, form):
+    """The error about a parked request is delivered to its `reply_to`."""
+    endpoints.deliver_error(
+        form({**GOOD, 'reply_to': TO}), 'req-1', errors.RequestParked('It is parked.')
+    )
+
+    error = form({'error': {'type': 'RequestParked', 'message': 'It is parked.'}})
+    assert outbox.sent == [('reply', 'engine', 'replies', 'policy_checked', 'req-1', error)]
+
+
+@pytest.mark.parametrize('request_', [GOOD, '{', None, {'reply_to': 7}])
+def test_deliver_error_without_a_valid_reply_to_delivers_nothing(endpoints, outbox, request_):
+    """A parked request without a valid `reply_to` gets no delivery."""
+    endpoints.deliver_error(request_, 'req-1', errors.RequestParked('It is parked.'))
+
+    assert outbox.sent == []
