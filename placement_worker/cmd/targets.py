@@ -92,21 +92,9 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
     :raises ConfigurationError: the arguments or the configuration file are not valid.
     """
     if args.transport is None and args.config_file is None:
-        with resources.as_file(
-            resources.files('placement_worker') / 'examples' / 'cloud.yaml'
-        ) as shipped:
-            cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
-            cloud = Inventory.load(args.cloud or str(shipped))
-            yield InProcessCaller(cloud, Registry.installed(), cordons=cordons)
+        yield _in_process(args)
         return
-    if args.cloud:
-        raise errors.ConfigurationError(
-            '--cloud describes an embedded cloud; omit it for running workers'
-        )
-    if args.cordon_file:
-        raise errors.ConfigurationError(
-            '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
-        )
+    _refuse_options_of_embedded_clouds(args)
     # The import of oslo.messaging takes longer than a check.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
@@ -118,3 +106,27 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
         yield client
     finally:
         client.close()
+
+
+def _in_process(args: argparse.Namespace) -> Caller:
+    """Return the caller of a worker in this process, over an embedded cloud."""
+    shipped = resources.files('placement_worker') / 'examples' / 'cloud.yaml'
+    with resources.as_file(shipped) as default:
+        cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
+        cloud = Inventory.load(args.cloud or str(default))
+    return InProcessCaller(cloud, Registry.installed(), cordons=cordons)
+
+
+def _refuse_options_of_embedded_clouds(args: argparse.Namespace) -> None:
+    """Check that no argument for an embedded cloud accompanies running workers.
+
+    :raises ConfigurationError: one does.
+    """
+    if args.cloud:
+        raise errors.ConfigurationError(
+            '--cloud describes an embedded cloud; omit it for running workers'
+        )
+    if args.cordon_file:
+        raise errors.ConfigurationError(
+            '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
+        )

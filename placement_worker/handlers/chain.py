@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import (
@@ -36,12 +36,24 @@ class _Progress:
     warnings: list[str] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, state: State) -> Self:
+        """Return the start of a check: the data of the request, without an earlier outcome."""
+        received = state.action_data.data
+        data = {key: value for key, value in received.items() if key not in ('status', 'reason')}
+        return cls(data, state.nodes, state.cluster)
+
     def apply(self, outcome: Outcome) -> None:
         """Take over the changes and the warnings of a policy."""
         self.data = self.data if outcome.data is None else outcome.data
         self.nodes = {**self.nodes, **outcome.nodes}
         self.cluster = outcome.cluster or self.cluster
         self.warnings += outcome.warnings
+
+    def reject(self, error: Rejected) -> None:
+        """Take over the patches and the warnings of a policy that failed."""
+        self.nodes = {**self.nodes, **error.nodes}
+        self.warnings += error.warnings
 
 
 def run(
@@ -56,9 +68,7 @@ def run(
     :param clock: seconds, for `elapsed_ms`.
     :returns: status OK, or ERROR with the reason of the policy that failed, without its changes.
     """
-    received = state.action_data.data
-    data = {key: value for key, value in received.items() if key not in ('status', 'reason')}
-    progress = _Progress(data, state.nodes, state.cluster)
+    progress = _Progress.of(state)
     pair = conflict(links)
     if pair:
         return _conflict_reply(pair, request, progress)
@@ -68,8 +78,7 @@ def run(
             outcome, reason, details = _consult(link, request, state, progress)
         except Rejected as exc:
             LOG.debug('%s failed: %s', link.policy.name, exc)
-            progress.nodes = {**progress.nodes, **exc.nodes}
-            progress.warnings += exc.warnings
+            progress.reject(exc)
             progress.decisions.append(
                 _decision(link, request, 'FAILED', str(exc), clock() - started, exc.details)
             )

@@ -85,16 +85,28 @@ def shortage(
     )
     if not attempts_at:
         return Shortage(0, now, 1)
-    until = attempts_at[0]
-    created = sorted(when for when in map(in_utc, created_at) if when >= until)
-    attempts = 0
-    for when in attempts_at:
-        attempts = 1 if _any_between(created, until, when) else attempts + 1
-        until = when + backoff.after(attempts)
+    created = sorted(when for when in map(in_utc, created_at) if when >= attempts_at[0])
+    attempts, until = _in_a_row(attempts_at, created, backoff)
     if created and created[-1] >= until:
         return None
     until = _in_whole_seconds(until)
     return Shortage(attempts, until, int(until <= now))
+
+
+def _in_a_row(
+    attempts_at: Sequence[datetime.datetime],
+    created: Sequence[datetime.datetime],
+    backoff: Backoff,
+) -> tuple[int, datetime.datetime]:
+    """Return the number of failed attempts since the last success, and the end of their delay.
+
+    :param created: the times of the creations since the first attempt, in order.
+    """
+    attempts, until = 0, attempts_at[0]
+    for when in attempts_at:
+        attempts = 1 if _any_between(created, until, when) else attempts + 1
+        until = when + backoff.after(attempts)
+    return attempts, until
 
 
 def in_future(failed: Iterable[Node], now: datetime.datetime) -> list[Node]:
