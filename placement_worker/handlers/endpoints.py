@@ -2,7 +2,6 @@
 
 import datetime
 import functools
-import logging
 import os
 import socket
 import time
@@ -28,15 +27,14 @@ from placement_worker.contract.rpc import A, Method, Q
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
-from placement_worker.handlers import reply_address, reply_encoding
-from placement_worker.handlers.decision_state import Expiry
+from placement_worker.handlers import reply_encoding
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import CordonsInForce, Delivery, Recorder
+from placement_worker.handlers.reply_delivery import ReplyDelivery
 from placement_worker.handlers.request_handler import RequestHandler
 from placement_worker.handlers.request_log import RequestLog
 from placement_worker.policies.registry import Registry
 
-LOG = logging.getLogger(__name__)
 _now = functools.partial(datetime.datetime.now, datetime.UTC)
 
 
@@ -90,10 +88,8 @@ class Endpoints:
         )
         self._clouds = clouds
         self._registry = registry
-        self._delivery = delivery
-        self._destinations = destinations or Destinations()
+        self._replies = ReplyDelivery(delivery, destinations or Destinations(), limits, now)
         self._limits = limits
-        self._now = now
         self._started_at = now().replace(microsecond=0)
 
     def policy_check(self, raw: object, request_id: str | None = None) -> Any:
@@ -113,18 +109,7 @@ class Endpoints:
 
     def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
         """Deliver an error to `reply_to` in place of the reply to a check that was not decided."""
-        if self._delivery is None:
-            return
-        try:
-            address = reply_address.of_request(raw, self._limits().request_bytes)
-            if address is None:
-                return
-            self._destinations.check(address.reply_to)
-        except Refused as cause:
-            _log_unsent(request_id, cause)
-            return
-        reply = codec.encode(error_object(exc), like=raw)
-        self._deliver(address.reply_to, address.expires_at, request_id, reply)
+        self._replies.deliver_error(raw, request_id, exc)
 
     def policy_attach(self, raw: object, request_id: str | None = None) -> Any:
         """Attach a policy to a cluster.
@@ -209,27 +194,16 @@ class Endpoints:
     def _check_and_deliver(
         self, request: CheckRequest, to: ReplyTo, request_id: str | None, raw: object
     ) -> Any:
-        try:
-            self._destinations.check(to)
-        except Refused as cause:
-            _log_unsent(request_id, cause)
-            raise
+        self._replies.check_destination(to, request_id)
         try:
             decided = self._handler.check(request, request_id)
             reply = reply_encoding.encode(decided, raw, self._registry)
         except Exception as exc:
             error = codec.encode(error_object(exc), like=raw)
-            self._deliver(to, request.expires_at, request_id, error)
+            self._replies.deliver(to, request.expires_at, request_id, error)
             raise
-        self._deliver(to, request.expires_at, request_id, reply)
+        self._replies.deliver(to, request.expires_at, request_id, reply)
         return reply
-
-    def _deliver(
-        self, to: ReplyTo, expires_at: datetime.datetime | None, request_id: str | None, reply: Any
-    ) -> None:
-        if self._delivery:
-            left_s = Expiry(expires_at, self._now).left_s()
-            self._delivery.reply(to, request_id, reply, left_s)
 
     def _handled(
         self,
@@ -243,8 +217,3 @@ class Endpoints:
         except Exception as exc:
             self._events.handle(RequestFailed(method.name, exc, request_id))
             raise
-
-
-def _log_unsent(request_id: str | None, cause: Refused) -> None:
-    """Log that the engine learns of an error from this log only."""
-    LOG.warning('Sent no error to reply_to of request %s: %s', request_id, cause)
