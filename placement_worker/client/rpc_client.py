@@ -18,7 +18,6 @@ from placement_worker.contract.caller import Caller, Context, R, expiring
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.contract.rpc import (
     EXCHANGE,
-    POLICY_CHECK,
     SLOW_TOPIC,
     TOPIC,
     is_slow,
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
-UNSUPPORTED = oslo_messaging.UnsupportedVersion.__name__
-"""The error of a worker that has an older version of the contract."""
 RETRIES = 2
 """How often a request is published again while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
@@ -205,22 +202,12 @@ class PolicyClient(Caller):
             reply: str = self._publish('call', method, request, context)
         except errors.NoWorkerAnswered:
             raise
-        except errors.PlacementWorkerError as exc:
-            raise _without_traceback(exc) from None
-        except oslo_messaging.MessagingTimeout as exc:
-            route = self._route(request)
-            raise errors.NoWorkerAnswered(
-                f'No worker replied on topic {route.queue} within {route.timeout_s:g} s: '
-                'is placement-worker running?'
-            ) from exc
-        except oslo_messaging.RemoteError as exc:
-            if exc.exc_type == UNSUPPORTED:
-                raise _too_old(method, version_of(method, request)) from exc
-            raise _failed(method, exc.exc_type, exc.value) from exc
-        except oslo_messaging.MessagingException:
-            raise
-        except Exception as exc:  # oslo.messaging recreates built-in exceptions of the worker
-            raise _failed(method, type(exc).__name__, str(exc).partition('\n')[0]) from exc
+        except Exception as exc:
+            # Engines whose calls succeed need not load the module.
+            from placement_worker.client import call_errors  # noqa: PLC0415
+
+            route, version = self._route(request), version_of(method, request)
+            call_errors.raise_for(exc, method, version, route.queue, route.timeout_s)
         return reply
 
     def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
@@ -288,23 +275,3 @@ def _no_queue(route: Route, exchange: str) -> errors.NoWorkerAnswered:
         f'There is no queue for topic {route.queue}: no {worker} has served this topic of '
         f'exchange {exchange}; start one, or correct the topic or the exchange'
     )
-
-
-def _too_old(method: str, version: str) -> errors.WorkerTooOld:
-    what = 'protection of nodes' if method == POLICY_CHECK.name else method
-    return errors.WorkerTooOld(
-        f'This worker knows no {what} (contract {version}): upgrade it, and all other workers of '
-        'its topic'
-    )
-
-
-def _failed(method: str, error_type: str, text: object) -> errors.WorkerFailed:
-    return errors.WorkerFailed(f'{method} failed in the worker: {error_type}: {text}')
-
-
-def _without_traceback(error: errors.PlacementWorkerError) -> errors.PlacementWorkerError:
-    """Return the error without the worker's traceback, which oslo.messaging adds to its text."""
-    kind: type[errors.PlacementWorkerError] = next(
-        kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__
-    )
-    return kind(*error.args)
