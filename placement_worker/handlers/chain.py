@@ -95,7 +95,8 @@ def _completed(
     """Return the reply to a check in which no policy failed."""
     if request.target == BEFORE:
         try:
-            victim_selection.check_candidates(request, _state(state, progress))
+            if _names_victims(request, progress):
+                victim_selection.check_candidates(request, _state(state, progress))
         except Rejected as exc:
             return _reply(request, progress, 'ERROR', str(exc))
         if any(link.skip_reason is None for link in links):
@@ -119,7 +120,7 @@ def _consult(
     if link.skip_reason is not None:
         return 'SKIPPED', link.skip_reason, {}
     state = _state(state, progress, link.binding)
-    if request.target == BEFORE:
+    if _names_victims(request, progress):
         victim_selection.check_candidates(request, state)
         state = _without_ignored_deletion(request, state, progress)
     try:
@@ -135,6 +136,12 @@ def _consult(
         raise
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
+
+
+def _names_victims(request: CheckRequest, progress: _Progress) -> bool:
+    """Return whether the action may name nodes to delete, which most checks of growth do not."""
+    named = DELETION in progress.data or request.action.inputs.get('candidates')
+    return request.target == BEFORE and bool(named)
 
 
 def _state(state: State, progress: _Progress, binding: Binding | None = None) -> State:
