@@ -5,6 +5,7 @@ oslo.config reports an invalid value only when the option is first used.
 
 import itertools
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,12 +53,29 @@ def validate_files(conf: cfg.ConfigOpts) -> None:
     """
     trial = cfg.ConfigOpts()
     config.register(trial)
-    for group, options in log_options.list_opts():
-        trial.register_opts(options, group=group)
+    register_log_options(trial)
     trial([], default_config_files=conf.config_file, default_config_dirs=conf.config_dir)
     validate(trial)
-    for name in trial:  # also the options of oslo.log
-        _validate_value(trial, name, 'DEFAULT')
+    validate_defaults(trial)
+
+
+def register_log_options(conf: cfg.ConfigOpts) -> None:
+    """Register the options of oslo.log for files alone, not for the command line.
+
+    If a file has an invalid value of an option of the command line, oslo.config 10.7 prints the
+    value without the file, and exits.
+    """
+    for group, options in log_options.list_opts():
+        conf.register_opts(options, group=group)
+
+
+def validate_defaults(conf: cfg.ConfigOpts) -> None:
+    """Check the options of the section DEFAULT, also those of oslo.log.
+
+    :raises ConfigFileValueError: an option has an invalid value; the text names the file.
+    """
+    for name in conf:
+        _validate_value(conf, name, 'DEFAULT')
 
 
 def _validate_value(options: Mapping[str, Any], name: str, group: str) -> None:
@@ -68,7 +86,8 @@ def _validate_value(options: Mapping[str, Any], name: str, group: str) -> None:
     try:
         options[name]
     except cfg.ConfigSourceValueError as exc:
-        text = str(exc).replace(f'option {name} ', f'option [{group}] {name} ', 1)
+        # The text has the name with hyphens if the option is declared with them.
+        text = re.sub(r'(?<= option )[\w-]+', f'[{group}] {name}', str(exc), count=1)
         raise type(exc)(text) from exc
 
 

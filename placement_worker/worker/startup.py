@@ -1,5 +1,6 @@
 """The start of the worker: read the configuration, set up the log, report a failure."""
 
+import argparse
 import contextlib
 import sys
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET_LOGGERS])
     config.set_defaults()
+    _validate_log_options(conf, arguments)
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     validation.validate(conf)
     try:
@@ -39,6 +41,27 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     except Exception as exc:  # the file of log_config_append can raise any exception
         raise errors.ConfigurationError(f'Cannot set up the log: {exc}') from exc
     log_lines.install()
+
+
+def _validate_log_options(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
+    """Check the options of the log in the files, before `conf` reads them.
+
+    :raises cfg.Error: a file is unreadable, or an option has an invalid value.
+    """
+    trial = type(conf)()  # a subclass of the tests reads no files of the machine
+    validation.register_log_options(trial)
+    trial(_file_arguments(arguments), project=PROGRAM)
+    validation.validate_defaults(trial)
+
+
+def _file_arguments(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments that name files; none if they are malformed, which `conf` reports."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for name in ('--config-file', '--config-dir'):
+        parser.add_argument(name, dest='named', action='append', type=f'{name}={{}}'.format)
+    with contextlib.suppress(argparse.ArgumentError):
+        return parser.parse_known_args(arguments)[0].named or []
+    return []
 
 
 def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:

@@ -48,6 +48,8 @@ def failure(tmp_path, monkeypatch):
             '[DEFAULT]\nlog_config_append = /nofile\n',
             'Cannot set up the log: Error loading logging config /nofile',
         ),
+        ('[DEFAULT]\ndebug = maybe\n', 'Value for option [DEFAULT] debug from '),
+        ('[DEFAULT]\nuse_syslog = maybe\n', 'Value for option [DEFAULT] use_syslog from '),
     ],
 )
 def test_configure_with_options_that_cannot_work_raises_an_error_that_names_them(
@@ -55,6 +57,30 @@ def test_configure_with_options_that_cannot_work_raises_an_error_that_names_them
 ):
     """A worker that cannot start reports the option and its value."""
     assert failure(text).startswith(message)
+
+
+def test_configure_with_an_invalid_debug_in_a_folder_names_file_and_value(tmp_path):
+    """The values of a folder's files are checked like those of a single file."""
+    file = tmp_path / 'log.conf'
+    file.write_text('[DEFAULT]\ndebug = maybe\n')
+
+    with pytest.raises(startup.STARTUP_ERRORS) as raised:
+        startup.configure(Options(), [f'--config-dir={tmp_path}', '--nodebug'])
+
+    assert startup.describe_error(raised.value) == (
+        f'Value for option [DEFAULT] debug from {file} is not valid: Unexpected boolean value '
+        "'maybe'"
+    )
+
+
+@pytest.mark.parametrize('arguments', [['--config-file'], ['--unknown']])
+def test_configure_with_malformed_arguments_leaves_the_report_to_oslo_config(arguments, capsys):
+    """The usage of the whole program is printed, with exit status 2."""
+    with pytest.raises(SystemExit) as raised:
+        startup.configure(Options(), arguments)
+
+    assert raised.value.code == 2
+    assert '--log-file' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('args', ['(', 'nothing', '(sys.nothing,)'])
