@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
@@ -10,6 +11,9 @@ from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace
 from placement_worker.formats.text import listed, noun_for, shortened
 from placement_worker.policies.base import PROPERTIES, BindingOutcome
 
+NUMBERS = re.compile(r'\d+')
+SIMILAR = 0.75
+"""The least similarity of a guess, for difflib: a short name with another letter is another name."""
 T = TypeVar('T')
 
 
@@ -43,8 +47,16 @@ def refuse_unusable(what: str, key: str, names: Sequence[str], usable: Collectio
 
 def hint(name: str, known: Collection[str]) -> str:
     """Return the known name that is probably meant, e.g. ' (did you mean "az1"?)', if any."""
-    near = difflib.get_close_matches(name, known, n=1)
+    candidates = [other for other in known if not _are_neighbors(name, other)]
+    near = difflib.get_close_matches(name, candidates, n=1, cutoff=SIMILAR)
     return f' (did you mean {_quoted(near[0])}?)' if near else ''
+
+
+def _are_neighbors(name: str, other: str) -> bool:
+    """Return whether two names differ as names of two places do, e.g. az1 and az2, 1a and 1b."""
+    if NUMBERS.findall(name) != NUMBERS.findall(other):
+        return True
+    return len(name) == len(other) and name[:-1] == other[:-1]
 
 
 def unusable(what: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:

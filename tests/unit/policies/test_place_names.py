@@ -247,7 +247,7 @@ def test_unusable_places_are_refused_with_the_usable_ones():
         place_names.refuse_unusable('region', 'regions', ['R00', 'Eats', 'R2'], ['East', *regions])
 
     assert str(refused.value) == (
-        'The cloud has no usable region "Eats" (did you mean "East"?), "R2" (did you mean "R20"?); '
+        'The cloud has no usable region "Eats" (did you mean "East"?), "R2"; '
         'usable: "East", "R00", "R10", "R20", "R30" and 5 more - at `$.spec.properties.regions[1]'
         '.name`'
     )
@@ -263,6 +263,25 @@ def test_unusable_places_are_explained_by_what_the_cloud_has():
         'zones_of_the_cloud': 'east, west',
     }
     assert place_names.unusable('regions', ['R1'], ()) == {'unknown_regions': 'R1'}
+
+
+@pytest.mark.parametrize(
+    ('name', 'known', 'meant'),
+    [
+        ('az8', ['az1', 'az2', 'az3'], None),
+        ('az77', ['az1', 'az7'], None),
+        ('az', ['az1'], None),
+        ('east-1d', ['east-1a', 'east-1b'], None),
+        ('bz1', ['az1'], None),
+        ('z1', ['az1', 'az2'], 'az1'),
+        ('az-2', ['az1', 'az2'], 'az2'),
+        ('eats-1a', ['east-1a', 'east-1b'], 'east-1a'),
+        ('nort', ['north', 'south'], 'north'),
+    ],
+)
+def test_hint_suggests_a_misspelled_name_and_no_neighboring_place(name, known, meant):
+    """Another number or another last letter means another place, so the guess would mislead."""
+    assert place_names.hint(name, known) == (f' (did you mean "{meant}"?)' if meant else '')
 
 
 def test_unknown_places_in_an_empty_cloud_are_named():

@@ -161,8 +161,7 @@ def test_load_with_misspelled_places_gives_the_position_of_each(tmp_path):
         for problem in raised.value.__cause__.problems
     }
     assert shown == {
-        '"lose_zone": "zone-x"': 'The cloud does not know zone "zone-x" (did you mean "zone-b"?); '
-        'it has "zone-a", "zone-b"',
+        '"lose_zone": "zone-x"': 'The cloud does not know zone "zone-x"; it has "zone-a", "zone-b"',
         '"zoen-a": 1': 'No policy lists place "zoen-a" (did you mean "zone-a"?)',
     }
 
@@ -171,7 +170,7 @@ def test_load_with_a_cordon_of_an_unknown_place_gives_its_position(tmp_path):
     """Each unknown place of a cordon has its position and a similar name."""
     file = tmp_path / 'f.json'
     steps = [
-        {'cordon': {'zone': 'zone-x', 'minutes': 1}},
+        {'cordon': {'zone': 'zoen-a', 'minutes': 1}},
         {'uncordon': {'region': 'R'}},
     ]
     cloud = {'zones': {'zone-a': True}, 'regions': ['R1']}
@@ -181,5 +180,5 @@ def test_load_with_a_cordon_of_an_unknown_place_gives_its_position(tmp_path):
     with pytest.raises(InvalidScenario) as raised:
         scenario_files.load(str(file))
 
-    assert 'does not know zone "zone-x" (did you mean "zone-a"?)' in str(raised.value)
+    assert 'does not know zone "zoen-a" (did you mean "zone-a"?)' in str(raised.value)
     assert 'and 1 more error' in str(raised.value)
