@@ -119,13 +119,23 @@ class RequestHandler:
         conditions, record = self._begin(request, request_id)
         try:
             state = state_for_check(resize, conditions, needs_cloud=True)
-            reply = rebalancing.plan(request, links, state)
+            reply = self._plan(request, links, state)
         except Rejected as exc:
-            reply = RebalanceReply('ERROR', str(exc), details=dict(exc.details))
+            reply = _refusal(exc)
         if record:
             record.end(rpc.POLICY_REBALANCE.name, request, reply)
         self.events.handle(RebalancePlanned(request, reply, self.clock() - started))
         return reply
+
+    def _plan(
+        self, request: RebalanceRequest, links: Sequence[Link], state: State
+    ) -> RebalanceReply:
+        try:
+            reply = rebalancing.plan(request, links, state)
+        except Rejected as exc:
+            reply = _refusal(exc)
+        warnings = self._warnings_of_cordons(links, state)
+        return structs.replace(reply, warnings=[*reply.warnings, *warnings])
 
     def _decide(
         self, links: Sequence[Link], request: CheckRequest, conditions: Conditions
@@ -138,7 +148,7 @@ class RequestHandler:
             patch = ActionPatch(request.action.id, data)
             return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
         reply = chain.run(links, request, state, self.clock)
-        warnings = self._warnings_of_cordons(links, state) if state.cordons else []
+        warnings = self._warnings_of_cordons(links, state)
         unknown = known_inputs.unknown(request.action, self.registry.inputs)
         if unknown:
             warnings.append(known_inputs.describe(request.action, unknown))
@@ -148,7 +158,9 @@ class RequestHandler:
 
     def _warnings_of_cordons(self, links: Sequence[Link], state: State) -> list[str]:
         """Report cordons of unknown places, and return those that concern a policy of the check."""
-        warnings = []
+        warnings: list[str] = []
+        if not state.cordons:
+            return warnings
         for unknown in unknown_cordons.found(state):
             self.events.handle(CordonUnknown(str(unknown.cordon), unknown.text))
             if any(unknown.concerns(link.policy) for link in links):
@@ -193,3 +205,7 @@ class RequestHandler:
             return conditions, None
         record = self.recorder.begin(request_id, conditions)
         return record.conditions, record
+
+
+def _refusal(error: Rejected) -> RebalanceReply:
+    return RebalanceReply('ERROR', str(error), details=dict(error.details))

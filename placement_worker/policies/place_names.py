@@ -13,7 +13,7 @@ from placement_worker.policies.base import PROPERTIES, BindingOutcome
 
 NUMBERS = re.compile(r'\d+')
 SIMILAR = 0.75
-"""The least similarity of a guess, for difflib: a short name with another letter is another name."""
+"""The least similarity of a guess, for difflib; a short name with another letter has less."""
 T = TypeVar('T')
 
 

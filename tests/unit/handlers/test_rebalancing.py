@@ -250,6 +250,26 @@ def test_rebalance_never_creates_in_a_cordoned_zone(registry, evacuate, moved):
     assert Counter(one[1:] for one in moves(reply)) == moved
 
 
+@pytest.mark.parametrize('zones', [ZONES, {'az1': False}], ids=['planned', 'refused'])
+def test_rebalance_with_a_cordon_of_an_unknown_zone_warns_of_it(registry, zones):
+    """A misspelled cordon leaves its zone open; the plan and its refusal say so."""
+    cordon = Cordon(zone='aaz1', until=NOW.replace(year=2027))
+    worker = Endpoints(
+        Inventory.parse({'zones': zones}, 'test'),
+        registry,
+        now=lambda: NOW,
+        cordons=lambda _: [cordon],
+    )
+
+    reply = worker.policy_rebalance(rebalance_of([zone_policy('az1')], nodes(az1=2)))
+
+    assert reply['status'] == ('OK' if zones == ZONES else 'ERROR')
+    assert reply['warnings'][-1].startswith(
+        'The cordon of zone aaz1 has no effect in the home region: there is no such zone (did you '
+        'mean "az1"?)'
+    )
+
+
 def test_rebalance_moves_nodes_out_of_unlisted_zones_first(plan):
     """Nodes in a zone that the policy does not list leave, whatever the minimum gain is."""
     asked = rebalance_of(
