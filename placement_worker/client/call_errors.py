@@ -1,5 +1,6 @@
 """The errors of calls that fail: those of oslo.messaging and of the worker, as callers see them."""
 
+import re
 from typing import NoReturn
 
 import oslo_messaging
@@ -9,6 +10,29 @@ from placement_worker.contract.rpc import POLICY_CHECK
 
 UNSUPPORTED = oslo_messaging.UnsupportedVersion.__name__
 """The error of a worker that has an older version of the contract."""
+
+UNDELIVERED = re.compile(r'Unable to connect to AMQP server on (\S+) after \S+ tries: ')
+"""The begin of oslo.messaging's text, also if the broker responded and refused the request."""
+
+
+def not_sent(
+    cause: oslo_messaging.MessageUndeliverable | oslo_messaging.MessageDeliveryFailure,
+    queue: str,
+    server: str | None,
+    exchange: str,
+) -> errors.NoWorkerAnswered | errors.BrokerUnreachable:
+    """Return the error of a request that did not reach a queue.
+
+    :param server: the `[worker] host` of the only worker to call; None for any worker.
+    """
+    if isinstance(cause, oslo_messaging.MessageDeliveryFailure):
+        text = UNDELIVERED.sub(r'\1: ', str(cause))
+        return errors.BrokerUnreachable(f'The request could not be delivered: {text}')
+    worker = 'worker' if server is None else f'worker with [worker] host = {server}'
+    return errors.NoWorkerAnswered(
+        f'There is no queue for topic {queue}: no {worker} has served this topic of exchange '
+        f'{exchange}; start one, or correct the topic or the exchange'
+    )
 
 
 def raise_for(

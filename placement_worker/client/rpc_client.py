@@ -213,7 +213,8 @@ class PolicyClient(Caller):
     def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
         """Publish a request as a `call` or a `cast`.
 
-        :raises NoWorkerAnswered: the queue does not exist, or the broker is unreachable.
+        :raises NoWorkerAnswered: the queue does not exist.
+        :raises BrokerUnreachable: the broker did not confirm the request.
         """
         route = self._route(request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
@@ -227,10 +228,13 @@ class PolicyClient(Caller):
         encoded = msgspec.json.encode(request).decode()
         try:
             return getattr(prepared, kind)(ids, method, request=encoded)
-        except oslo_messaging.MessageUndeliverable as exc:
-            raise _no_queue(route, self._exchange) from exc
-        except oslo_messaging.MessageDeliveryFailure as exc:
-            raise errors.BrokerUnreachable(f'The request could not be delivered: {exc}') from exc
+        except (
+            oslo_messaging.MessageUndeliverable,
+            oslo_messaging.MessageDeliveryFailure,
+        ) as exc:
+            from placement_worker.client import call_errors  # noqa: PLC0415  # as in _send
+
+            raise call_errors.not_sent(exc, route.queue, route.server, self._exchange) from exc
 
     def _route(self, request: object) -> Route:
         return self._routes[is_slow(request)]
@@ -267,11 +271,3 @@ def _check_version_cap(cap: object) -> None:
         raise errors.ConfigurationError(
             f'version_cap: expected a version of the contract such as "1.1", got {cap!r}'
         )
-
-
-def _no_queue(route: Route, exchange: str) -> errors.NoWorkerAnswered:
-    worker = 'worker' if route.server is None else f'worker with [worker] host = {route.server}'
-    return errors.NoWorkerAnswered(
-        f'There is no queue for topic {route.queue}: no {worker} has served this topic of '
-        f'exchange {exchange}; start one, or correct the topic or the exchange'
-    )

@@ -19,6 +19,12 @@ from placement_worker.worker import log_lines
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2
 MAX_SUGGESTIONS = 3
+RAISED = (
+    'Failed to declare consumer for topic',
+    'Failed to publish message to topic',
+    'Unable to connect to AMQP server on',
+)
+"""Messages of oslo.messaging 18 (_drivers/impl_rabbit.py) about an error that it also raises."""
 JSON_ESCAPES = 'json-escapes'
 """The name of the codec error handler that writes JSON escapes."""
 
@@ -109,9 +115,10 @@ def _quoted(name: str) -> str:
 
 
 def _is_not_printed(record: logging.LogRecord) -> bool:
-    """Return whether to log a record; commands print the warnings and errors of replies."""
+    """Return whether to log a record; commands print errors, and the warnings of replies."""
     printed = ('placement_worker.handlers.request_log', logging.WARNING)
-    return (record.name, record.levelno) != printed
+    is_raised = record.name.startswith('oslo_messaging.') and str(record.msg).startswith(RAISED)
+    return (record.name, record.levelno) != printed and not is_raised
 
 
 def main() -> int:

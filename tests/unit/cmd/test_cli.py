@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement_worker.cmd import cli
 from placement_worker.cmd.cli import PlacementPolicy
 from tests.factories import request, zone_policy
 from tests.unit.cmd.inputs import COMMANDS
@@ -180,3 +182,19 @@ def test_abbreviated_command_is_refused_with_the_command_meant(run, arguments, m
 
     assert (status, out) == (2, '')
     assert err.startswith(f'placement-policy: {message} Run ')
+
+
+@pytest.mark.parametrize(
+    ('name', 'text', 'logged'),
+    [
+        ('oslo_messaging._drivers.impl_rabbit', 'Unable to connect to AMQP server on h', False),
+        ('oslo_messaging._drivers.impl_rabbit', 'The broker has blocked the connection', True),
+        ('another', 'Unable to connect to AMQP server on h', True),
+        ('placement_worker.handlers.request_log', 'printed by the command', False),
+    ],
+)
+def test_log_of_a_command_has_no_message_of_an_error_that_is_raised(name, text, logged):
+    """The command prints the error itself, with a hint."""
+    record = logging.LogRecord(name, logging.WARNING, 'f', 1, text, (), None)
+
+    assert cli._is_not_printed(record) is logged
