@@ -1,13 +1,14 @@
 """The worker of a command."""
 
 import datetime
+from contextlib import closing
 
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.errors import InvalidRequest, WorkerFailed
+from placement_worker.errors import InvalidRequest, PolicyTypeNotFound, WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
@@ -82,3 +83,56 @@ def test_time_of_decisions_is_that_of_the_given_clock(registry):
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], expires_at='3000-01-01T00:00:00Z')
 
     assert caller.policy_check(asked).action.data['reason'] == 'Request expired'
+
+
+REPLY_TO = {'exchange': 'engine', 'topic': 'replies', 'method': 'checked'}
+
+
+def test_cast_passes_the_reply_with_its_request_id_to_the_callback(caller):
+    """A program that casts runs without a broker: the callback gets id and reply."""
+    taken = {}
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
+
+    with closing(caller), caller.serve_replies('engine', 'replies', taken.__setitem__):
+        given = caller.cast_check(asked, REPLY_TO, {'request_id': 'req-1'})
+        made = caller.cast_check(asked, REPLY_TO)
+        caller.cast_check(asked)
+
+    assert list(taken) == [given, made] == ['req-1', made]
+    assert [_zones(reply) for reply in taken.values()] == [{'a': 1}, {'a': 1}]
+
+
+def test_cast_that_the_worker_refuses_passes_the_error_to_the_callback(caller):
+    """The callback gets the exception that the call would raise."""
+    taken = []
+    unknown = {**zone_policy('a'), 'spec': {'type': 'unknown', 'version': '1.0', 'properties': {}}}
+
+    with caller.serve_replies('engine', 'replies', lambda _, reply: taken.append(reply)):
+        caller.cast_check(request('CLUSTER_SCALE_OUT', [unknown]), REPLY_TO)
+
+    assert [type(one) for one in taken] == [PolicyTypeNotFound]
+
+
+@pytest.mark.parametrize(
+    ('changed', 'reply_to'),
+    [
+        ({}, {**REPLY_TO, 'exchange': 'placement_worker'}),
+        ({}, {'exchange': 'engine'}),
+        ({'target': 'NOW'}, REPLY_TO),
+    ],
+    ids=['exchange of the workers', 'missing key', 'wrong type'],
+)
+def test_cast_with_a_mistake_that_the_client_finds_raises(caller, changed, reply_to):
+    """The mistakes that `PolicyClient` finds before it sends are raised here, too."""
+    with pytest.raises(InvalidRequest):
+        caller.cast_check({**request('CLUSTER_SCALE_OUT', []), **changed}, reply_to)
+
+
+@pytest.mark.parametrize(
+    'place',
+    [('placement_worker', 'replies'), ('engine', 'placement-worker-parked'), ('engine', '')],
+)
+def test_serve_replies_at_a_place_of_the_workers_raises(caller, place):
+    """A place at which workers refuse to reply is refused when the receiver begins."""
+    with pytest.raises(InvalidRequest):
+        caller.serve_replies(*place, print)
