@@ -20,8 +20,15 @@ class RestartableProgram:
         self._reaper: Reaper | None = None
         failure_logs.watch(self.log, Path(self._program.output))
 
+    @property
+    def runs(self) -> bool:
+        """Whether the program was started and not killed since."""
+        return self._reaper is not None
+
     def start(self) -> None:
-        self._reaper = Reaper(self._folder, [self._program])
+        """Start the program, unless it runs."""
+        if not self.runs:
+            self._reaper = Reaper(self._folder, [self._program])
 
     def kill(self) -> None:
         """Kill the program and its children, if it runs."""

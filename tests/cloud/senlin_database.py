@@ -14,6 +14,9 @@ NODES = (
     'SELECT id, physical_id, status, status_reason, data FROM node WHERE cluster_id = %s '
     'ORDER BY `index`'
 )
+EXPIRE = (
+    "UPDATE service SET updated_at = updated_at - INTERVAL 1 HOUR WHERE `binary` = 'senlin-engine'"
+)
 LOCKS = 'SELECT action_ids FROM cluster_lock WHERE cluster_id = %s'
 
 
@@ -31,11 +34,18 @@ def is_locked(folder: Path, cluster_id: str) -> bool:
     return bool(select(folder, LOCKS, cluster_id))
 
 
+def expire_engines(folder: Path) -> None:
+    """Let the next engine that starts end the actions of all engines, which were killed.
+
+    Senlin waits for more than two minutes until it takes an engine for dead.
+    """
+    select(folder, EXPIRE)
+
+
 def select(folder: Path, statement: str, *values: object) -> list[tuple[Any, ...]]:
-    """Return the rows that a statement finds."""
-    database = pymysql.connect(
-        user='root', database=SENLIN, unix_socket=str(mariadb.socket_in(folder))
-    )
+    """Carry out a statement and return the rows that it finds."""
+    socket = str(mariadb.socket_in(folder))
+    database = pymysql.connect(user='root', database=SENLIN, unix_socket=socket, autocommit=True)
     with database, database.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())

@@ -8,7 +8,7 @@ import oslo_messaging
 from keystoneauth1.exceptions import ConnectFailure, HttpServerError
 from oslo_config import cfg
 
-from tests.cloud import installed
+from tests.cloud import installed, senlin_database
 from tests.cloud.layout import SENLIN
 from tests.cloud.program import RestartableProgram
 from tests.cloud.senlin_api import Json, Senlin
@@ -78,11 +78,16 @@ class SenlinPrograms:
         wait_for(lambda: len(self._listening(senlin)) == len(ENGINES))
 
     def restart_engines(self, senlin: Senlin, with_plugin: bool) -> None:
-        """Kill the engines, and start them with or without the plugin."""
+        """Kill the engines, and start them with or without the plugin.
+
+        Actions that the killed engines carried out end as failed.
+        """
         killed = {one['id'] for one in _registered(senlin)}
         self.configure(with_plugin)
         for engine in self.engines.values():
             engine.kill()
+        senlin_database.expire_engines(self._folder)
+        for engine in self.engines.values():
             engine.start()
         wait_for(lambda: len(self._listening(senlin, killed)) == len(ENGINES))
 

@@ -31,6 +31,10 @@ class ClusterSources:
         """Return whether an action has locked the cluster in Senlin's database."""
         return senlin_database.is_locked(self.cloud.folder, self.id)
 
+    def desired_capacity(self) -> int:
+        """Return the size that users want."""
+        return int(self.senlin.get(self.target)['cluster']['desired_capacity'])
+
     def planned_zones(self) -> Counter[str]:
         """Return how many nodes each zone has in Senlin's database."""
         return Counter(node.placement.get('zone') for node in self.nodes())
@@ -54,11 +58,15 @@ class ClusterSources:
     def members(self, policy: str) -> list[str]:
         """Return the addresses of the members of the policy's pool in Octavia."""
         octavia = self._connections['RegionOne'].load_balancer
-        return sorted(member.address for member in octavia.members(self._objects(policy)['pool']))
+        return sorted(member.address for member in octavia.members(self.pool(policy)))
 
     def load_balancer(self, policy: str) -> str:
         """Return the id of the policy's load balancer."""
         return str(self._objects(policy)['loadbalancer'])
+
+    def pool(self, policy: str) -> str:
+        """Return the id of the policy's pool."""
+        return str(self._objects(policy)['pool'])
 
     def _objects(self, policy: str) -> Json:
         """Return the ids of the policy's objects in Octavia by kind."""

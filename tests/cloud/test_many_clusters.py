@@ -9,8 +9,7 @@ CLUSTERS = 6
 
 def test_clusters_scale_at_once_with_two_workers(cloud: WholeCloud) -> None:
     """Each of several clusters that scale at once gets its servers in its planned zones."""
-    cloud.start_worker('worker2')
-    cloud.wait_for_worker('worker2')
+    cloud.run_only('worker1', 'worker2')
     clusters = [Cluster(cloud) for _ in range(CLUSTERS)]
     for cluster in clusters:
         cluster.attach_zones(az1=100, az3=100)

@@ -13,6 +13,7 @@ from tests.cloud.senlin_api import SERVER, Senlin
 from tests.cloud.senlin_programs import ETC, SenlinPrograms
 from tests.integration import mariadb, seeding
 from tests.integration.deployment import Deployment
+from tests.integration.proxy import Proxy
 from tests.waiting import wait_for
 
 START_S = 300
@@ -33,6 +34,7 @@ class WholeCloud(Deployment):
         self.cordon_file = self.folder / 'cordons.yaml'
         self.cordon_file.write_text('[]')
         self.workers_url = f'{self.broker.url}placement'
+        self.octavia = Proxy(self.services['octavia'].url)
         self.agents = {
             name: self._agent(region, binary, name)
             for region in layout.COMPUTES
@@ -49,7 +51,8 @@ class WholeCloud(Deployment):
         self.broker.wait_until_ready()
         wait_for(mariadb.socket_in(self.folder).exists, START_S)
         self.senlin_programs.create_database()
-        seeding.fill_keystone(self.connect('admin'), self.services, self.layout)
+        in_catalog = {**self.services, 'octavia': self.octavia}
+        seeding.fill_keystone(self.connect('admin'), in_catalog, self.layout)
         self.senlin_programs.start()
         self.start_worker('worker1')
         self._start_agents()
@@ -71,6 +74,7 @@ class WholeCloud(Deployment):
         self.senlin_programs.close()
         for program in [*self.workers.values(), *self.agents.values()]:
             program.kill()
+        self.octavia.close()
         super().close()
         self.broker.close()
 
@@ -98,8 +102,22 @@ class WholeCloud(Deployment):
         """Return the decision log of each worker that has one."""
         return sorted(self.folder.glob('*.decisions'))
 
+    def run_only(self, *names: str) -> None:
+        """Start some workers, unless they run; kill the others when they respond."""
+        for name in names:
+            self.start_worker(name)
+            self.wait_for_worker(name)
+        for other in self.workers.keys() - set(names):
+            self.workers[other].kill()
+
+    @property
+    def decides(self) -> bool:
+        """Whether the engines have the plugin and a worker runs."""
+        runs = any(worker.runs for worker in self.workers.values())
+        return self.senlin_programs.has_plugin and runs
+
     def start_worker(self, name: str) -> None:
-        """Start a worker without waiting for it."""
+        """Start a worker without waiting for it, if it does not run."""
         self.workers[name].start()
 
     def wait_for_worker(self, name: str) -> None:

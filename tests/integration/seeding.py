@@ -1,12 +1,12 @@
 """The initial content of the test cloud: regions, users, roles, the catalog and networks."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from openstack.connection import Connection
 from openstack.identity.v3.project import Project
 
 from tests.integration.layout import Endpoint, Layout
-from tests.integration.service import Service
 
 PASSWORD = 'secret'
 FIRST_REGION = 'RegionOne'  # created with Keystone
@@ -19,7 +19,14 @@ SUBNETS = {
 }
 
 
-def fill_keystone(admin: Connection, services: Mapping[str, Service], layout: Layout) -> None:
+class HasUrl(Protocol):
+    """A service, or a proxy before it."""
+
+    @property
+    def url(self) -> str: ...
+
+
+def fill_keystone(admin: Connection, services: Mapping[str, HasUrl], layout: Layout) -> None:
     """Create regions, users, roles and the catalog."""
     identity = admin.identity
     for region in sorted({one.region for one in layout.catalog} - {FIRST_REGION}):
@@ -45,7 +52,7 @@ def _add_user(admin: Connection, name: str, project: Project, roles: Iterable[st
 
 
 def _fill_catalog(
-    admin: Connection, services: Mapping[str, Service], catalog: Sequence[Endpoint]
+    admin: Connection, services: Mapping[str, HasUrl], catalog: Sequence[Endpoint]
 ) -> None:
     identity = admin.identity
     ids = {one.type: one.id for one in identity.services()}
