@@ -70,20 +70,23 @@ def _warn(paths: Sequence[str]) -> None:
 def find(paths: Iterable[str]) -> list[str]:
     """Return a message for each unknown section or option of configuration files.
 
-    A message suggests the nearest known name, if there is one. The options of an auth plugin are
-    not listed, so [service_auth] and the section that its auth_section names are not checked.
+    A message names the file, and suggests the nearest known name if there is one. The options of an
+    auth plugin are not listed, so [service_auth] and the section that its auth_section names are
+    not checked.
     """
-    known, parsed = _known_options(), [_parse(path) for path in paths]
+    known, parsed = _known_options(), {path: _parse(path) for path in paths}
     auth_sections = (
         name
-        for sections in parsed
+        for sections in parsed.values()
         for section, options in sections.items()
         if _normalized(section) == GROUP
         for name in options.get('auth_section', ())
     )
     unchecked = {GROUP, *map(_normalized, auth_sections)}
     return [
-        unknown for sections in parsed for unknown in _unknown_options(sections, known, unchecked)
+        f'{unknown} in {path}; it has no effect'
+        for path, sections in parsed.items()
+        for unknown in _unknown_options(sections, known, unchecked)
     ]
 
 

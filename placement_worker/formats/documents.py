@@ -27,10 +27,15 @@ class Source(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """An error in a file; without a position it concerns the whole file."""
+    """An error in a file.
+
+    :ivar position: None if the error concerns the whole file.
+    :ivar of_key: whether a key is wrong; often it is the misspelled one of a key that is missing.
+    """
 
     text: str
     position: Position | None
+    of_key: bool = False
 
 
 class DocumentError(Exception):
@@ -55,7 +60,7 @@ class Damaged(DocumentError):
 
 
 class Invalid(DocumentError):
-    """The document has other content than expected.
+    """The document has other content than expected; the message gives a wrong key first.
 
     :ivar more: the number of problems that are not listed.
     """
@@ -63,7 +68,7 @@ class Invalid(DocumentError):
     def __init__(self, source: Source, problems: Sequence[Problem], more: int) -> None:
         others = len(problems) - 1 + more
         also = f' and {counted(others, "more error")}' if others else ''
-        text, position = problems[0]
+        text, position, _ = min(problems, key=lambda problem: not problem.of_key)
         where = f' ({position})' if position else ''
         super().__init__(f'{text}{where}{also}', source, problems)
         self.more = more
@@ -95,7 +100,7 @@ class Document:
         """
         remaining, position = iter(found), self._locator()
         problems = [
-            Problem(text, position(path, of_key=of_key))
+            Problem(text, position(path, of_key=of_key), of_key)
             for path, text, of_key in itertools.islice(remaining, MAX_PROBLEMS)
         ]
         problems.sort(key=lambda problem: problem.position or Position(0, 0))

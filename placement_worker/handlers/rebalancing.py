@@ -27,7 +27,7 @@ from placement_worker.policies.base import BEFORE, Policy, State
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.deletion_properties import DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
-from placement_worker.policies.rebalanced_places import Layout, Listed, layout
+from placement_worker.policies.rebalanced_places import Layout, Listed, layout, not_emptied
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 from placement_worker.policies.zone_plans import NO_ZONE
@@ -141,12 +141,14 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     policies = Policies.of(links)
     protected = state.protected(resize)
     criteria = policies.deletion.criteria
+    places = policies.listed(resize, state)
     found = layout(
         victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id),
         {*protected, *_too_young(request, state)},
-        policies.listed(resize, state),
+        places,
         state.cloud,
     )
+    immovable = [node for node in request.cluster.nodes if node.id in protected]
     transfers = list(region_rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
@@ -154,6 +156,7 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     warnings = [
         *policies.warnings(resize, state),
         *protection.unparsed(protected),
+        *not_emptied(places, immovable, state.cloud),
         *_unplaced(found),
         *_limited(request, surge),
     ]

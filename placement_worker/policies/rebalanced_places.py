@@ -1,6 +1,6 @@
 """The places of a cluster that is rebalanced: what each holds, and which nodes may leave it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from placement_worker.contract.cluster import Node
 from placement_worker.planning.places import Place
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
 from placement_worker.planning.region_rebalancing import Region
+from placement_worker.policies import cordoned_places
 
 EVERYWHERE = Place('', 1)
 """The only region if no policy places by region."""
@@ -91,6 +92,22 @@ def _probed(
         is_short = (region, None) in short
         names |= {(region, zone.name) for zone in zones if is_short or zone.shortage}
     return frozenset(names)
+
+
+def not_emptied(listed: Listed, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
+    """Return a sentence for each place that protected nodes keep from being evacuated."""
+    by_region = listed.regions is not None
+    held = Counter(
+        (cloud.region_of(one) if by_region else None, cloud.zone_of(one)) for one in protected
+    )
+    in_regions: Counter[str | None] = Counter()
+    for (region, _), count in held.items():
+        in_regions[region] += count
+    found = cordoned_places.not_emptied(listed.regions or (), in_regions, 'region')
+    for name, zones in listed.divided().items():
+        in_zones = {zone: count for (region, zone), count in held.items() if region == name}
+        found += cordoned_places.not_emptied(zones, in_zones, 'zone')
+    return found
 
 
 Counts = Mapping[Location, tuple[int, int]]

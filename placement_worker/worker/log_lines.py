@@ -18,6 +18,7 @@ UNESCAPED_FIELDS = frozenset({'color', 'reset_color', 'exc_text'})
 With the option `log_color`, oslo.log puts escape sequences of its own into the colors. The
 traceback was formatted by `_exception`, and the record keeps it for other handlers.
 """
+OWN_LOGGERS = 'placement_worker.'
 _INSTALLED = '_escaped_by_log_lines'
 
 
@@ -41,7 +42,8 @@ def _handlers() -> Iterator[logging.Handler]:
 def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRecord) -> str:
     """Format the line of a record.
 
-    All fields are set at this point, `error_summary` of oslo.log included.
+    All fields are set at this point, `error_summary` of oslo.log included. It appends the exception
+    that is being handled to each warning; messages of this package name their causes themselves.
     """
     fields = record.__dict__
     fields.update(
@@ -51,7 +53,10 @@ def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRe
             if isinstance(value, str) and name not in UNESCAPED_FIELDS
         }
     )
-    return original(record)
+    line = original(record)
+    if record.name.startswith(OWN_LOGGERS) and not record.exc_info:
+        line = line.removesuffix(f': {fields.get("error_summary")}')
+    return line
 
 
 def _exception(original: Callable[..., str], exc_info: Any, *record: Any, **named: Any) -> str:

@@ -38,9 +38,10 @@ def test_unknown_options_of_a_worker_that_starts_are_logged_once_each(start_work
     """An operator finds a misspelled option in the log, with the name that was probably meant."""
     worker = start_worker(CLOUD, '[clod]\nbackend = inventory\n', treads=3)
 
+    ending = f' in {worker.config}; it has no effect'
     assert [line[line.index('Unknown') :] for line in warnings(worker)] == [
-        'Unknown section [clod] (did you mean cloud?)',
-        'Unknown option [worker] treads (did you mean threads?)',
+        f'Unknown section [clod] (did you mean cloud?){ending}',
+        f'Unknown option [worker] treads (did you mean threads?){ending}',
     ]
 
 

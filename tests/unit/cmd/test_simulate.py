@@ -146,8 +146,8 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
         (['s', '--plot', '/none/r.svg'], '/none: No such folder'),
         (
             ['bad'],
-            'bad is not a scenario: Object missing required fields `title`, `cloud`, `policies`, '
-            '`steps` - at `$` (line 1, column 1) and 1 more error; correct the file',
+            'bad is not a scenario: Unknown key `titel` (did you mean `title`?) - at `$` '
+            '(line 1, column 2) and 1 more error; correct the file',
         ),
         (['empty'], 'empty is empty'),
         (['policy'], 'Policy type `x-1.0` is not installed - at `$.policies[0].spec`'),

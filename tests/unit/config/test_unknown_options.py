@@ -17,7 +17,10 @@ def found(tmp_path):
 
     def find(text):
         (tmp_path / 'w.conf').write_text(text)
-        return unknown_options.find([str(tmp_path / 'w.conf')])
+        ending = f' in {tmp_path}/w.conf; it has no effect'
+        lines = unknown_options.find([str(tmp_path / 'w.conf')])
+        assert all(line.endswith(ending) for line in lines)
+        return [line.removesuffix(ending) for line in lines]
 
     return find
 
@@ -107,4 +110,6 @@ def test_warn_logs_one_warning_per_unknown_option(tmp_path, caplog):
 
     unknown_options._warn([str(tmp_path / 'w.conf')])
 
-    assert caplog.messages == ['Unknown section [clod] (did you mean cloud?)']
+    assert caplog.messages == [
+        f'Unknown section [clod] (did you mean cloud?) in {tmp_path}/w.conf; it has no effect'
+    ]

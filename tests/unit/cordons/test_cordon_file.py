@@ -126,6 +126,13 @@ def test_read_invalid_file_raises_an_error_with_its_position(path, text, error):
     assert error in error_of(path)
 
 
+def test_read_file_with_a_misspelled_key_names_it_before_the_missing_one(path):
+    """The first error is the cause of the second."""
+    path.write_text("- zone: az1\n  untill: '2026-12-01T06:00:00Z'\n")
+
+    assert 'Unknown key `untill` (did you mean `until`?)' in error_of(path)
+
+
 def test_read_file_with_several_errors_counts_them(path):
     """An operator sees that one correction will not be enough."""
     path.write_text('- {zone: az1}\n- {zone: az2}\n')

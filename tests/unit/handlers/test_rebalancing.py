@@ -248,6 +248,40 @@ def test_rebalance_never_creates_in_a_cordoned_zone(registry, evacuate, moved):
     reply = worker.policy_rebalance(rebalance_of([zone_policy(*ZONES)], members))
 
     assert Counter(one[1:] for one in moves(reply)) == moved
+    assert reply['warnings'] == []
+
+
+@pytest.mark.parametrize(
+    ('cordon', 'policies', 'warnings'),
+    [
+        ({'zone': 'az1'}, ['zones'], ['Cannot evacuate zone az1']),
+        ({'zone': 'az1'}, ['regions', 'zones'], ['Cannot evacuate zone az1']),
+        ({'region': 'R1'}, ['regions'], ['Cannot evacuate region R1']),
+        ({'zone': 'az2'}, ['zones'], []),
+    ],
+)
+def test_rebalance_that_cannot_empty_a_place_warns_of_protected_nodes(
+    registry, cordon, policies, warnings
+):
+    """An operator who empties a place reads why it is not empty after the last step."""
+    made = Cordon(until=NOW.replace(year=2027), evacuate=True, **cordon)
+    worker = Endpoints(
+        Inventory.parse({'zones': ZONES, 'regions': ['R1', 'R2']}, 'test'),
+        registry,
+        now=lambda: NOW,
+        cordons=lambda _: [made],
+    )
+    kinds = {'regions': region_policy('R1', 'R2'), 'zones': zone_policy(*ZONES)}
+    members = nodes(az1=2)
+    for one in members:
+        one['data']['placement']['region_name'] = 'R1'
+    members[0]['metadata'] = {'protected': 'true'}
+
+    reply = worker.policy_rebalance(rebalance_of([kinds[one] for one in policies], members))
+
+    assert reply['warnings'] == [
+        f'{warning}: 1 protected node must not be deleted there' for warning in warnings
+    ]
 
 
 @pytest.mark.parametrize('zones', [ZONES, {'az1': False}], ids=['planned', 'refused'])

@@ -187,6 +187,20 @@ def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(writte
     assert 'RuntimeError: evil' in text
 
 
+def test_log_of_this_package_while_an_exception_is_handled_says_the_cause_once(written):
+    """The messages of the package name their causes, so a summary would repeat them."""
+
+    def fail(logger):
+        try:
+            raise errors.ConfigurationError('it is too late')
+        except errors.ConfigurationError as exc:
+            logger.getChild('cordons').warning('Kept the cordons: %s', exc)
+
+    text, _ = written(fail)
+
+    assert text.endswith('Kept the cordons: it is too late\n')
+
+
 def test_log_in_json_with_hostile_text_writes_one_line_that_says_the_same(written):
     """The JSON formatter of oslo.log writes no control character, not even DEL."""
     text, _ = written(
