@@ -4,20 +4,15 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import SLOW_TOPIC
+from placement_worker.engines.client_setup import broker_options
 
 GROUP = 'placement_worker'
 OPTIONS = [
-    cfg.StrOpt(
-        'transport_url',
-        secret=True,
-        help='The broker of the workers, for example '
-        'rabbit://user:password@127.0.0.1:5672/placement. Options of the rabbit driver, such as '
-        "TLS, go into the URL's query (?ssl=true&ssl_ca_file=...); those of Senlin do not apply. "
+    *broker_options(
+        'Senlin',
         'Without this option Senlin decides by itself, as if the plugin were not installed.',
     ),
-    cfg.StrOpt('exchange', default=EXCHANGE, help="The workers' control_exchange."),
-    cfg.StrOpt('topic', default=TOPIC, help="The workers' [worker] topic."),
     cfg.StrOpt('slow_topic', default=SLOW_TOPIC, help="The workers' [worker] slow_topic."),
     cfg.IntOpt(
         'timeout_s',

@@ -12,18 +12,12 @@ from oslo_config import cfg
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.contract.rpc import is_slow
+from placement_worker.engines import client_setup
 from placement_worker.errors import NoWorkerAnswered, PlacementWorkerError
 
 LOG = logging.getLogger(__name__)
 GRACE_S = 2
 """The time that the engine waits beyond the client's timeout, whose error has more detail."""
-OBSERVED = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
-"""Groups that oslo.messaging registers in the configuration of the process alone.
-
-It reads them in the configuration of every transport.
-"""
-KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
-"""The types of their options by the type of the value; all others are strings."""
 FAILURES = (PlacementWorkerError, oslo_messaging.MessagingException)
 """The errors that a call raises when the worker or the broker fails."""
 
@@ -48,7 +42,7 @@ def call(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, 
     """
     group = cfg.CONF.placement_worker
     timeout_s = group.slow_timeout_s if is_slow(request) else group.timeout_s
-    thread = eventlet.spawn(method, _client(**group), request, _ids(context))
+    thread = eventlet.spawn(method, _client(**group), request, client_setup.ids(context))
     limit = eventlet.Timeout(timeout_s + GRACE_S)
     try:
         reply: T = thread.wait()
@@ -63,34 +57,7 @@ def call(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, 
     return reply
 
 
-def _ids(context: Any) -> Mapping[str, str]:
-    """Return the ids of Senlin's context, which also holds passwords and trusts."""
-    if context is None:
-        return {}
-    ids = {name: getattr(context, name, None) for name in ('request_id', 'user_id', 'project_id')}
-    return {name: value for name, value in ids.items() if value}
-
-
 @functools.cache
 def _client(transport_url: str, **settings: Any) -> PolicyClient:
     """Return the client of this process; the options have the names of its parameters."""
-    return PolicyClient(transport_url, conf=_separate_configuration(), **settings)
-
-
-def _separate_configuration() -> cfg.ConfigOpts:
-    """Return a configuration apart from Senlin's, so that their queues keep their own options.
-
-    The options that measure and trace messages are those of Senlin.
-    """
-    conf = cfg.ConfigOpts()
-    for group in OBSERVED:
-        values = cfg.CONF.get(group, {})
-        conf.register_opts(
-            [
-                KINDS.get(type(value), cfg.StrOpt)(name, default=value)
-                for name, value in values.items()
-            ],
-            group,
-        )
-    conf([], project='placement_worker', default_config_files=[], default_config_dirs=[])
-    return conf
+    return PolicyClient(transport_url, conf=client_setup.separate_configuration(), **settings)

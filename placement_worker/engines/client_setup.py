@@ -1,0 +1,61 @@
+"""The parts of a client that do not depend on the engine it runs in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+from placement_worker.contract.rpc import EXCHANGE, TOPIC
+
+OBSERVED = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
+"""Groups that oslo.messaging registers in the configuration of the process alone.
+
+It reads them in the configuration of every transport.
+"""
+KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
+"""The types of their options by the type of the value; all others are strings."""
+
+
+def broker_options(engine: str, otherwise: str) -> list[Any]:
+    """Return the options of an engine that lead to the workers.
+
+    :param otherwise: a sentence on the effect of a missing URL.
+    """
+    return [
+        cfg.StrOpt(
+            'transport_url',
+            secret=True,
+            help='The broker of the workers, for example '
+            'rabbit://user:password@127.0.0.1:5672/placement. Options of the rabbit driver, such '
+            "as TLS, go into the URL's query (?ssl=true&ssl_ca_file=...); those of "
+            f'{engine} do not apply. {otherwise}',
+        ),
+        cfg.StrOpt('exchange', default=EXCHANGE, help="The workers' control_exchange."),
+        cfg.StrOpt('topic', default=TOPIC, help="The workers' [worker] topic."),
+    ]
+
+
+def ids(context: Any) -> Mapping[str, str]:
+    """Return the ids of an engine's context, which also holds passwords and trusts."""
+    if context is None:
+        return {}
+    found = {name: getattr(context, name, None) for name in ('request_id', 'user_id', 'project_id')}
+    return {name: value for name, value in found.items() if value}
+
+
+def separate_configuration(engine: cfg.ConfigOpts = cfg.CONF) -> cfg.ConfigOpts:
+    """Return a configuration apart from the engine's, so that its queues keep their own options.
+
+    The options that measure and trace messages are those of the engine.
+    """
+    conf = cfg.ConfigOpts()
+    for group in filter(engine.__contains__, OBSERVED):
+        conf.register_opts(
+            [
+                KINDS.get(type(value), cfg.StrOpt)(name, default=value)
+                for name, value in engine[group].items()
+            ],
+            group,
+        )
+    conf([], project='placement_worker', default_config_files=[], default_config_dirs=[])
+    return conf
