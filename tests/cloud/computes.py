@@ -10,6 +10,8 @@ from tests.integration.service import Service
 from tests.waiting import wait_for
 
 START_S = 300
+IMAGE = 'cirros-0.4.0-x86_64-disk'
+"""The image of all servers."""
 VERSION = '1.26'
 """The version of Placement in which a whole inventory can be reserved.
 

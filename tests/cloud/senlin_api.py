@@ -5,6 +5,7 @@ from typing import Any
 
 from keystoneauth1.session import Session
 
+from tests.cloud import computes
 from tests.waiting import wait_for
 
 Json = dict[str, Any]
@@ -13,7 +14,7 @@ ACTION_S = 300
 VERSION = 'clustering 1.14'
 SERVER = {
     'flavor': '1',
-    'image': 'cirros-0.4.0-x86_64-disk',
+    'image': computes.IMAGE,
     'networks': [{'network': 'private'}],
 }
 

@@ -1,0 +1,174 @@
+"""Services, computes and workers; a subclass adds the engine that the workers serve."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from typing_extensions import override
+
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.errors import NoWorkerAnswered
+from tests.broker import Broker
+from tests.cloud import computes, installed, virtual_hosts
+from tests.cloud.program import RestartableProgram
+from tests.integration import mariadb, seeding
+from tests.integration.deployment import Deployment
+from tests.integration.layout import Layout
+from tests.waiting import wait_for
+
+ETC = Path(__file__).parent / 'etc'
+START_S = 300
+PROBE_S = 5
+WORKERS = ('worker1', 'worker2')
+
+
+class ComputeCloud(Deployment):
+    """A cloud whose servers become ACTIVE, with a worker."""
+
+    def __init__(
+        self,
+        make_layout: Callable[[Broker], Layout],
+        computes_of: Mapping[str, Mapping[str, str]],
+        hosts: Sequence[str],
+    ) -> None:
+        """Start the broker and the services without waiting for them.
+
+        :param computes_of: the zone of each compute by region.
+        :param hosts: the virtual hosts of the broker.
+        """
+        self.broker = Broker()
+        virtual_hosts.define(self.broker, hosts)
+        self.broker.launch()
+        super().__init__(make_layout(self.broker))
+        self.folder = self.processes.folder
+        self.cordon_file = self.folder / 'cordons.yaml'
+        self.cordon_file.write_text('[]')
+        self.workers_url = f'{self.broker.url}placement'
+        self._computes = computes_of
+        self.agents = {
+            name: self._agent(region, binary, name)
+            for region in computes_of
+            for name, binary in self._agents_of(region).items()
+        }
+        self.workers = {name: self._worker(name) for name in WORKERS}
+
+    def in_catalog(self) -> Mapping[str, seeding.HasUrl]:
+        """Return what the catalog leads to by the name of the service."""
+        return self.services
+
+    def prepare_engine(self) -> None:
+        """Create the database of the engine."""
+        raise NotImplementedError
+
+    def start_engine(self) -> None:
+        """Start the engine without waiting for it; Keystone has its users."""
+        raise NotImplementedError
+
+    def wait_for_engine(self) -> None:
+        """Return when the engine handles requests."""
+        raise NotImplementedError
+
+    def close_engine(self) -> None:
+        """Kill the engine."""
+        raise NotImplementedError
+
+    @override
+    def fill(self) -> None:
+        self.broker.wait_until_ready()
+        wait_for(mariadb.socket_in(self.folder).exists, START_S)
+        self.prepare_engine()
+        seeding.fill_keystone(self.connect('admin'), self.in_catalog(), self.layout)
+        self.start_engine()
+        self.start_worker('worker1')
+        self._start_agents()
+        seeding.fill_neutron(self.connect('admin'))
+        self.connect('admin').image.create_image(
+            name=computes.IMAGE,
+            data=b'nothing boots it',
+            disk_format='raw',
+            container_format='bare',
+            visibility='public',
+        )
+        for region, zones in self._computes.items():
+            computes.add_to_zones(self.connect('admin', region), self.nova(region), zones)
+        self.wait_for_engine()
+        self.wait_for_worker('worker1')
+
+    @override
+    def close(self) -> None:
+        self.close_engine()
+        for program in [*self.workers.values(), *self.agents.values()]:
+            program.kill()
+        super().close()
+        self.broker.close()
+
+    def servers(self, region: str = 'RegionOne') -> set[str]:
+        """Return the ids of the servers in a region."""
+        compute = self.connect('demo', region).compute
+        return {server.id for server in compute.servers(details=False)}
+
+    def decision_logs(self) -> list[Path]:
+        """Return the decision log of each worker that has one."""
+        return sorted(self.folder.glob('*.decisions'))
+
+    def run_only(self, *names: str) -> None:
+        """Start some workers, unless they run; kill the others when they respond."""
+        for name in names:
+            self.start_worker(name)
+            self.wait_for_worker(name)
+        for other in self.workers.keys() - set(names):
+            self.workers[other].kill()
+
+    def start_worker(self, name: str) -> None:
+        """Start a worker without waiting for it, if it does not run."""
+        self.workers[name].start()
+
+    def wait_for_worker(self, name: str) -> None:
+        """Return when a worker responds."""
+        client = PolicyClient(self.workers_url, server=name, timeout_s=PROBE_S)
+
+        def responds() -> bool:
+            try:
+                client.get_capabilities()
+            except NoWorkerAnswered:
+                return False
+            return True
+
+        wait_for(responds, START_S)
+        client.close()
+
+    def _start_agents(self) -> None:
+        """Start conductors, schedulers and computes when the tables exist."""
+        for region in self._computes:
+            self.nova(region).requests()
+        for agent in self.agents.values():
+            agent.start()
+
+    def _agents_of(self, region: str) -> dict[str, str]:
+        """Return the program of each agent of a Nova by its name."""
+        nova = self.nova(region).name
+        names = {f'{nova}-{part}': f'nova-{part}' for part in ('conductor', 'scheduler')}
+        return {**names, **dict.fromkeys(self._computes[region], 'nova-compute')}
+
+    def _agent(self, region: str, binary: str, name: str) -> RestartableProgram:
+        (self.folder / name).mkdir()
+        own = self._configure(ETC / 'agent.conf', name)
+        nova = self.folder / 'etc' / f'{self.nova(region).name}.conf'
+        program = self.processes.environment / 'bin' / binary
+        arguments = [program, '--config-file', nova, '--config-file', own]
+        return RestartableProgram(self.folder, name, arguments)
+
+    def _worker(self, name: str) -> RestartableProgram:
+        own = self._configure(
+            ETC / 'worker.conf',
+            name,
+            transport_url=self.workers_url,
+            cordon_file=self.cordon_file,
+            credentials=self.processes.credentials(self.layout.trustee),
+        )
+        arguments = [installed.program('placement-worker'), '--config-file', own]
+        return RestartableProgram(self.folder, name, arguments)
+
+    def _configure(self, template: Path, name: str, **variables: object) -> Path:
+        file = self.folder / 'etc' / f'{name}.conf'
+        file.write_text(self.processes.template(template, name=name, **variables))
+        return file
