@@ -1,7 +1,9 @@
 """The imports of the package, against the diagram of the manual."""
 
 import ast
+import fnmatch
 import re
+import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -101,13 +103,19 @@ def has_code(path):
 
 
 def test_each_module_has_a_test_file_of_its_name():
-    """A reader finds the tests of a module in the file of its name."""
+    """A reader finds the tests of a module in the file of its name.
+
+    Modules that need an engine have theirs in its environment.
+    """
     package, tests = ROOT / 'placement_worker', ROOT / 'tests' / 'unit'
     modules = [path.relative_to(package) for path in package.rglob('[a-z]*.py')]
+    tools = tomllib.loads((ROOT / 'pyproject.toml').read_text(encoding='utf-8'))['tool']
+    omitted = tools['coverage']['run']['omit']
     tested = [
         module
         for module in modules
-        if module.parts[0] != 'examples' and module.parts[:2] != ('engines', 'senlin')
+        if module.parts[0] != 'examples'
+        and not any(fnmatch.fnmatch(f'placement_worker/{module}', pattern) for pattern in omitted)
     ]
 
     assert len(tested) > 100

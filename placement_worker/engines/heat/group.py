@@ -1,0 +1,239 @@
+"""The resource type OS::Heat::PlacedAutoScalingGroup."""
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import oslo_messaging
+from heat.common import exception, grouputils, short_id
+from heat.engine import environment, resource
+from heat.engine.resources.openstack.heat.autoscaling_group import AutoScalingResourceGroup
+from heat.objects.stack import Stack
+from heat.scaling import template
+from oslo_config import cfg
+from typing_extensions import override
+
+from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.contract.model import CheckReply, CheckRequest, Credentials
+from placement_worker.engines import client_setup
+from placement_worker.engines.heat import (
+    definitions,
+    local_choice,
+    members,
+    options,
+    placement_property,
+    plans,
+    renewal,
+    requests,
+    worker_client,
+)
+from placement_worker.engines.heat.worker_choice import WorkerChooser
+from placement_worker.errors import PlacementWorkerError
+
+HOT_VERSION = ('heat_template_version', '2015-04-30')
+FUNCTIONS = ('get_attr', 'get_resource')
+
+options.register(cfg.CONF)
+
+
+class PlacedAutoScalingGroup(AutoScalingResourceGroup):
+    """An autoscaling group whose members are spread over availability zones.
+
+    The workers of placement-worker choose the zone of each new member, and the members to remove.
+    Existing members keep their zones.
+    """
+
+    PROPERTIES = (*AutoScalingResourceGroup.PROPERTIES, placement_property.PLACEMENT)
+    properties_schema = {
+        **AutoScalingResourceGroup.properties_schema,
+        placement_property.PLACEMENT: placement_property.SCHEMA,
+    }
+    _asks_worker = False
+
+    @override
+    def validate(self) -> None:
+        self._validate_unit()
+        super().validate()
+        if not self._is_rolled_back():
+            self._validate_zones()
+
+    @override
+    def handle_create(self) -> Any:
+        with self._by_worker():
+            return super().handle_create()
+
+    @override
+    def resize(self, capacity: int) -> None:
+        with self._by_worker():
+            super().resize(capacity)
+
+    @override
+    def adjust(self, *args: Any, **kwargs: Any) -> None:
+        # Heat records the success of a signal as an event, but no failure.
+        try:
+            super().adjust(*args, **kwargs)
+        except resource.NoActionRequired:
+            raise
+        except Exception as exc:
+            self._add_event('SIGNAL', self.FAILED, f'{type(exc).__name__}: {exc}')
+            raise
+
+    @override
+    def _replace(self, *args: Any) -> None:
+        with self._by_worker():
+            super()._replace(*args)
+
+    @override
+    def _create_template(
+        self,
+        num_instances: int,
+        num_replace: int = 0,
+        template_version: tuple[str, str] = HOT_VERSION,
+    ) -> Any:
+        """Return the template of the nested stack; see `Plan`.
+
+        :source: `_create_template` in heat/engine/resources/openstack/heat/instance_group.py, of
+            Heat 27, which passes no `customise` to `member_definitions`.
+        """
+        old = dict(grouputils.get_member_definitions(self, include_failed=True))
+        new = self._get_resource_definition()
+        found = self._members(old, new)
+        plan = plans.plan(found, num_instances, self._chooser(), short_id.generate_id)
+        weights = local_choice.weights_of(self._placement[placement_property.ZONES])
+        staying = renewal.names_in_order(found, weights, plan.zones, plan.created)
+        content = template.member_definitions(
+            [(name, definitions.in_zone(old[name], plan.zones[name])) for name in staying],
+            new,
+            num_instances,
+            num_replace,
+            iter(plan.created).__next__,
+            customise=lambda name, definition: definitions.in_zone(definition, plan.zones[name]),
+        )
+        return self._template_of(list(content), template_version)
+
+    def _template_of(self, content: list[tuple[str, Any]], version: tuple[str, str]) -> Any:
+        """Return a template with these members and the outputs of a group."""
+        made = template.make_template(
+            content,
+            version=version,
+            child_env=environment.get_child_environment(
+                self.stack.env, self.child_params(), item_to_remove=self.resource_info
+            ),
+        )
+        references = [functools.partial(made.functions[name], None, name) for name in FUNCTIONS]
+        for output in self._nested_output_defns([name for name, _ in content], *references):
+            made.add_output(output)
+        return made
+
+    def _members(self, old: dict[str, Any], new: Any) -> list[members.Member]:
+        """Return the members in Heat's order.
+
+        :param old: the definitions of the members in Heat's order.
+        :param new: the current definition, without a zone.
+        """
+        zones = {name: definitions.zone_of(definition) for name, definition in old.items()}
+        return members.from_rows(
+            old,
+            self._rows(),
+            zones.__getitem__,
+            lambda name: old[name] != definitions.in_zone(new, zones[name]),
+        )
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return the resources of the nested stack."""
+        identity = self.nested_identifier()
+        if identity is None:
+            return []
+        rows: list[dict[str, Any]] = self.rpc_client().list_stack_resources(
+            self.context, dict(identity)
+        )
+        return rows
+
+    @contextmanager
+    def _by_worker(self) -> Iterator[None]:
+        """Let a worker choose during the block, unless the stack is being rolled back.
+
+        Heat builds templates outside of it to validate and to preview a stack. A rollback must
+        succeed without a worker.
+        """
+        self._asks_worker = not self._is_rolled_back()
+        try:
+            yield
+        finally:
+            self._asks_worker = False
+
+    def _is_rolled_back(self) -> bool:
+        """Return whether the stack of the user, which may contain that of the group, is."""
+        root = self.stack.root_stack_id()
+        if root is None:
+            return False
+        action, status, *_ = Stack.get_status(self.context, root)
+        return (action, status) == (self.stack.ROLLBACK, self.stack.IN_PROGRESS)
+
+    def _chooser(self) -> plans.Chooser:
+        if self._asks_worker:
+            return WorkerChooser(self._check, self._group())
+        return local_choice.LocalChooser(self._placement[placement_property.ZONES])
+
+    @property
+    def _placement(self) -> dict[str, Any]:
+        placement: dict[str, Any] = self.properties[placement_property.PLACEMENT]
+        return placement
+
+    def _group(self) -> requests.Group:
+        """Return the group with the trust of its owner."""
+        owner = self.stack.stored_context()
+        return requests.Group(
+            id=self.uuid,
+            name=f'{self.stack.name}/{self.name}',
+            user=owner.trustor_user_id,
+            project=self.stack.tenant_id,
+            placement=self._placement,
+            credentials=Credentials(owner.trust_id),
+        )
+
+    def _check(self, request: CheckRequest) -> CheckReply:
+        """Send a request to a worker."""
+        return worker_client.call(
+            lambda client: client.policy_check(request, client_setup.ids(self.context)),
+            cfg.CONF.placement_worker.timeout_s,
+        )
+
+    def _validate_unit(self) -> None:
+        """Check that members can get a zone.
+
+        :raises StackValidationFailed: the definition has a zone, or cannot have one.
+        """
+        name = definitions.ZONE_PROPERTY
+        definition = self._get_resource_definition()
+        if definitions.has_zone(definition):
+            raise exception.StackValidationFailed(
+                message=f'{self.name}: remove {name} from the properties of the resource; the '
+                'zones of the members are in the property placement'
+            )
+        nested = self.get_nested_parameters_stack()
+        (unit,) = nested.values()
+        if name not in unit.properties_schema:
+            raise exception.StackValidationFailed(
+                message=f'{self.name}: {definition.resource_type} has no property {name}; add a '
+                'parameter of this name to the template'
+            )
+
+    def _validate_zones(self) -> None:
+        """Check with a worker that the cloud has the zones.
+
+        :raises StackValidationFailed: it lacks one, or no worker replied.
+        """
+
+        def validate(client: PolicyClient) -> None:
+            client.policy_validate(
+                requests.zone_spec(self._placement),
+                check_resources=True,
+                context=client_setup.ids(self.context),
+            )
+
+        try:
+            worker_client.call(validate, cfg.CONF.placement_worker.validate_timeout_s)
+        except (PlacementWorkerError, oslo_messaging.MessagingException) as exc:
+            raise exception.StackValidationFailed(message=f'{self.name}: placement: {exc}') from exc

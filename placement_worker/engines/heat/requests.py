@@ -1,0 +1,86 @@
+"""Convert a group to requests of the contract, with nothing that it does not list."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from placement_worker.contract import actions
+from placement_worker.contract.cluster import Cluster, Node, Profile
+from placement_worker.contract.model import Action, Binding, CheckRequest, Credentials, Spec
+from placement_worker.engines.heat.members import Member
+
+PROFILE_TYPE = 'os.nova.server-1.0'
+"""The profile type that zone placement supports; members of a group have no profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as the workers see it.
+
+    :ivar placement: the property `placement`.
+    """
+
+    id: str
+    name: str
+    user: str | None
+    project: str | None
+    placement: Mapping[str, Any]
+    credentials: Credentials
+
+
+def growth(group: Group, members: Sequence[Member], count: int) -> CheckRequest:
+    """Return the request for the zones of members to create."""
+    return _request(group, members, actions.CLUSTER_SCALE_OUT, count)
+
+
+def shrinkage(group: Group, members: Sequence[Member], count: int) -> CheckRequest:
+    """Return the request for the victims."""
+    return _request(group, members, actions.CLUSTER_SCALE_IN, count)
+
+
+def zone_spec(placement: Mapping[str, Any]) -> Spec:
+    """Return the spec of the policy that plans zones."""
+    return Spec('senlin.policy.zone_placement', '1.1', {'zones': placement['zones']})
+
+
+def _request(group: Group, members: Sequence[Member], action: str, count: int) -> CheckRequest:
+    deletion = Spec('senlin.policy.deletion', '1.1', dict(group.placement['deletion']))
+    return CheckRequest(
+        target='BEFORE',
+        action=Action(id=str(uuid.uuid4()), action=action, inputs={'count': count}),
+        cluster=Cluster(
+            id=group.id,
+            name=group.name,
+            user=group.user,
+            project=group.project,
+            profile=Profile(PROFILE_TYPE),
+            nodes=[_node(i, member) for i, member in enumerate(members)],
+            desired_capacity=len(members),
+        ),
+        policies=[
+            Binding('placement', zone_spec(group.placement), name='placement'),
+            Binding('deletion', deletion, name='deletion'),
+        ],
+        explain='none',
+        credentials=group.credentials,
+    )
+
+
+def _node(index: int, member: Member) -> Node:
+    """Return a member as a node.
+
+    The position in Heat's order breaks ties of age, since Heat knows the second of a creation only.
+    Outdated members are tainted, so that they leave before current ones.
+    """
+    return Node(
+        id=member.name,
+        name=member.name,
+        index=index,
+        status='ERROR' if member.failed else 'ACTIVE',
+        status_reason=member.reason,
+        tainted=member.is_outdated,
+        created_at=member.created_at if member.is_created else None,
+        updated_at=member.updated_at if member.failed else None,
+        data={'placement': {'zone': member.zone}} if member.zone else {},
+    )

@@ -1,0 +1,167 @@
+"""The choice by a worker: requests that the policies of this package decide in process."""
+
+import datetime
+
+import msgspec
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import ActionPatch, CheckReply, Credentials
+from placement_worker.engines.heat.members import Member
+from placement_worker.engines.heat.requests import Group
+from placement_worker.engines.heat.worker_choice import WorkerChooser
+from placement_worker.errors import Rejected, WorkerFailed
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.registry import Registry
+
+NOW = datetime.datetime(2026, 11, 22, 20, tzinfo=datetime.UTC)
+CLOUD = Inventory.parse({'zones': {'az1': True, 'az2': True, 'az3': True}}, 'test')
+PLACEMENT = {
+    'zones': [{'name': f'az{i}', 'weight': 100} for i in (1, 2, 3)],
+    'deletion': {'criteria': 'OLDEST_FIRST'},
+}
+
+
+class Worker:
+    """Decide in this process, and keep the requests."""
+
+    def __init__(self):
+        self.requests = []
+        self._caller = InProcessCaller(CLOUD, Registry.installed(), now=lambda: NOW)
+
+    def check(self, request):
+        self.requests.append(request)
+        return self._caller.policy_check(request)
+
+
+@pytest.fixture
+def worker():
+    return Worker()
+
+
+def chooser(worker, **placement):
+    group = Group(
+        'id', 'stack/group', 'user', 'demo', {**PLACEMENT, **placement}, Credentials('trust')
+    )
+    return WorkerChooser(worker.check, group)
+
+
+def member(name, zone, age_s=100, **more):
+    return Member(name, zone, created_at=NOW - datetime.timedelta(seconds=age_s), **more)
+
+
+def failed(name, zone, reason, age_s=10):
+    when = NOW - datetime.timedelta(seconds=age_s)
+    return Member(
+        name, zone, failed=True, reason=reason, is_created=False, created_at=when, updated_at=when
+    )
+
+
+def test_new_members_are_spread_over_zones(worker):
+    """The first members of a group go to different zones."""
+    assert sorted(chooser(worker).zones([], 3)) == ['az1', 'az2', 'az3']
+
+
+def test_new_member_goes_to_the_emptiest_zone(worker):
+    """The zones of existing members count, and the worker looks up none of them."""
+    members = [member('a', 'az1'), member('b', 'az3')]
+
+    assert chooser(worker).zones(members, 1) == ['az2']
+    assert all(node.physical_id is None for node in worker.requests[0].cluster.nodes)
+
+
+def test_full_zone_is_avoided_while_it_is_short(worker):
+    """A member that found no host in a zone goes to another one."""
+    members = [
+        failed('a', 'az2', 'ResourceInError: resources.a: No valid host was found.'),
+        member('b', 'az1'),
+    ]
+
+    assert chooser(worker).zones(members, 1) == ['az3']
+
+
+def test_oldest_members_leave_within_zones(worker):
+    """Victims come from the fullest zone, the oldest first."""
+    members = [
+        member('a', 'az1', 40), member('b', 'az2', 50), member('c', 'az1', 30),
+        member('d', 'az3', 99),
+    ]  # fmt: skip
+
+    assert chooser(worker).victims(members, 1) == ['a']
+
+
+def test_members_of_the_same_second_leave_in_the_order_of_heat(worker):
+    """Heat knows the second of a creation only; its order breaks ties."""
+    members = [member('z', 'az1'), member('a', 'az1'), member('m', 'az1')]
+
+    assert chooser(worker).victims(members, 2) == ['z', 'a']
+
+
+def test_outdated_members_leave_before_current_ones(worker):
+    """No current member leaves while an outdated one stays, whatever the zones."""
+    members = [
+        member('new1', 'az1', 99), member('new2', 'az1', 98),
+        member('old', 'az2', 1, is_outdated=True),
+    ]  # fmt: skip
+
+    assert chooser(worker).victims(members, 1) == ['old']
+
+
+def test_failed_members_leave_before_complete_ones(worker):
+    """Failed members leave first, although they are younger."""
+    members = [failed('broken', 'az2', 'lost'), member('a', 'az1'), member('b', 'az1')]
+
+    assert chooser(worker).victims(members, 1) == ['broken']
+
+
+def test_youngest_members_leave_if_the_criteria_say_so(worker):
+    """The criteria of the property `placement` decide."""
+    members = [member('a', 'az1', 40), member('b', 'az1', 30)]
+
+    assert chooser(worker, deletion={'criteria': 'YOUNGEST_FIRST'}).victims(members, 1) == ['b']
+
+
+def test_request_names_group_owner_and_trust(worker):
+    """The worker acts for the owner of the stack."""
+    chooser(worker).zones([], 1)
+
+    (request,) = worker.requests
+    assert (request.cluster.id, request.cluster.name) == ('id', 'stack/group')
+    assert (request.cluster.user, request.cluster.project) == ('user', 'demo')
+    assert request.credentials.trust_id == 'trust'
+
+
+def test_unknown_zones_are_refused_with_the_reason_of_the_policy(worker):
+    """A policy that cannot decide fails the change with its reason."""
+    asked = chooser(worker, zones=[{'name': 'az9', 'weight': 100}])
+
+    with pytest.raises(Rejected, match='No availability zone found available'):
+        asked.zones([], 1)
+
+
+@pytest.mark.parametrize('data', [{}, {'placement': {}}, {'deletion': {'candidates': []}}])
+def test_reply_without_the_expected_number_is_refused(worker, data):
+    """A reply that does not decide about each member changes nothing."""
+
+    def check(request):
+        decided = {'status': 'OK', 'reason': '', **data}
+        return CheckReply(action=ActionPatch('id', decided), cluster=None, nodes={}, decisions=[])
+
+    incomplete = WorkerChooser(check, chooser(worker)._group)
+
+    with pytest.raises(WorkerFailed, match='expected 1'):
+        incomplete.zones([], 1)
+    with pytest.raises(WorkerFailed, match='expected 1'):
+        incomplete.victims([member('a', 'az1')], 1)
+
+
+def test_warnings_of_the_worker_are_logged(worker, caplog):
+    """An operator of Heat sees the warnings of a decision."""
+
+    def check(request):
+        reply = worker.check(request)
+        return msgspec.structs.replace(reply, warnings=['Zone az9 is unknown'])
+
+    WorkerChooser(check, chooser(worker)._group).zones([], 1)
+
+    assert 'Group stack/group: Zone az9 is unknown' in caplog.text

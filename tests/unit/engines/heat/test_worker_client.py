@@ -1,0 +1,65 @@
+"""The calls of heat-engine: their timeout, and their errors."""
+
+import threading
+
+import pytest
+from oslo_config import cfg
+
+from placement_worker.engines.heat import options, worker_client
+from placement_worker.errors import ConfigurationError, NoWorkerAnswered, Rejected
+
+
+@pytest.fixture
+def configured():
+    """heat.conf with a broker that no test connects to."""
+    options.register(cfg.CONF)
+    cfg.CONF.set_override('transport_url', 'fake://', 'placement_worker')
+    yield
+    cfg.CONF.clear_override('transport_url', 'placement_worker')
+    worker_client._client.cache_clear()
+    cfg.CONF.unregister_opts(options.OPTIONS, 'placement_worker')
+
+
+def test_call_returns_the_result(configured):
+    """A call returns what the function returns, and clients of one timeout are the same."""
+    first = worker_client.call(lambda client: client, 5)
+
+    assert worker_client.call(lambda client: client, 5) is first
+
+
+def test_error_of_the_call_is_raised(configured):
+    """An error of the worker reaches the caller as it is."""
+
+    def fail(client):
+        raise Rejected('No availability zone found available.')
+
+    with pytest.raises(Rejected, match='No availability zone'):
+        worker_client.call(fail, 5)
+
+
+def test_timeout_error_of_the_call_is_raised_as_it_is(configured):
+    """A timeout inside the call is not reported as a broker that does not respond."""
+
+    def fail(client):
+        raise TimeoutError('of a socket')
+
+    with pytest.raises(TimeoutError, match='of a socket'):
+        worker_client.call(fail, 5)
+
+
+def test_call_of_a_hung_broker_ends(configured, monkeypatch):
+    """A call that never returns ends with an error that names the broker."""
+    monkeypatch.setattr(worker_client, 'GRACE_S', 0)
+    release = threading.Event()
+
+    with pytest.raises(NoWorkerAnswered, match='the broker does not respond'):
+        worker_client.call(lambda client: release.wait(), 1)
+    release.set()
+
+
+def test_call_without_broker_names_the_option(configured):
+    """A heat.conf without a broker gets an error that names the option."""
+    cfg.CONF.clear_override('transport_url', 'placement_worker')
+
+    with pytest.raises(ConfigurationError, match=r'\[placement_worker\] transport_url'):
+        worker_client.call(lambda client: client, 5)
