@@ -1,0 +1,200 @@
+"""The parts of Heat that the plugin builds on, in each supported release."""
+
+import inspect
+from typing import Any
+
+import pytest
+from heat.common import exception
+from heat.engine.resources.openstack.heat.autoscaling_group import AutoScalingResourceGroup
+from heat.rpc import api
+from heat.scaling import template as scaling_template
+
+from placement_worker.engines.heat import members
+from placement_worker.engines.heat.group import PlacedAutoScalingGroup
+from placement_worker.errors import NoWorkerAnswered
+from tests.heat.contract.conftest import PLACEMENT, SERVER, Make
+from tests.heat.contract.nested import NestedStack
+
+PLAIN = 'OS::Heat::AutoScalingGroup'
+
+
+def server(zone: str | None, **properties: Any) -> dict[str, Any]:
+    """Return the definition of a member."""
+    own = {'availability_zone': zone} if zone else {}
+    return {**SERVER, 'properties': {**SERVER['properties'], **own, **properties}}
+
+
+def content(group: Any, size: int, replaced: int = 0) -> dict[str, Any]:
+    """Return the members in the template of the nested stack."""
+    return dict(group._create_template(size, replaced).t.get('resources', {}))
+
+
+def zones(found: dict[str, Any]) -> list[str]:
+    return sorted(one['properties']['availability_zone'] for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ('name', 'parameters'),
+    [
+        ('_create_template', ['self', 'num_instances', 'num_replace', 'template_version']),
+        ('_replace', ['self', 'min_in_service', 'batch_size', 'pause_sec']),
+        ('resize', ['self', 'capacity']),
+        ('handle_create', ['self']),
+        ('_nested_output_defns', ['self', 'resource_names', 'get_attr_fn', 'get_res_fn']),
+        ('_get_resource_definition', ['self']),
+        ('_add_event', ['self', 'action', 'status', 'reason']),
+    ],
+)
+def test_method_of_heat_has_the_expected_parameters(name: str, parameters: list[str]) -> None:
+    """The methods that the plugin overrides or calls have the parameters that it relies on."""
+    assert list(inspect.signature(getattr(AutoScalingResourceGroup, name)).parameters) == parameters
+
+
+def test_member_definitions_pass_names_to_customise() -> None:
+    """Heat's function takes the hook through which members get their zones."""
+    parameters = list(inspect.signature(scaling_template.member_definitions).parameters)
+
+    assert parameters == [
+        'old_resources', 'new_definition', 'num_resources', 'num_new', 'get_new_id', 'customise',
+    ]  # fmt: skip
+
+
+def test_rows_of_heat_have_the_expected_keys() -> None:
+    """The keys and values that the plugin reads of a member are those of Heat's API."""
+    names = (
+        api.RES_NAME, api.RES_ACTION, api.RES_STATUS, api.RES_STATUS_DATA, api.RES_CREATION_TIME,
+        api.RES_UPDATED_TIME,
+    )  # fmt: skip
+
+    assert names == (
+        'resource_name', 'resource_action', 'resource_status', 'resource_status_reason',
+        'creation_time', 'updated_time',
+    )  # fmt: skip
+    kind = PlacedAutoScalingGroup
+    assert (kind.CREATE, kind.FAILED) == (members.CREATE, members.FAILED)
+
+
+def test_template_equals_that_of_heat_but_for_zones(make_group: Make) -> None:
+    """Version, outputs and members of the nested stack are those of Heat's own type."""
+    old = {name: server(None) for name in ('a', 'b')}
+    nested = NestedStack(old)
+
+    ours = make_group(nested)._create_template(2).t
+    heats = make_group(nested, PLAIN)._create_template(2).t
+
+    assert ours == heats
+
+
+def test_zone_of_a_member_is_part_of_its_definition(make_group: Make) -> None:
+    """New members have a zone each, also in a template that is only checked."""
+    assert zones(content(make_group(), 3)) == ['az1', 'az2', 'az3']
+
+
+def test_checked_template_asks_no_worker(make_group: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation and preview build templates without a question to a worker."""
+    monkeypatch.setattr(PlacedAutoScalingGroup, '_check', refuse)
+    group = make_group(NestedStack({'a': server('az1')}), desired_capacity=3)
+
+    assert len(group.child_template().t['resources']) == 3
+    assert len(list(group.get_nested_parameters_stack().values())) == 1
+    assert len(list(group.preview())) == 3
+
+
+def test_old_members_keep_their_zone_and_definition(make_group: Make) -> None:
+    """A member that stays has the same definition as before, so Heat does not touch it."""
+    old = {'a': server('az1'), 'b': server('az9')}
+
+    found = content(make_group(NestedStack(old)), 3)
+
+    assert {name: found[name] for name in old} == old
+
+
+def test_renewed_member_keeps_its_zone(make_group: Make) -> None:
+    """A rolling update changes so many members, the oldest first, within their zones."""
+    old = {'a': server('az1', flavor='old'), 'b': server('az2', flavor='old')}
+
+    found = content(make_group(NestedStack(old)), 2, 1)
+
+    assert found == {'a': server('az1'), 'b': server('az2', flavor='old')}
+
+
+def test_current_members_are_not_renewed_again(make_group: Make) -> None:
+    """A rolling update passes over members that have the current definition."""
+    old = {'a': server('az1'), 'b': server('az2', flavor='old')}
+
+    assert content(make_group(NestedStack(old)), 2, 1) == {'a': server('az1'), 'b': server('az2')}
+
+
+def test_member_whose_creation_failed_is_placed_again(make_group: Make) -> None:
+    """A retry changes the zone in the definition of a member that does not exist."""
+    old = {'a': server('az1'), 'b': server('az2'), 'c': server('az1')}
+
+    found = content(make_group(NestedStack(old, failed=('c',))), 3)
+
+    assert found == {'a': server('az1'), 'b': server('az2'), 'c': server('az3')}
+
+
+def test_group_can_shrink_to_nothing(make_group: Make) -> None:
+    """A group without members has an empty template."""
+    assert content(make_group(NestedStack({'a': server('az1')})), 0) == {}
+
+
+def test_zone_of_the_user_is_refused(make_group: Make) -> None:
+    """A zone in the definition of the resource would be overwritten, so it is refused."""
+    group = make_group(resource=server('az1'))
+
+    with pytest.raises(exception.StackValidationFailed, match='remove availability_zone'):
+        group._validate_unit()
+
+
+def test_resource_without_zones_is_refused(make_group: Make) -> None:
+    """A resource whose type has no zone is refused with the name of the type."""
+    group = make_group(resource={'type': 'OS::Heat::RandomString'})
+
+    with pytest.raises(exception.StackValidationFailed, match='OS::Heat::RandomString has no'):
+        group._validate_unit()
+
+
+@pytest.mark.parametrize(
+    ('placement', 'message'),
+    [
+        ({'zones': []}, 'out of range'),
+        ({'zones': [{'weight': 5}]}, 'name not assigned'),
+        ({'zones': [{'name': 'az1', 'weight': 0}]}, 'out of range'),
+        ({'zones': [{'name': 'az1'}], 'deletion': {'criteria': 'OLDEST'}}, 'not an allowed value'),
+        ({'zones': [{'name': 'az1'}], 'regions': []}, 'Unknown Property regions'),
+        ({}, 'zones not assigned'),
+    ],
+)
+def test_wrong_placement_is_refused(
+    make_group: Make, placement: dict[str, Any], message: str
+) -> None:
+    """A value that the property does not allow is refused by its schema."""
+    group = make_group(placement=placement)
+
+    with pytest.raises(exception.StackValidationFailed, match=message):
+        group.properties.validate()
+
+
+def test_placement_has_defaults(make_group: Make) -> None:
+    """Zones have equal weights and the oldest members leave first, unless the user says more."""
+    group = make_group(placement=PLACEMENT)
+
+    assert group._placement['zones'][0] == {'name': 'az1', 'weight': 100}
+    assert group._placement['deletion'] == {'criteria': 'OLDEST_FIRST'}
+
+
+def refuse(_self: object, _request: object) -> None:
+    raise NoWorkerAnswered('asked')
+
+
+def test_surplus_of_a_rolling_update_comes_from_the_zones_of_new_members(make_group: Make) -> None:
+    """A rolling update renews members of other zones than a new member's first."""
+    old = {f'm{i}': server(f'az{i}', flavor='old') for i in (1, 2, 3)}
+
+    grown = content(make_group(NestedStack(old)), 4, 1)
+    renewed = content(make_group(NestedStack(grown)), 4, 2)
+
+    outdated = [name for name, one in renewed.items() if one['properties']['flavor'] == 'old']
+    assert zones(grown) == ['az1', 'az1', 'az2', 'az3']
+    assert outdated == ['m1']
