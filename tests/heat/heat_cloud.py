@@ -1,0 +1,40 @@
+"""A cloud with Heat, whose engines have the plugin."""
+
+from typing_extensions import override
+
+from tests.cloud.compute_cloud import ComputeCloud
+from tests.heat import layout
+from tests.heat.heat_api import Heat
+from tests.heat.heat_programs import HeatPrograms
+
+
+class HeatCloud(ComputeCloud):
+    """A region with computes in three zones, a worker, and Heat."""
+
+    def __init__(self) -> None:
+        """Start the broker and the services without waiting for them."""
+        super().__init__(layout.heat_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS)
+        self.heat_programs = HeatPrograms(self.processes, self.broker.url)
+        self.heat = Heat(self.heat_programs.url, self.session('demo'))
+
+    def engine_logs(self) -> str:
+        """Return the logs of all engines."""
+        return ''.join(engine.log.read_text() for engine in self.heat_programs.engines.values())
+
+    @override
+    def prepare_engine(self) -> None:
+        self.heat_programs.create_database()
+
+    @override
+    def start_engine(self) -> None:
+        self.heat_programs.add_users(self.connect('admin'))
+        self.heat_programs.start()
+
+    @override
+    def wait_for_engine(self) -> None:
+        admin = Heat(self.heat_programs.url, self.session('admin'))
+        self.heat_programs.wait_until_ready(admin)
+
+    @override
+    def close_engine(self) -> None:
+        self.heat_programs.close()
