@@ -83,6 +83,13 @@ WAYS = [
         'installs the real Senlin: tox -e senlin does',
     ),
     Way(
+        'heat',
+        r"(pip install 'placement-worker\[heat\]'|python3 -c .*engines\.heat)",
+        SYNTAX,
+        'installs the real Heat: tox -e heat does',
+    ),
+    Way('heat', r'openstack ', SYNTAX, "needs Heat's API, which tests/heat calls"),
+    Way(
         '(calling|other-languages)',
         r'python3 examples/engine-client/',
         ELSEWHERE,

@@ -42,11 +42,12 @@ def test_sample_has_the_generated_groups_of_this_package(generated, name):
     assert group(sample, name) == group(generated, name)
 
 
-def test_sample_for_senlin_is_the_generated_one(tmp_path):
+@pytest.mark.parametrize('engine', ['heat', 'senlin'])
+def test_sample_for_engine_is_the_generated_one(tmp_path, engine):
     """`tox -e genconfig` brings the sample up to date."""
-    sample = (ROOT / 'conf' / 'senlin.conf.sample').read_text()
+    sample = (ROOT / 'conf' / f'{engine}.conf.sample').read_text()
 
-    assert sample == generate('oslo-config-generator-senlin.conf', tmp_path / 'sample')
+    assert sample == generate(f'oslo-config-generator-{engine}.conf', tmp_path / 'sample')
 
 
 def test_sample_shows_the_default_exchange(generated):
