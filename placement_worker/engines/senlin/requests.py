@@ -61,7 +61,9 @@ def _cause(action: Any) -> str:
     The workers skip derived actions of nodes, because they have decided on the action of the
     cluster. No policy decides on CLUSTER_RECOVER, so each of its nodes has a check of its own.
     """
-    return str(consts.CAUSE_RPC if action.action == consts.NODE_RECOVER else action.cause)
+    is_recovery = action.action == consts.NODE_RECOVER
+    cause: str = consts.CAUSE_RPC if is_recovery else action.cause
+    return cause
 
 
 def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
