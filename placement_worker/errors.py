@@ -165,6 +165,10 @@ class BrokerUnreachable(NoWorkerAnswered):
     """The broker could not be reached or did not confirm the request."""
 
 
+class ClientClosed(PlacementWorkerError):
+    """The client was closed before the call or the cast, or while it waited."""
+
+
 class WorkerTooOld(PlacementWorkerError):
     """The worker has an older version of the contract than the request needs."""
 

@@ -14,7 +14,15 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.client.connection import connect, probe_broker, transport_url
 from placement_worker.contract import codec
-from placement_worker.contract.caller import Caller, Context, R, expiring
+from placement_worker.contract.caller import (
+    SENT_CONTEXT,
+    Caller,
+    Context,
+    R,
+    check_callback,
+    checked_context,
+    expiring,
+)
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.contract.rpc import (
     EXCHANGE,
@@ -27,8 +35,6 @@ from placement_worker.contract.rpc import (
 if TYPE_CHECKING:
     from placement_worker.client.reply_receiver import ReplyReceiver
 
-SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
-"""The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
 RETRIES = 2
 """How often a request is published again while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
@@ -94,7 +100,7 @@ class PolicyClient(Caller):
         }
         self._url = transport_url(conf, url)
         self._transport = connect(conf, self._url)
-        self._is_probed = False
+        self._is_probed = self._is_closed = False
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
             oslo_messaging.Target(exchange=exchange, server=server),
@@ -126,7 +132,9 @@ class PolicyClient(Caller):
             free to choose: `serve_replies` receives every method of its topic.
         :param context: the ids of the caller; `request_id` returns with the reply.
         :returns: the `request_id` of the context, or a new one if the context has none.
-        :raises InvalidRequest: the request or `reply_to` has one of the mistakes above.
+        :raises InvalidRequest: the request or `reply_to` has one of the mistakes above, or the
+            context is invalid.
+        :raises ClientClosed: the client is closed.
         :raises NoWorkerAnswered: no worker has ever run on this broker.
         :raises BrokerUnreachable: no host responds, or the broker did not confirm the request.
         :raises BrokerRefused: the broker refuses access.
@@ -136,11 +144,10 @@ class PolicyClient(Caller):
         if to is not None:
             self._check_reply_names(to.exchange, to.topic, '$.reply_to')
         prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
-        request_id = str((context or {}).get('request_id') or _new_request_id())
+        ids = checked_context(context)
+        request_id = ids.get('request_id') or _new_request_id()
         self._probe_once()
-        self._publish(
-            'cast', 'policy_check', prepared, {**(context or {}), 'request_id': request_id}
-        )
+        self._publish('cast', 'policy_check', prepared, {**ids, 'request_id': request_id})
         return request_id
 
     def serve_replies(
@@ -160,7 +167,8 @@ class PolicyClient(Caller):
         :param topic: the topic that `ReplyTo` names, which is also the name of the queue.
         :param callback: takes the request id of the cast, and the reply or the error.
         :returns: a context manager that stops the receiver; `stop` does the same.
-        :raises InvalidRequest: workers refuse to reply to that exchange or topic.
+        :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
+            cannot be called.
         :raises QueueMismatch: the exchange or the queue exists with other options.
         :raises BrokerRefused: the broker refuses access, or a permission is missing.
         :raises BrokerUnreachable: no host responds.
@@ -170,6 +178,7 @@ class PolicyClient(Caller):
         from placement_worker.client import reply_queue  # noqa: PLC0415
         from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
 
+        check_callback(callback)
         self._check_reply_names(exchange, topic, '$')
         connect = reply_queue.connector(self._conf, self._url)
         return ReplyReceiver(
@@ -177,7 +186,11 @@ class PolicyClient(Caller):
         )
 
     def close(self) -> None:
-        """Close the connections of calls and casts; receivers of replies have their own."""
+        """Close the connections of calls and casts; receivers of replies have their own.
+
+        Calls and casts raise ClientClosed from now on.
+        """
+        self._is_closed = True
         self._transport.cleanup()
 
     def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
@@ -200,7 +213,7 @@ class PolicyClient(Caller):
         self._probe_once()
         try:
             reply: str = self._publish('call', method, request, context)
-        except errors.NoWorkerAnswered:
+        except (errors.ClientClosed, errors.NoWorkerAnswered):
             raise
         except Exception as exc:
             # Engines whose calls succeed need not load the module.
@@ -213,6 +226,7 @@ class PolicyClient(Caller):
     def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
         """Publish a request as a `call` or a `cast`.
 
+        :raises ClientClosed: another thread has closed the client meanwhile.
         :raises NoWorkerAnswered: the queue does not exist.
         :raises BrokerUnreachable: the broker did not confirm the request.
         """
@@ -220,13 +234,13 @@ class PolicyClient(Caller):
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
         # Without an id of the caller, the worker would give a new one to each delivery.
         ids['request_id'] = ids.get('request_id') or _new_request_id()
-        prepared = self._client.prepare(
-            topic=route.topic,
-            timeout=route.timeout_s,
-            version=version_of(method, request),
-        )
         encoded = msgspec.json.encode(request).decode()
         try:
+            prepared = self._client.prepare(
+                topic=route.topic,
+                timeout=route.timeout_s,
+                version=version_of(method, request),
+            )
             return getattr(prepared, kind)(ids, method, request=encoded)
         except (
             oslo_messaging.MessageUndeliverable,
@@ -235,12 +249,24 @@ class PolicyClient(Caller):
             from placement_worker.client import call_errors  # noqa: PLC0415  # as in _send
 
             raise call_errors.not_sent(exc, route.queue, route.server, self._exchange) from exc
+        except AttributeError:  # another thread has closed the transport
+            self._check_open()
+            raise
 
     def _route(self, request: object) -> Route:
         return self._routes[is_slow(request)]
 
+    def _check_open(self) -> None:
+        """Check that the transport exists; oslo.messaging would fail with an AttributeError.
+
+        :raises ClientClosed: the client is closed.
+        """
+        if self._is_closed:
+            raise errors.ClientClosed('The client is closed: create another one')
+
     def _probe_once(self) -> None:
         """Probe the broker before the first call, which waits for it without a bound."""
+        self._check_open()
         if not self._is_probed:
             probe_broker(self._conf, self._url)
             self._is_probed = True

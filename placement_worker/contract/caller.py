@@ -1,6 +1,7 @@
 """The methods of the contract as a caller sees them, on the bus or in process."""
 
 import datetime
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -23,11 +24,20 @@ from placement_worker.contract.model import (
     ValidateRequest,
 )
 from placement_worker.contract.rpc import Method
+from placement_worker.errors import InvalidRequest
 
 Q = TypeVar('Q')
 A = TypeVar('A')
 R = TypeVar('R', CheckRequest, BindRequest, RebalanceRequest)
 Context = Mapping[str, Any]
+
+SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
+"""The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
+MISSPELT = 0.8
+"""From this similarity on, an unknown key of the context is probably a misspelt id.
+
+`requestid` has 0.95, and `resource_uuid`, a key of oslo.context, has 0.61.
+"""
 
 
 class Caller(ABC):
@@ -97,12 +107,56 @@ class Caller(ABC):
         return codec.decode(request, kind)
 
     def _call(self, method: Method[Q, A], request: Q, context: Context | None) -> A:
-        reply = self._send(method.name, request, context or {})
+        reply = self._send(method.name, request, checked_context(context))
         return decoder(method.reply).decode(reply)
 
     @abstractmethod
     def _send(self, method: str, request: object, context: Context) -> str:
         """Send a request to a worker and return the reply as JSON."""
+
+
+def checked_context(context: Context | None) -> Context:
+    """Return the context, or an empty one for None.
+
+    A context may have keys that are not sent, such as those of oslo.context. A misspelt id would
+    be lost without an error, and the reply to a cast would have an unknown one.
+
+    :raises InvalidRequest: it is no map, an id is no text, or the name of an id is misspelt.
+    """
+    if context is None:
+        return {}
+    if not isinstance(context, Mapping):
+        raise InvalidRequest(
+            f'Expected a map with `request_id`, got `{type(context).__name__}` - at `context`'
+        )
+    for key in SENT_CONTEXT:
+        if not isinstance(context.get(key), str | None):
+            found = type(context[key]).__name__
+            raise InvalidRequest(f'Expected `str`, got `{found}` - at `context.{key}`')
+    for key in context.keys() - SENT_CONTEXT:
+        _check_spelling(str(key), context)
+    return context
+
+
+def check_callback(callback: object) -> None:
+    """Check the callback for replies.
+
+    :raises InvalidRequest: it cannot be called; each reply would be dropped.
+    """
+    if not callable(callback):
+        found = type(callback).__name__
+        raise InvalidRequest(f'Expected a function, got `{found}` - at `callback`')
+
+
+def _check_spelling(key: str, context: Context) -> None:
+    """Check that an unknown key is no misspelt request id that the context lacks.
+
+    :raises InvalidRequest: it is one.
+    """
+    missing = [name for name in SENT_CONTEXT[:2] if name not in context]
+    near = difflib.get_close_matches(key, missing, n=1, cutoff=MISSPELT)
+    if near:
+        raise InvalidRequest(f'Unknown key (did you mean `{near[0]}`?) - at `context.{key}`')
 
 
 def expiring(request: R, timeout_s: float) -> R:

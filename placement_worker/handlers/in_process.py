@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import Clouds
 from placement_worker.contract import codec, rpc
-from placement_worker.contract.caller import Caller, Context
+from placement_worker.contract.caller import Caller, Context, check_callback, checked_context
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers import in_process_casts
@@ -76,13 +76,13 @@ class InProcessCaller(Caller):
         raise its errors here. Without a callback, the reply waits for `serve_replies`.
 
         :returns: the `request_id` of the context, or a new one if the context has none.
-        :raises InvalidRequest: the request or `reply_to` does not fit the contract.
+        :raises InvalidRequest: the request, `reply_to` or the context does not fit the contract.
         """
         to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
         if to is not None:
             DESTINATIONS.check(to)
         prepared = self._prepared(request, CheckRequest)
-        request_id = str((context or {}).get('request_id') or f'req-{uuid.uuid4()}')
+        request_id = checked_context(context).get('request_id') or f'req-{uuid.uuid4()}'
         try:
             reply: CheckReply | PlacementWorkerError = self.policy_check(prepared, context)
         except PlacementWorkerError as exc:
@@ -98,8 +98,10 @@ class InProcessCaller(Caller):
 
         :param callback: takes the request id of the cast, and the reply or the error.
         :returns: a context manager that stops the receiver; `stop` does the same.
-        :raises InvalidRequest: workers refuse to reply to that exchange or topic.
+        :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
+            cannot be called.
         """
+        check_callback(callback)
         DESTINATIONS.check(
             codec.decode({'exchange': exchange, 'topic': topic, 'method': 'any'}, ReplyTo, at='$')
         )

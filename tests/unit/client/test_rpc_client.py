@@ -131,6 +131,60 @@ def test_cast_with_a_reply_to_that_workers_refuse_raises_and_sends_nothing(
     assert sender.sent == []
 
 
+@pytest.mark.parametrize(
+    'send', [lambda client: client.policy_check(GOOD), lambda client: client.cast_check(GOOD)]
+)
+def test_request_of_a_closed_client_raises_an_error_of_the_client(client, sender, send):
+    """Neither an AttributeError nor the blame of a worker follows the use of a closed client."""
+    client.close()
+
+    with pytest.raises(errors.ClientClosed, match=r'^The client is closed: create another one$'):
+        send(client)
+
+    assert sender.sent == []
+
+
+@pytest.mark.parametrize(
+    'send', [lambda client: client.policy_check(GOOD), lambda client: client.cast_check(GOOD)]
+)
+def test_request_whose_client_is_closed_meanwhile_raises_an_error_of_the_client(
+    client, sender, monkeypatch, send
+):
+    """Another thread that closes the client does not make a call blame the worker."""
+
+    def close_and_fail(**_):
+        client.close()
+        raise AttributeError("'NoneType' object has no attribute 'create'")
+
+    monkeypatch.setattr(sender, 'prepare', close_and_fail)
+
+    with pytest.raises(errors.ClientClosed):
+        send(client)
+
+
+@pytest.mark.parametrize(
+    'send',
+    [
+        lambda client, context: client.policy_check(GOOD, context),
+        lambda client, context: client.cast_check(GOOD, context=context),
+    ],
+)
+def test_request_with_an_invalid_context_raises_and_sends_nothing(client, sender, send):
+    """Calls and casts check their context before they send a request."""
+    with pytest.raises(errors.InvalidRequest, match=r' - at `context\.requestid`$'):
+        send(client, {'requestid': 'r1'})
+
+    assert sender.sent == []
+
+
+def test_callback_that_cannot_be_called_is_refused(client):
+    """A receiver whose callback would fail for each reply does not start."""
+    with pytest.raises(
+        errors.InvalidRequest, match=r'^Expected a function, got `str` - at `callback`$'
+    ):
+        client.serve_replies('engine', 'replies', 'notcallable')
+
+
 def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):
     """A request to attach a policy goes to the slow topic."""
     sender.failure = errors.WorkerFailed('')

@@ -86,3 +86,45 @@ def test_expiring_request_keeps_its_own_time():
 
     assert abs((expiring.expires_at - now).total_seconds() - 60) < 10
     assert caller.expiring(expiring, 1) is expiring
+
+
+@pytest.mark.parametrize(
+    ('context', 'message'),
+    [
+        ('req-1', 'Expected a map with `request_id`, got `str` - at `context`'),
+        ({'request_id': 1}, 'Expected `str`, got `int` - at `context.request_id`'),
+        (
+            {'requestid': 'r'},
+            'Unknown key (did you mean `request_id`?) - at `context.requestid`',
+        ),
+        (
+            {'request_id': 'r', 'globalrequest_id': 'r'},
+            'Unknown key (did you mean `global_request_id`?) - at `context.globalrequest_id`',
+        ),
+    ],
+)
+def test_context_that_would_lose_its_ids_is_refused(context, message):
+    """A mistake in the context raises at once, instead of a request with another id."""
+    fake = FakeCaller()
+
+    with pytest.raises(InvalidRequest) as raised:
+        fake.policy_check(CHECK, context)
+
+    assert str(raised.value) == message
+    assert fake.sent == []
+
+
+def test_context_with_the_keys_of_an_engine_is_sent():
+    """The keys of oslo.context that are not sent are no mistakes."""
+    context = {'request_id': None, 'resource_uuid': 'u', 'user': 'u', 'project': 'p', 'roles': []}
+
+    assert caller.checked_context(context) is context
+    assert caller.checked_context(None) == {}
+
+
+def test_callback_is_checked():
+    """Functions and bound methods are callbacks; text is none."""
+    caller.check_callback(print)
+    caller.check_callback([].append)
+    with pytest.raises(InvalidRequest, match=r'^Expected a function, got `str` - at `callback`$'):
+        caller.check_callback('print')

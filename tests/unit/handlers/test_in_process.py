@@ -136,3 +136,17 @@ def test_serve_replies_at_a_place_of_the_workers_raises(caller, place):
     """A place at which workers refuse to reply is refused when the receiver begins."""
     with pytest.raises(InvalidRequest):
         caller.serve_replies(*place, print)
+
+
+def test_cast_in_process_with_a_misspelt_context_raises(caller):
+    """A test of an engine finds the mistakes of a context that the client finds."""
+    check = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
+
+    with pytest.raises(InvalidRequest, match='did you mean `request_id`'):
+        caller.cast_check(check, context={'requestid': 'r1'})
+
+
+def test_callback_in_process_that_cannot_be_called_is_refused(caller):
+    """A test of an engine finds a callback that is no function, as the client does."""
+    with pytest.raises(InvalidRequest, match=r'at `callback`$'):
+        caller.serve_replies('engine', 'replies', 'notcallable')
