@@ -28,6 +28,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (errors.RequestParked, f'run "{_COMMAND} parked list" to see parked requests'),
     (errors.ServiceRefused, 'correct the cause and try again'),
     (errors.CloudUnavailable, 'try again when the service is available'),
+    (errors.ClientClosed, 'run the command again'),
     (errors.ConfigurationError, 'correct the option'),
     (documents.Damaged, 'copy the file again, or omit it'),
     (documents.DocumentError, 'write the file in YAML or JSON'),

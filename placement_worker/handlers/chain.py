@@ -1,5 +1,6 @@
 """Run the policies of a check in order of priority, up to the first that fails."""
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Rejected
 from placement_worker.handlers.chain_links import Link, conflict, described, origin
 from placement_worker.planning.size_warnings import warnings_of
+from placement_worker.planning.sizing import with_size_of_resize
 from placement_worker.policies import ignored_deletion, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
 
@@ -101,6 +103,7 @@ def _completed(
             return _reply(request, progress, 'ERROR', str(exc))
         if any(link.skip_reason is None for link in links):
             _warn_of_size(request, progress, state.max_nodes)
+        _complete_resize(request, progress, state.max_nodes)
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
 
 
@@ -108,6 +111,13 @@ def _warn_of_size(request: CheckRequest, progress: _Progress, max_nodes: int) ->
     """Put the warnings of the size first."""
     of_size = warnings_of(request, ActionData(progress.data), max_nodes)
     progress.warnings = [*of_size, *progress.warnings]
+
+
+def _complete_resize(request: CheckRequest, progress: _Progress, max_nodes: int) -> None:
+    """Set the number of nodes of a resize about which no policy decided."""
+    data = ActionData(progress.data)
+    with contextlib.suppress(Rejected):  # the invalid value did not matter to any policy
+        progress.data = with_size_of_resize(request.action, data, request.cluster, max_nodes)
 
 
 def _consult(

@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
@@ -51,6 +52,22 @@ def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) 
     if size.kind == CREATION and size.count and held + size.count > max_nodes:
         raise too_large(held + size.count, max_nodes)
     return size
+
+
+def with_size_of_resize(
+    action: Action, data: ActionData, cluster: Cluster, max_nodes: int
+) -> Mapping[str, Any]:
+    """Return the data with the number of nodes of a resize, as Senlin's engine adds it.
+
+    Without it, an engine that follows `inputs` would exceed the bounds that trim the resize. Data
+    of other actions, and of a resize that a policy decided, stay as they are.
+
+    :raises Rejected: as `size_of`.
+    """
+    if action.action != actions.CLUSTER_RESIZE or CREATION in data.data or DELETION in data.data:
+        return data.data
+    size = size_of(action, data, cluster, max_nodes)
+    return {**data.data, size.kind: {'count': size.count}}
 
 
 def current_nodes(action: Action, cluster: Cluster) -> list[Node]:

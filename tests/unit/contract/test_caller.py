@@ -123,7 +123,7 @@ def test_context_with_the_keys_of_an_engine_is_sent():
 
 
 def test_callback_is_checked():
-    """Functions and bound methods are callbacks; text is none."""
+    """Functions and bound methods are callbacks; text is refused."""
     caller.check_callback(print)
     caller.check_callback([].append)
     with pytest.raises(InvalidRequest, match=r'^Expected a function, got `str` - at `callback`$'):

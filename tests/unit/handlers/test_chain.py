@@ -57,10 +57,13 @@ def failing(state):
     raise Rejected('It cannot be done.', {'tried': 3})
 
 
-def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, ticks=None, explain='summary'):
+def run(
+    *scripts, action='CLUSTER_SCALE_OUT', data=None, inputs=None, ticks=None, explain='summary'
+):
     """Run scripts, each alone or with a priority."""
     asked = codec.decode(
-        request(action, [], [node(1)], data=data or {}, explain=explain), CheckRequest
+        request(action, [], [node(1)], data=data or {}, inputs=inputs or {}, explain=explain),
+        CheckRequest,
     )
     bound = []
     for number, script in enumerate(scripts, start=1):
@@ -88,6 +91,21 @@ def test_run_orders_policies_by_priority():
 def test_run_without_a_policy_completes_the_check():
     """A check without policies has status OK."""
     assert run().action.data == {'status': 'OK', 'reason': 'Completed policy checking.'}
+
+
+def test_run_of_a_resize_without_a_decision_adds_the_number_of_nodes():
+    """An engine that follows the reply to a resize that changes nothing creates no node."""
+    assert run(action='CLUSTER_RESIZE').action.data['creation'] == {'count': 0}
+
+
+def test_run_of_a_resize_with_invalid_data_that_no_policy_reads_completes_the_check():
+    """A value that matters to no policy is no error; the reply then has no number of nodes."""
+    inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 'x'}
+
+    assert run(action='CLUSTER_RESIZE', inputs=inputs).action.data == {
+        'status': 'OK',
+        'reason': 'Completed policy checking.',
+    }
 
 
 def test_run_with_several_reasons_replies_with_the_last():

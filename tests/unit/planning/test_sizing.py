@@ -1,5 +1,6 @@
 """The number of nodes that an action creates or deletes."""
 
+import msgspec
 import pytest
 
 from placement_worker.contract import codec
@@ -149,3 +150,37 @@ def test_size_from_an_invalid_value_is_refused_with_its_path(action, more, path)
 def test_size_does_not_depend_on_invalid_values_that_it_does_not_read(more):
     """An invalid value that the size does not depend on is no error."""
     assert size('CLUSTER_SCALE_OUT', **more) == Size(CREATION, 2)
+
+
+def completed(action, data, inputs=None):
+    """Return the data of an action on a cluster of 1 to 4 nodes that has 3."""
+    asked = codec.decode(request(action, [], nodes(a=3), inputs=inputs or {}), CheckRequest)
+    cluster = msgspec.structs.replace(asked.cluster, min_size=1, max_size=4)
+    return sizing.with_size_of_resize(asked.action, ActionData(data), cluster, 1000)
+
+
+@pytest.mark.parametrize(
+    ('inputs', 'expected'),
+    [
+        ({}, {'creation': {'count': 0}}),
+        ({'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 5}, {'creation': {'count': 1}}),
+        ({'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -9}, {'deletion': {'count': 2}}),
+        ({'adjustment_type': 'EXACT_CAPACITY', 'number': 3}, {'creation': {'count': 0}}),
+    ],
+)
+def test_size_of_a_resize_without_a_decision_is_added_within_the_bounds(inputs, expected):
+    """The data of a resize always say how many nodes the bounds of the cluster allow."""
+    assert completed('CLUSTER_RESIZE', {'words': 1}, inputs) == {'words': 1, **expected}
+
+
+@pytest.mark.parametrize(
+    ('action', 'data'),
+    [
+        ('CLUSTER_RESIZE', {'creation': {'count': 0, 'zones': {}}}),
+        ('CLUSTER_RESIZE', {'deletion': {'count': 1}}),
+        ('CLUSTER_SCALE_OUT', {}),
+    ],
+)
+def test_size_is_not_added_to_a_decided_resize_or_to_another_action(action, data):
+    """The decision of a policy, and the data of other actions, stay as they are."""
+    assert completed(action, data) is data
