@@ -74,6 +74,12 @@ WAYS = [
         SYNTAX,
         'needs the APIs of Senlin and Nova; tests/unit/policies tests the deletions',
     ),
+    Way(
+        'operating',
+        r'openstack ',
+        SYNTAX,
+        'needs the APIs of Senlin and Octavia; tests/unit/policies/load_balancing tests the checks',
+    ),
     Way('cordons', r'rsync ', SYNTAX, 'needs a second host'),
     Way('cordons', r'install ', WORKER),
     Way(
