@@ -10,14 +10,15 @@ from placement_worker.errors import ConfigurationError, NoWorkerAnswered, Reject
 
 
 @pytest.fixture
-def configured():
+def configured(monkeypatch):
     """heat.conf with a broker that no test connects to."""
-    options.register(cfg.CONF)
-    cfg.CONF.set_override('transport_url', 'fake://', 'placement_worker')
+    conf = cfg.ConfigOpts()
+    options.register(conf)
+    conf([], default_config_files=[])
+    conf.set_override('transport_url', 'fake://', 'placement_worker')
+    monkeypatch.setattr(cfg, 'CONF', conf)
     yield
-    cfg.CONF.clear_override('transport_url', 'placement_worker')
     worker_client._client.cache_clear()
-    cfg.CONF.unregister_opts(options.OPTIONS, 'placement_worker')
 
 
 def test_call_returns_the_result(configured):
