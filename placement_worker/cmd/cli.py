@@ -117,7 +117,7 @@ def _quoted(name: str) -> str:
 def _is_not_printed(record: logging.LogRecord) -> bool:
     """Return whether to log a record; commands print errors, and the warnings of replies."""
     printed = ('placement_worker.handlers.request_log', logging.WARNING)
-    is_raised = record.name.startswith('oslo_messaging.') and str(record.msg).startswith(RAISED)
+    is_raised = record.name.startswith('oslo.messaging.') and str(record.msg).startswith(RAISED)
     return (record.name, record.levelno) != printed and not is_raised
 
 

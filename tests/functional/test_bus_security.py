@@ -130,6 +130,28 @@ def test_call_with_the_permissions_of_a_worker_is_refused(secured, worker):
         client.get_capabilities()
 
 
+def test_command_with_the_permissions_of_a_worker_prints_one_error(secured, worker, tmp_path):
+    """The error names the missing permission and the remedy; oslo.messaging logs nothing beside."""
+    config = tmp_path / 'worker.conf'
+    config.write_text(f'[DEFAULT]\ntransport_url = {url_of(secured, WORKER)}\n')
+
+    program = Path(sys.executable).with_name('placement-policy')
+
+    done = subprocess.run(
+        [program, 'ping', '--config-file', config], capture_output=True, text=True, check=False
+    )
+
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        f'placement-policy ping: The request could not be delivered: 127.0.0.1:{secured.port}: '
+    )
+    assert "ACCESS_REFUSED - access to queue 'reply_" in line
+    assert line.endswith(
+        '; the broker runs, but this user lacks a permission; use the broker user of an operator '
+        '("Configuration of operators" in the manual)'
+    )
+
+
 @pytest.fixture(scope='module')
 def operator_config(secured, tmp_path_factory):
     """Write the file of operators as the manual shows it, for a broker without TLS."""

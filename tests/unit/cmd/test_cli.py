@@ -187,8 +187,8 @@ def test_abbreviated_command_is_refused_with_the_command_meant(run, arguments, m
 @pytest.mark.parametrize(
     ('name', 'text', 'logged'),
     [
-        ('oslo_messaging._drivers.impl_rabbit', 'Unable to connect to AMQP server on h', False),
-        ('oslo_messaging._drivers.impl_rabbit', 'The broker has blocked the connection', True),
+        ('oslo.messaging._drivers.impl_rabbit', 'Unable to connect to AMQP server on h', False),
+        ('oslo.messaging._drivers.impl_rabbit', 'The broker has blocked the connection', True),
         ('another', 'Unable to connect to AMQP server on h', True),
         ('placement_worker.handlers.request_log', 'printed by the command', False),
     ],
