@@ -8,7 +8,11 @@ from placement_worker.formats import documents
 
 _COMMAND = 'placement-policy'
 _HINTS: tuple[tuple[type[Exception], str], ...] = (
-    (errors.PolicyTypeNotFound, f'run "{_COMMAND} type list" for the installed types'),
+    (
+        errors.PolicyTypeNotFound,
+        f'run "{_COMMAND} type list", with --config-file or --transport to ask a worker, '
+        'for the installed types',
+    ),
     (errors.InvalidSpec, f'run "{_COMMAND} type show NAME-VERSION" for the schema'),
     (
         errors.UnsupportedAction,

@@ -37,11 +37,19 @@ def is_slow(request: Any) -> bool:
     return request['action']['action'] in slow and 'senlin.policy.loadbalance' in types
 
 
+def version_of(request: Any) -> str:
+    """Return the version of the contract that a check needs; 1.0 does not protect nodes."""
+    may_delete = request['target'] == 'BEFORE' and request['action']['action'] in SLOW_BEFORE
+    nodes = [*request['cluster']['nodes'], request['action'].get('node') or {}]
+    parts = [node.get(key) or {} for node in nodes for key in ('data', 'metadata')]
+    return '1.1' if may_delete and any('protected' in part for part in parts) else '1.0'
+
+
 def publish(request: Any, expiration: str | None, **more: str) -> None:
     """Publish a check; the broker drops it after the expiration, in milliseconds."""
     expires_at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=TIMEOUT_S)
     args = {'request': json.dumps({**request, 'expires_at': expires_at.isoformat()})}
-    call = {'method': 'policy_check', 'args': args, 'version': '1.0', **more}
+    call = {'method': 'policy_check', 'args': args, 'version': version_of(request), **more}
     message = json.dumps({**call, '_unique_id': uuid.uuid4().hex})
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': message})
     header = pika.BasicProperties(**JSON, expiration=expiration)
