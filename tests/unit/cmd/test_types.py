@@ -151,7 +151,6 @@ def test_type_show_of_an_unknown_type_suggests_a_similar_type(run):
 
     assert err == (
         'placement-policy type show: Policy type `senlin.policy.zone` is not installed (did you '
-        'mean '
-        '`senlin.policy.zone_placement-1.1`?); run "placement-policy type list" for the '
-        'installed types\n'
+        'mean `senlin.policy.zone_placement-1.1`?); run "placement-policy type list", with '
+        '--config-file or --transport to ask a worker, for the installed types\n'
     )
