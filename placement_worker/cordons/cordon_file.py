@@ -33,8 +33,16 @@ def read(path: str) -> list[Cordon]:
 
     :raises InvalidCordonFile: the file cannot be read, or its content is not valid.
     """
+    return parse(readable(path))
+
+
+def readable(path: str) -> Source:
+    """Return the text of a file.
+
+    :raises InvalidCordonFile: the file cannot be read, is too large, or is not text.
+    """
     try:
-        return parse(source_of(path))
+        return source_of(path)
     except OSError as exc:
         remedy = f'; create it, and {NO_CORDONS}' if isinstance(exc, FileNotFoundError) else ''
         raise InvalidCordonFile(f'Cannot read the cordon file: {file_error(exc)}{remedy}') from exc

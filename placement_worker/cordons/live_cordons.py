@@ -6,7 +6,9 @@ import os
 from typing import NamedTuple
 
 from placement_worker.cordons import cordon_file
+from placement_worker.cordons.shared_text import SharedText
 from placement_worker.errors import file_error
+from placement_worker.formats.documents import Source
 from placement_worker.formats.text import counted
 from placement_worker.planning import cordon
 from placement_worker.planning.cordon import Cordon
@@ -30,20 +32,24 @@ class _Content(NamedTuple):
 class LiveCordons:
     """The cordons of a file; each use costs one `stat`, and a change of the file one read.
 
-    If the changed file is invalid or missing, its last valid content stays in force. There is no
-    lock, which a forked process might inherit while it is held: two threads may read the file at
-    once, and the thread that read older content is corrected by the next use.
+    If the changed file is invalid or missing, its last valid content stays in force: the last that
+    this process or, if it is shared, another one has read. There is no lock of threads,
+    which a forked process might inherit while it is held: two threads may read the file at once,
+    and the thread that read older content is corrected by the next use.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_shared: bool = False) -> None:
         """Read the file.
 
+        :param is_shared: whether processes that this one forks share the last valid content.
         :raises InvalidCordonFile: the file cannot be read, or its content is not valid.
         """
         self._path = path
         # The signature is older than the content: if the file changes in between, it is read again.
         signature = _signature(path)
-        self._content = _Content(signature, tuple(cordon_file.read(path)), is_valid=True)
+        source = cordon_file.readable(path)
+        self._content = _Content(signature, tuple(cordon_file.parse(source)), is_valid=True)
+        self._last_valid = SharedText(source.text) if is_shared else None
 
     @property
     def all(self) -> tuple[Cordon, ...]:
@@ -68,13 +74,23 @@ class LiveCordons:
     def _read(self, before: _Content, signature: Signature) -> _Content:
         """Return the new content of the file, or the content before with the new signature."""
         try:
-            found = tuple(cordon_file.read(self._path))
+            source = cordon_file.readable(self._path)
+            found = tuple(cordon_file.parse(source))
         except cordon_file.InvalidCordonFile as exc:
-            kept = counted(len(before.cordons), 'cordon')
-            LOG.warning('Kept %s of the last valid cordon file: %s', kept, exc)
-            return _Content(signature, before.cordons, is_valid=False)
+            shared = self._shared()
+            kept = before.cordons if shared is None else shared
+            number = counted(len(kept), 'cordon')
+            LOG.warning('Kept %s of the last valid cordon file: %s', number, exc)
+            return _Content(signature, kept, is_valid=False)
+        if self._last_valid:
+            self._last_valid.replace(source.text, lambda: _signature(self._path) == signature)
         LOG.info('Read %s from %s', counted(len(found), 'cordon'), self._path)
         return _Content(signature, found, is_valid=True)
+
+    def _shared(self) -> tuple[Cordon, ...] | None:
+        """Return the cordons that a process read last, or None if they are not shared."""
+        text = self._last_valid and self._last_valid.read()
+        return tuple(cordon_file.parse(Source(self._path, text))) if text else None
 
 
 def _signature(path: str) -> Signature:

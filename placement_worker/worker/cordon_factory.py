@@ -14,6 +14,6 @@ def create(conf: cfg.ConfigOpts) -> LiveCordons | None:
     """
     path = conf.placement.cordon_file
     try:
-        return LiveCordons(path) if path else None
+        return LiveCordons(path, is_shared=True) if path else None
     except InvalidCordonFile as exc:
         raise ConfigurationError(f'[placement] cordon_file: {exc}') from exc

@@ -24,6 +24,13 @@ def file(tmp_path):
     return file
 
 
+def zones(client, checks=16):
+    """Return the zones of new nodes in several decisions, which both processes take."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], inputs={'count': 2})
+    data = [client.policy_check(asked).action.data for _ in range(checks)]
+    return {zone for one in data for zone in one['creation']['zones']}
+
+
 def edit(file, *arguments):
     """Run a command of an operator on the file."""
     command = [sys.executable, '-m', 'placement_worker', 'cordon', *arguments]
@@ -40,28 +47,35 @@ def test_running_worker_follows_its_cordon_file(start_worker, file):
     scraped = Scraped(worker, port)
 
     with closing(worker.client()) as client:
-
-        def zones():
-            """Return the zones of new nodes in several decisions, which both processes take."""
-            asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], inputs={'count': 2})
-            data = [client.policy_check(asked).action.data for _ in range(8)]
-            return {zone for one in data for zone in one['creation']['zones']}
-
-        assert zones() == {'a', 'b'}
+        assert zones(client) == {'a', 'b'}
         edit(file, 'add', '--zone', 'a', '--until', UNTIL, '--evacuate')
-        assert zones() == {'b'}
+        assert zones(client) == {'b'}
         assert scraped.value('active_cordons') == 1
         assert scraped.value('cordon_end_timestamp_seconds', zone='a', evacuate='true') > 3e10
 
         file.write_text('- zone: b\n')
-        assert zones() == {'b'}
+        assert zones(client) == {'b'}
         assert scraped.value('cordon_file_valid') == 0
         wait_for(lambda: '`$[0]` (line 1, column 3)' in worker.log.read_text())
 
         file.write_text('[]')
-        assert zones() == {'a', 'b'}
+        assert zones(client) == {'a', 'b'}
         assert scraped.value('cordon_file_valid') == 1
         assert scraped.value('cordon_end_timestamp_seconds') is None
+
+
+def test_all_processes_keep_the_cordons_that_one_of_them_read_last(start_worker, file):
+    """A damaged file leads all processes of a worker to the same decisions."""
+    worker = start_worker(CLOUD, f'[placement]\ncordon_file = {file}', workers=2)
+
+    with closing(worker.client()) as client:
+        assert zones(client) == {'a', 'b'}
+        edit(file, 'add', '--zone', 'a', '--until', UNTIL)
+        assert zones(client, checks=1) == {'b'}
+
+        file.write_text('- zone: b\n')
+
+        assert zones(client) == {'b'}
 
 
 def test_worker_with_an_invalid_cordon_file_does_not_start(tmp_path, broker_url, file):

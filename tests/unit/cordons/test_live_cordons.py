@@ -3,6 +3,8 @@
 import datetime
 import logging
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +14,24 @@ from placement_worker.cordons.live_cordons import LiveCordons
 from tests.factories import NOW
 
 HOUR = datetime.timedelta(hours=1)
+CLOSED = '- {zone: b, until: "2999-01-01T00:00:00Z"}'
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from placement_worker.cordons.live_cordons import LiveCordons
+
+path, valid = sys.argv[1:]
+live = LiveCordons(path, is_shared=True)
+Path(path).write_text(valid)
+child = os.fork()
+if not child:
+    live.all
+    os._exit(0)
+os.waitpid(child, 0)
+Path(path).write_text('- zone: d')
+print([one.zone for one in live.all], live.is_valid)
+"""
+"""Only a child of this process reads a file before it is damaged."""
 
 
 class File:
@@ -115,6 +135,29 @@ def test_in_force_with_a_damaged_file_keeps_the_last_valid_cordons(file, damage,
     assert record.levelno == logging.WARNING
     assert record.getMessage().startswith('Kept 1 cordon of the last valid cordon file: ')
     assert cause in record.getMessage()
+
+
+@pytest.mark.parametrize(('valid', 'kept'), [(CLOSED, "['b'] False"), ('[]', '[] False')])
+def test_in_force_with_a_damaged_file_keeps_what_another_process_read(file, valid, kept):
+    """All processes of a worker decide alike, also one that starts while the file is damaged."""
+    ended = subprocess.run(
+        [sys.executable, '-c', PROGRAM, file.path, valid],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ended.stdout.strip() == kept
+
+
+def test_in_force_with_a_damaged_file_and_a_damaged_shared_text_keeps_its_own(file):
+    """A process that was killed while it shared the cordons takes them from no other."""
+    live = LiveCordons(str(file.path), is_shared=True)
+    os.pwrite(live._last_valid._descriptor, b'x', 0)
+
+    file.write('- zone: d\n')
+
+    assert zones(live) == ['a']
 
 
 def test_in_force_after_a_repair_returns_the_new_cordons(file):
