@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
+from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import (
     ActionPatch,
@@ -103,7 +104,8 @@ def _completed(
             return _reply(request, progress, 'ERROR', str(exc))
         if any(link.skip_reason is None for link in links):
             _warn_of_size(request, progress, state.max_nodes)
-        _complete_resize(request, progress, state.max_nodes)
+        if request.action.action == actions.CLUSTER_RESIZE:
+            _complete_resize(request, progress, state.max_nodes)
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
 
 

@@ -57,14 +57,14 @@ def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) 
 def with_size_of_resize(
     action: Action, data: ActionData, cluster: Cluster, max_nodes: int
 ) -> Mapping[str, Any]:
-    """Return the data with the number of nodes of a resize, as Senlin's engine adds it.
+    """Return the data of a resize with its number of nodes, as Senlin's engine adds it.
 
     Without it, an engine that follows `inputs` would exceed the bounds that trim the resize. Data
-    of other actions, and of a resize that a policy decided, stay as they are.
+    of a resize that a policy decided stay as they are.
 
     :raises Rejected: as `size_of`.
     """
-    if action.action != actions.CLUSTER_RESIZE or CREATION in data.data or DELETION in data.data:
+    if CREATION in data.data or DELETION in data.data:
         return data.data
     size = size_of(action, data, cluster, max_nodes)
     return {**data.data, size.kind: {'count': size.count}}

@@ -152,9 +152,10 @@ def test_size_does_not_depend_on_invalid_values_that_it_does_not_read(more):
     assert size('CLUSTER_SCALE_OUT', **more) == Size(CREATION, 2)
 
 
-def completed(action, data, inputs=None):
-    """Return the data of an action on a cluster of 1 to 4 nodes that has 3."""
-    asked = codec.decode(request(action, [], nodes(a=3), inputs=inputs or {}), CheckRequest)
+def completed(data, inputs=None):
+    """Return the data of a resize of a cluster of 1 to 4 nodes that has 3."""
+    asked = request('CLUSTER_RESIZE', [], nodes(a=3), inputs=inputs or {})
+    asked = codec.decode(asked, CheckRequest)
     cluster = msgspec.structs.replace(asked.cluster, min_size=1, max_size=4)
     return sizing.with_size_of_resize(asked.action, ActionData(data), cluster, 1000)
 
@@ -170,17 +171,12 @@ def completed(action, data, inputs=None):
 )
 def test_size_of_a_resize_without_a_decision_is_added_within_the_bounds(inputs, expected):
     """The data of a resize always say how many nodes the bounds of the cluster allow."""
-    assert completed('CLUSTER_RESIZE', {'words': 1}, inputs) == {'words': 1, **expected}
+    assert completed({'words': 1}, inputs) == {'words': 1, **expected}
 
 
 @pytest.mark.parametrize(
-    ('action', 'data'),
-    [
-        ('CLUSTER_RESIZE', {'creation': {'count': 0, 'zones': {}}}),
-        ('CLUSTER_RESIZE', {'deletion': {'count': 1}}),
-        ('CLUSTER_SCALE_OUT', {}),
-    ],
+    'data', [{'creation': {'count': 0, 'zones': {}}}, {'deletion': {'count': 1}}]
 )
-def test_size_is_not_added_to_a_decided_resize_or_to_another_action(action, data):
-    """The decision of a policy, and the data of other actions, stay as they are."""
-    assert completed(action, data) is data
+def test_size_is_not_added_to_a_decided_resize(data):
+    """The decision of a policy stays as it is."""
+    assert completed(data) is data
