@@ -1,14 +1,18 @@
 """placement-policy why."""
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
 from tests import hostile_requests
 from tests.factories import deletion_policy, nodes, request, zone_policy
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -119,3 +123,22 @@ def test_why_with_hostile_text_in_a_log_shows_it_escaped(run, line, form):
 
     assert (status, err, hostile_requests.raw(out)) == (0, '', [])
     assert 'evil' in out
+
+
+def test_why_prints_what_the_manual_shows_for_its_example(run, registry):
+    """The event, the cluster with the node's zone, and the policies are those of the example."""
+    page = (ROOT / 'doc' / 'source' / 'replay.rst').read_text(encoding='utf-8')
+    asked = yaml.safe_load(
+        (ROOT / 'placement_worker' / 'examples' / 'scale-in.yaml').read_text(encoding='utf-8')
+    )
+    cloud = Inventory.parse({'zones': {'az1': True, 'az2': True}}, 'test')
+    lines = []
+    log = DecisionLog(lines.append)
+    Endpoints(cloud, registry, recorder=log).policy_check(asked, 'req-24f4a58e')
+
+    _, out, _ = run('why', 'n4', '--log', 'log', log=lines[0].decode())
+
+    event, *rest = out.splitlines()
+    _, _, without_time = event.partition('  ')
+    assert without_time in page
+    assert {f'    {line}' for line in rest[:3]} <= set(page.splitlines())
