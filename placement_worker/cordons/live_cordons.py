@@ -33,9 +33,9 @@ class LiveCordons:
     """The cordons of a file; each use costs one `stat`, and a change of the file one read.
 
     If the changed file is invalid or missing, its last valid content stays in force: the last that
-    this process or, if it is shared, another one has read. There is no lock of threads,
-    which a forked process might inherit while it is held: two threads may read the file at once,
-    and the thread that read older content is corrected by the next use.
+    this process or, if the content is shared, another process has read. There is no lock of
+    threads, which a forked process might inherit while it is held: two threads may read the file at
+    once, and the thread that read older content is corrected by the next use.
     """
 
     def __init__(self, path: str, *, is_shared: bool = False) -> None:
