@@ -4,7 +4,7 @@ Each value is requested once, so all policies of the check see the same state.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement_worker.cloud.ports import (
@@ -42,6 +42,7 @@ class Snapshot:
     _regions: Collection[str] | None = field(init=False, default=None)
     _home: tuple[str | None] | None = field(init=False, default=None)
     _places: Sequence[Location] | None = field(init=False, default=None)
+    _counts: Counter[Location] | None = field(init=False, default=None)
     _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
@@ -102,9 +103,7 @@ class Snapshot:
 
     def region_of_each(self, nodes: Sequence[Node]) -> list[str | None]:
         """Return the regions of nodes, located by the rules of `region_of`."""
-        stated = self._stated_places(nodes)
-        default = self._region_of_unplaced(stated)
-        return [region or default for region, _ in stated]
+        return [region or self._default_region for region, _ in self._stated_places(nodes)]
 
     def named_region_of(self, node: Node) -> str | None:
         """Return the region that the request names for the node, or None for the home region."""
@@ -134,39 +133,61 @@ class Snapshot:
 
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """Return the number of nodes per region, located by the rules of `region_of`."""
-        counts: Counter[str | None] = Counter(region for region, _ in self._stated_places(nodes))
-        unnamed = counts.pop(None, 0)
-        if unnamed:
-            counts[self._default_region] += unnamed
+        counts: Counter[str | None] = Counter()
+        for (region, _), number in self._stated_counts(nodes).items():
+            counts[region or self._default_region] += number
         return counts
 
     def zones_in_regions(
         self, nodes: Sequence[Node], regions: Collection[str]
     ) -> Counter[Location]:
         """Return the number of nodes per zone of these regions, by the rules of `zone_of`."""
-        stated = self._stated_places(nodes)
-        default = self._region_of_unplaced(stated)
-        return Counter(
-            (region or default, zone or self.zone_of(node))
-            for node, (region, zone) in zip(nodes, stated, strict=True)
-            if (region or default) in regions
-        )
+
+        def is_counted(region: str | None) -> bool:
+            return (region or self._default_region) in regions
+
+        counts: Counter[Location] = Counter()
+        for (region, zone), number in self._zoned_counts(nodes, is_counted).items():
+            if is_counted(region):
+                counts[region or self._default_region, zone] += number
+        return counts
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """Return the number of nodes per zone, located by the rules of `zone_of`."""
-        return Counter(
-            zone or self.zone_of(node)
-            for node, (_, zone) in zip(nodes, self._stated_places(nodes), strict=True)
-        )
+        counts: Counter[str | None] = Counter()
+        for (_, zone), number in self._zoned_counts(nodes, lambda _: True).items():
+            counts[zone] += number
+        return counts
 
     @property
     def _default_region(self) -> str | None:
         """The region of nodes whose data and own profile name no region."""
         return self._cluster.profile.region or self.home_region
 
-    def _region_of_unplaced(self, stated: Sequence[Location]) -> str | None:
-        """Return the default region if a node needs it; else None, without a lookup."""
-        return self._default_region if any(region is None for region, _ in stated) else None
+    def _zoned_counts(
+        self, nodes: Sequence[Node], is_counted: Callable[[str | None], bool]
+    ) -> Counter[Location]:
+        """Return the number of nodes per region in the request and zone by the rules of `zone_of`.
+
+        :param is_counted: whether the zones of a region matter; only these need a lookup.
+        """
+        stated = self._stated_counts(nodes)
+        counts = Counter({place: number for place, number in stated.items() if place[1]})
+        if len(counts) < len(stated):
+            counts.update(
+                (region, self.zone_of(node))
+                for node, (region, zone) in zip(nodes, self._stated_places(nodes), strict=True)
+                if not zone and is_counted(region)
+            )
+        return counts
+
+    def _stated_counts(self, nodes: Sequence[Node]) -> Counter[Location]:
+        """Return the number of nodes per location in the request."""
+        if nodes is not self._cluster.nodes:
+            return Counter(map(stated_place, nodes))
+        if self._counts is None:
+            self._counts = Counter(self._stated)
+        return self._counts
 
     def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
         return self._stated if nodes is self._cluster.nodes else list(map(stated_place, nodes))
