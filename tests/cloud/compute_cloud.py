@@ -29,11 +29,13 @@ class ComputeCloud(Deployment):
         make_layout: Callable[[Broker], Layout],
         computes_of: Mapping[str, Mapping[str, str]],
         hosts: Sequence[str],
+        workers_broker: Broker | None = None,
     ) -> None:
         """Start the broker and the services without waiting for them.
 
         :param computes_of: the zone of each compute by region.
         :param hosts: the virtual hosts of the broker.
+        :param workers_broker: the broker of the workers; None for that of the services.
         """
         self.broker = Broker()
         virtual_hosts.define(self.broker, hosts)
@@ -42,7 +44,7 @@ class ComputeCloud(Deployment):
         self.folder = self.processes.folder
         self.cordon_file = self.folder / 'cordons.yaml'
         self.cordon_file.write_text('[]')
-        self.workers_url = f'{self.broker.url}placement'
+        self.workers_url = f'{(workers_broker or self.broker).url}placement'
         self._computes = computes_of
         self.agents = {
             name: self._agent(region, binary, name)

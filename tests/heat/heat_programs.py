@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import requests
 from keystoneauth1.exceptions import ConnectFailure, HttpServerError
 from openstack.connection import Connection
 
@@ -18,22 +19,24 @@ from tests.waiting import wait_for
 
 HERE = Path(__file__).parent
 ENGINES = ('engine1', 'engine2')
-API = 'heat-api'
+API, CFN = APIS = ('heat-api', 'heat-api-cfn')
+RESPONSE_S = 60
 DOMAIN, DOMAIN_ADMIN = 'heat', 'heat_domain_admin'
 
 
 class HeatPrograms:
-    """The API, and two engines."""
+    """The APIs for users and for alarms, and two engines."""
 
-    def __init__(self, processes: Processes, broker_url: str) -> None:
+    def __init__(self, processes: Processes, broker_url: str, workers_url: str) -> None:
         """Write the configuration.
 
         :param broker_url: the URL of the broker, to which virtual hosts are appended.
+        :param workers_url: the URL of the broker of the workers, with its virtual host.
         """
-        self._processes, self._broker_url = processes, broker_url
-        (self._port,) = free_ports(1)
-        self.url = f'http://127.0.0.1:{self._port}/v1'
-        self.api = self._api()
+        self._processes, self._broker_url, self._workers_url = processes, broker_url, workers_url
+        self._ports = dict(zip(APIS, free_ports(len(APIS)), strict=True))
+        self.url = f'{self._origin(API)}/v1'
+        self.apis = [self._api(name) for name in APIS]
         self.engines = {name: self._engine(name) for name in ENGINES}
 
     def create_database(self) -> None:
@@ -52,20 +55,21 @@ class HeatPrograms:
 
     def start(self) -> None:
         """Start all programs without waiting for them."""
-        for program in [self.api, *self.engines.values()]:
+        for program in [*self.apis, *self.engines.values()]:
             program.start()
 
     def close(self) -> None:
-        for program in [self.api, *self.engines.values()]:
+        for program in [*self.apis, *self.engines.values()]:
             program.kill()
 
     def wait_until_ready(self, heat: Heat) -> None:
-        """Return when the API responds and each engine has reported to the database."""
+        """Return when the APIs respond and each engine has reported to the database."""
 
         def is_ready() -> bool:
             try:
                 services = heat.get('/services')['services']
-            except (ConnectFailure, HttpServerError):
+                requests.get(self._origin(CFN), timeout=RESPONSE_S)
+            except (ConnectFailure, HttpServerError, requests.ConnectionError):
                 return False
             return {one['host'] for one in services if one['status'] == 'up'} == set(ENGINES)
 
@@ -75,9 +79,13 @@ class HeatPrograms:
         arguments = [installed.program('heat-engine'), '--config-file', self._configure(name)]
         return RestartableProgram(self._processes.folder, name, arguments)
 
-    def _api(self) -> RestartableProgram:
-        arguments = [sys.executable, HERE / 'serve_api.py', self._port, self._configure(API)]
-        return RestartableProgram(self._processes.folder, API, arguments)
+    def _api(self, name: str) -> RestartableProgram:
+        port, file = self._ports[name], self._configure(name)
+        arguments = [sys.executable, HERE / 'serve_api.py', name, port, file]
+        return RestartableProgram(self._processes.folder, name, arguments)
+
+    def _origin(self, api: str) -> str:
+        return f'http://127.0.0.1:{self._ports[api]}'
 
     def _file(self, name: str) -> Path:
         return self._processes.folder / 'etc' / f'{name}.conf'
@@ -91,9 +99,9 @@ class HeatPrograms:
             name=name,
             prefix=sys.prefix,
             transport_url=self._broker_url + HEAT,
-            workers_url=f'{self._broker_url}placement',
+            workers_url=self._workers_url,
             plugin_dirs=plugin.__path__[0],
-            url=f'http://127.0.0.1:{self._port}',
+            cfn_url=self._origin(CFN),
             keystone_url=keystone_url,
             database=self._processes.database(HEAT),
             credentials=credentials,

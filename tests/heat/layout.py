@@ -8,7 +8,7 @@ NOVA, PLACEMENT, HEAT = 'nova-one', 'placement-one', 'heat'
 COMPUTES = {REGION: {'compute1': 'az1', 'compute2': 'az2', 'compute3': 'az3'}}
 """The zone of each compute by region."""
 SHARED = ('keystone', 'neutron', 'glance')
-VIRTUAL_HOSTS = (NOVA, HEAT, 'placement')
+VIRTUAL_HOSTS = (NOVA, HEAT)
 USERS = ('neutron', 'nova', 'glance', 'placement', HEAT)
 
 

@@ -1,14 +1,16 @@
-"""Serve the API of Heat: serve_api.py PORT CONFIGURATION."""
+"""Serve an API of Heat: serve_api.py heat-api|heat-api-cfn PORT CONFIGURATION."""
 
+import importlib
 import sys
 import warnings
 
 import waitress
 
 warnings.filterwarnings('ignore')
-port, configuration = sys.argv[1:]
-sys.argv = ['heat-api', '--config-file', configuration]
+MODULES = {'heat-api': 'heat.wsgi.api', 'heat-api-cfn': 'heat.wsgi.cfn'}
+name, port, configuration = sys.argv[1:]
+sys.argv = [name, '--config-file', configuration]
+# a module reads the arguments when it is imported
+module = importlib.import_module(MODULES[name])
 
-from heat.wsgi.api import application  # noqa: E402  it reads the arguments when it is imported
-
-waitress.serve(application, host='127.0.0.1', port=int(port), threads=8, ident=None)
+waitress.serve(module.application, host='127.0.0.1', port=int(port), threads=8, ident=None)

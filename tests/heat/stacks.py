@@ -126,6 +126,11 @@ class Stack:
         """Send a signal to a scaling policy without waiting."""
         self.heat.request('POST', f'{self.path}/resources/{policy}/signal', current='alarm')
 
+    def alarm_url(self, policy: str) -> str:
+        """Return the signed URL of a scaling policy, to which Aodh sends an alarm."""
+        shown = self.heat.get(f'{self.path}/resources/{policy}?with_attr=alarm_url')
+        return str(shown['resource']['attributes']['alarm_url'])
+
     def scale(self, policy: str, size: int) -> None:
         """Send a signal to a scaling policy, and wait until the group has the size."""
         self.signal(policy)

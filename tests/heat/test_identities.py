@@ -1,5 +1,7 @@
 """Users and trusts: the worker acts for the owner of the stack."""
 
+import requests
+
 from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Stack
 
@@ -23,3 +25,15 @@ def test_worker_with_another_user_cannot_use_the_trust(cloud: HeatCloud) -> None
         'the service user of [service_auth] is its trustee' in (group.show()['stack_status_reason'])
     )
     assert group.members() == []
+
+
+def test_signed_url_of_an_alarm_scales_the_group(cloud: HeatCloud) -> None:
+    """A POST to the URL for alarms, without a token, adds a member in an empty zone."""
+    group = Stack(cloud).create(1)
+    alarm = {'alarm_name': 'busy', 'previous': 'ok', 'current': 'alarm', 'reason': 'above 80 %'}
+
+    response = requests.post(group.alarm_url('grow'), json=alarm, timeout=60)
+    assert response.ok, response.text
+    group.wait_for_size(2)
+
+    assert set(group.zones().values()) == {1}

@@ -5,8 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-FAILED, CREATE = 'FAILED', 'CREATE'
-"""A status and an action of Heat's resources."""
+FAILED, CREATE, CHECK = 'FAILED', 'CREATE', 'CHECK'
+"""A status and two actions of Heat's resources.
+
+A resource that failed in one of these actions is always created again.
+
+:source: `_needs_update` in heat/engine/resource.py, of Heat 27.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +20,7 @@ class Member:
 
     :ivar zone: the availability zone in its definition; None if it has none.
     :ivar failed: whether its last action failed, and `reason` is the cause.
-    :ivar is_created: whether its creation succeeded.
+    :ivar needs_zone: whether Heat creates it again, for which another zone may be better.
     :ivar is_outdated: whether its definition differs from the current one of the group, apart from
         the zone.
     """
@@ -24,15 +29,10 @@ class Member:
     zone: str | None
     failed: bool = False
     reason: str | None = None
-    is_created: bool = True
+    needs_zone: bool = False
     created_at: datetime.datetime | None = None
     updated_at: datetime.datetime | None = None
     is_outdated: bool = False
-
-    @property
-    def needs_zone(self) -> bool:
-        """Whether it has to be created again, for which another zone may be better."""
-        return self.failed and not self.is_created
 
 
 def from_rows(
@@ -59,7 +59,7 @@ def _member(name: str, row: Mapping[str, Any], zone: str | None, is_outdated: bo
         zone,
         failed=failed,
         reason=(row.get('resource_status_reason') or None) if failed else None,
-        is_created=not (failed and row.get('resource_action') == CREATE),
+        needs_zone=failed and row.get('resource_action') in (CREATE, CHECK),
         created_at=_time(row.get('creation_time')),
         updated_at=_time(row.get('updated_time')),
         is_outdated=is_outdated,

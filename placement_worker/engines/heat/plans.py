@@ -16,7 +16,7 @@ class Chooser(Protocol):
     def zones(self, members: Sequence[Member], count: int) -> Sequence[str]:
         """Return the zones of so many members to create.
 
-        Members whose creation failed are among the given ones and may be among those to create.
+        Members to create again are among the given ones and among those to create.
         """
 
 
@@ -39,7 +39,7 @@ def plan(
 ) -> Plan:
     """Return the plan that brings a group to a size.
 
-    Existing members keep their zones, except those whose creation failed. A group that has the
+    Existing members keep their zones, except those that Heat creates again. A group that has the
     size already, without such members, needs no choice.
     """
     surplus = len(members) - size

@@ -71,7 +71,8 @@ def _node(index: int, member: Member) -> Node:
     """Return a member as a node.
 
     The position in Heat's order breaks ties of age, since Heat knows the second of a creation only.
-    Outdated members are tainted, so that they leave before current ones.
+    Outdated members are tainted, so that they leave before current ones. A member that Heat creates
+    again has no time of creation, so that it takes no room in its zone.
     """
     return Node(
         id=member.name,
@@ -80,7 +81,7 @@ def _node(index: int, member: Member) -> Node:
         status='ERROR' if member.failed else 'ACTIVE',
         status_reason=member.reason,
         tainted=member.is_outdated,
-        created_at=member.created_at if member.is_created else None,
+        created_at=None if member.needs_zone else member.created_at,
         updated_at=member.updated_at if member.failed else None,
         data={'placement': {'zone': member.zone}} if member.zone else {},
     )

@@ -20,9 +20,9 @@ def test_local_zones_balance_with_the_members_that_are_left():
     assert LocalChooser(ZONES).zones(members, 3) == ['az2', 'az2', 'az1']
 
 
-def test_local_zones_ignore_members_whose_creation_failed():
-    """A member that does not exist takes no room in its zone."""
-    members = [Member('a', 'az1', failed=True, is_created=False)]
+def test_local_zones_ignore_members_to_create_again():
+    """A member that Heat creates again takes no room in its zone."""
+    members = [Member('a', 'az1', failed=True, needs_zone=True)]
 
     assert LocalChooser(ZONES).zones(members, 1) == ['az1']
 

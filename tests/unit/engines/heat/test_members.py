@@ -2,6 +2,8 @@
 
 import datetime
 
+import pytest
+
 from placement_worker.engines.heat import members
 
 CREATED = '2026-11-22T20:00:00Z'
@@ -35,9 +37,7 @@ def test_complete_member_has_zone_and_time_and_no_reason():
 
     assert found.zone == 'az1'
     assert found.created_at == datetime.datetime(2026, 11, 22, 20, tzinfo=datetime.UTC)
-    assert (found.failed, found.reason, found.is_created, found.needs_zone) == (
-        False, None, True, False,
-    )  # fmt: skip
+    assert (found.failed, found.reason, found.needs_zone) == (False, None, False)
 
 
 def test_member_whose_creation_failed_needs_a_zone():
@@ -48,11 +48,27 @@ def test_member_whose_creation_failed_needs_a_zone():
     assert found.reason == 'No valid host was found'
 
 
-def test_member_whose_update_failed_keeps_its_zone():
-    """A member whose update or check failed exists, so it keeps its zone."""
-    found = [*read(row('a', 'UPDATE', 'FAILED')), *read(row('a', 'CHECK', 'FAILED'))]
+def test_member_whose_check_failed_needs_a_zone():
+    """Heat replaces a member that a check found unhealthy, so it may go to another zone."""
+    (found,) = read(row('a', 'CHECK', 'FAILED', 'lost'))
 
-    assert [(member.failed, member.needs_zone) for member in found] == [(True, False)] * 2
+    assert found.needs_zone
+    assert found.reason == 'lost'
+
+
+@pytest.mark.parametrize('action', ['UPDATE', 'SUSPEND', 'RESUME', 'DELETE', 'INIT'])
+def test_member_of_another_failed_action_keeps_its_zone(action):
+    """A member that may exist keeps its zone, since another one would replace its server."""
+    (found,) = read(row('a', action, 'FAILED'))
+
+    assert (found.failed, found.needs_zone) == (True, False)
+
+
+def test_checked_member_keeps_its_zone():
+    """A member that passed a check is not created again."""
+    (found,) = read(row('a', 'CHECK', 'COMPLETE'))
+
+    assert not found.needs_zone
 
 
 def test_member_without_row_is_complete_and_has_no_time():

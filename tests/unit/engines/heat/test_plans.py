@@ -7,7 +7,7 @@ import pytest
 from placement_worker.engines.heat.members import Member
 from placement_worker.engines.heat.plans import plan
 
-FAILED = Member('failed', 'az1', failed=True, is_created=False)
+FAILED = Member('failed', 'az1', failed=True, needs_zone=True)
 ONE, TWO, THREE = Member('one', 'az1'), Member('two', 'az2'), Member('three', 'az3')
 
 
@@ -62,8 +62,8 @@ def test_same_size_asks_nothing(chooser):
     assert found.zones == {'one': 'az1', 'two': 'az2'}
 
 
-def test_member_whose_creation_failed_gets_another_zone(chooser):
-    """A retry asks again for a member that does not exist, whatever the size."""
+def test_member_to_create_again_gets_another_zone(chooser):
+    """A retry asks again for a member that Heat creates again, whatever the size."""
     found = planned([FAILED, TWO], 2, chooser)
 
     assert chooser.asked == [('zones', ['failed', 'two'], 1)]

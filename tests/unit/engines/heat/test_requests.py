@@ -38,9 +38,9 @@ def test_complete_member_is_an_active_node_in_its_zone():
     assert found.created_at == NOW
 
 
-def test_failed_member_is_a_node_in_error_that_was_never_created():
-    """A member whose creation failed has the cause and its time, as capacity checks need them."""
-    found = node(Member('a', 'az1', True, 'full', is_created=False, created_at=NOW, updated_at=NOW))
+def test_member_to_create_again_is_a_node_in_error_that_was_never_created():
+    """A member that Heat creates again has the cause and its time, as capacity checks need them."""
+    found = node(Member('a', 'az1', True, 'full', needs_zone=True, created_at=NOW, updated_at=NOW))
 
     assert (found.status, found.status_reason, found.updated_at) == ('ERROR', 'full', NOW)
     assert found.created_at is None

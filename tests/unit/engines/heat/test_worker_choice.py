@@ -53,7 +53,7 @@ def member(name, zone, age_s=100, **more):
 def failed(name, zone, reason, age_s=10):
     when = NOW - datetime.timedelta(seconds=age_s)
     return Member(
-        name, zone, failed=True, reason=reason, is_created=False, created_at=when, updated_at=when
+        name, zone, failed=True, reason=reason, needs_zone=True, created_at=when, updated_at=when
     )
 
 
@@ -78,6 +78,13 @@ def test_full_zone_is_avoided_while_it_is_short(worker):
     ]
 
     assert chooser(worker).zones(members, 1) == ['az3']
+
+
+def test_unhealthy_member_is_created_again_in_the_emptiest_zone(worker):
+    """A member that Heat replaces takes no room, so a balanced group stays balanced."""
+    members = [member('a', 'az1'), failed('b', 'az2', 'lost'), member('c', 'az3')]
+
+    assert chooser(worker).zones(members, 1) == ['az2']
 
 
 def test_oldest_members_leave_within_zones(worker):
