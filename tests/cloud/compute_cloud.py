@@ -155,6 +155,9 @@ class ComputeCloud(Deployment):
         (self.folder / name).mkdir()
         own = self._configure(ETC / 'agent.conf', name)
         nova = self.folder / 'etc' / f'{self.nova(region).name}.conf'
+        if binary == 'nova-compute':
+            services, nova = nova, nova.with_name(f'{name}-nova.conf')
+            computes.configure(services, nova)
         program = self.processes.environment / 'bin' / binary
         arguments = [program, '--config-file', nova, '--config-file', own]
         return RestartableProgram(self.folder, name, arguments)

@@ -1,7 +1,9 @@
 """The computes of a Nova, their zones and their capacity."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from configparser import ConfigParser
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from openstack.connection import Connection
@@ -19,6 +21,22 @@ VERSION = '1.26'
 """
 PROCESSORS = 'inventories/VCPU'
 OK = 200
+DATABASES = ('api_database', 'database')
+
+
+def configure(nova: Path, file: Path) -> None:
+    """Write the configuration of a compute: that of its Nova without the databases.
+
+    A compute with `[api_database]` compares the versions of all cells when it starts, in a thread
+    per cell. It does not start if they copy the options of the database at the same time:
+    RuntimeError in `_get_db_conf` (nova/db/main/api.py of Nova 34).
+    """
+    options = ConfigParser(interpolation=None)
+    options.read_string(nova.read_text())
+    for section in DATABASES:
+        options.remove_section(section)
+    with file.open('w') as opened:
+        options.write(opened)
 
 
 def add_to_zones(admin: Connection, nova: Service, zones: Mapping[str, str]) -> None:
