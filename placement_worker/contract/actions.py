@@ -27,6 +27,11 @@ ALL = PASSED | {
 OF_A_NODE = frozenset({NODE_CREATE, NODE_DELETE, NODE_RECOVER})
 """Actions whose policies need the node of the action."""
 
+REMOVING = frozenset({
+    CLUSTER_SCALE_IN, CLUSTER_RESIZE, CLUSTER_DEL_NODES, CLUSTER_REPLACE_NODES, NODE_DELETE,
+})  # fmt: skip
+"""Actions that may delete nodes; `inputs.candidates` names them."""
+
 DERIVED = 'Derived Action'
 """The `cause` of an action of a node that is part of an action of its cluster.
 

@@ -98,8 +98,7 @@ def _completed(
     """Return the reply to a check in which no policy failed."""
     if request.target == BEFORE:
         try:
-            if _names_victims(request, progress):
-                victim_selection.check_candidates(request, _state(state, progress))
+            _check_victims(request, _state(state, progress))
         except Rejected as exc:
             return _reply(request, progress, 'ERROR', str(exc))
         if any(link.skip_reason is None for link in links):
@@ -107,6 +106,15 @@ def _completed(
         if request.action.action == actions.CLUSTER_RESIZE:
             _complete_resize(request, progress, state.max_nodes)
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
+
+
+def _check_victims(request: CheckRequest, state: State) -> None:
+    """Check that neither the plan nor the action names a protected node for deletion.
+
+    :raises NodeProtected: one of them does.
+    """
+    victim_selection.check_candidates(request, state)
+    victim_selection.check_named(request, state)
 
 
 def _warn_of_size(request: CheckRequest, progress: _Progress, max_nodes: int) -> None:

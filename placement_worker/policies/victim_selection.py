@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import CheckRequest
@@ -53,6 +54,24 @@ def check_candidates(request: CheckRequest, state: State) -> None:
     deletion = state.data.get(DELETION)
     if isinstance(deletion, Mapping) and deletion.get('candidates'):
         _check_unprotected(_ids(deletion['candidates']), request, state)
+
+
+def check_named(request: CheckRequest, state: State) -> None:
+    """Check that the action itself names no protected node for deletion.
+
+    Few policies read these names, but the engine deletes the nodes. Parts of other actions pass.
+
+    :raises NodeProtected: some are protected; the text names the first ones.
+    """
+    action = request.action
+    is_part = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
+    if action.action not in actions.REMOVING or is_part:
+        return
+    named = _ids(action.inputs.get('candidates'))
+    if action.action == actions.NODE_DELETE and action.node:
+        named.append(action.node.id)
+    if named:
+        _check_unprotected(named, request, state)
 
 
 def _ids(candidates: object) -> list[str]:

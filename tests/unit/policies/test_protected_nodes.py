@@ -35,6 +35,7 @@ DELETIONS = [
 PLACES = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
 BALANCED = Lab(description={'zones': {'a': True, 'b': True}, 'regions': ['R1', 'R2']})
 BALANCER, _ = BALANCED.attached([])
+REFUSED = 'Protected nodes must not be deleted: n1 is protected; remove their protection first'
 
 
 @st.composite
@@ -94,7 +95,7 @@ def requests(draw):
         elif draw(st.booleans()):
             more['data'] = {'deletion': {'candidates': draw(ids)}}
     choosers = draw(st.sampled_from([[one] for one in DELETIONS] + [[]]))
-    balanced = [BALANCER] if not choosers or draw(st.booleans()) else []
+    balanced = [BALANCER] if draw(st.booleans()) else []
     places = [one for one in PLACES if draw(st.booleans())]
     return request(action, [*places, *choosers, *balanced], nodes, dry_run=True, **more), protected
 
@@ -115,10 +116,8 @@ def test_no_reply_names_a_protected_node_as_a_candidate(problem):
         inputs = asked['action'].get('inputs', {})
         target = asked['action'].get('node', {}).get('id')
         candidates = data.get('deletion', {}).get('candidates', [])
-        handled = [one['outcome'] == 'APPLIED' for one in reply['decisions']]
-        assert protected.isdisjoint(candidates)
-        if any(handled):
-            assert protected.isdisjoint([*inputs.get('candidates', ()), target])
+        named = [*candidates, *inputs.get('candidates', ()), target]
+        assert protected.isdisjoint(named)
 
 
 @settings(max_examples=400, deadline=None)
@@ -156,8 +155,66 @@ def test_protected_candidate_that_no_policy_reads_is_refused(check, policies, ca
 
     assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
         'ERROR',
-        'Protected nodes must not be deleted: n1 is protected; remove their protection first',
+        REFUSED,
     )
+
+
+@pytest.mark.parametrize('policies', [[], [zone_policy('a')], [deletion_policy()]], ids=str)
+def test_replaced_protected_node_that_no_policy_checks_is_refused(check, policies):
+    """A replacement of a protected node is an error although no policy decides about it."""
+    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
+    inputs = {'candidates': {'n1': 'n2'}}
+
+    reply = check(request('CLUSTER_REPLACE_NODES', policies, members, inputs=inputs), zones=['a'])
+
+    assert reply['action']['data'] == {'status': 'ERROR', 'reason': REFUSED}
+
+
+@pytest.mark.parametrize('policies', [[], [zone_policy('a')]], ids=['none', 'zones'])
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n2', 'n1']}}),
+        (SCALE_IN, {'inputs': {'candidates': ['n1']}}),
+        ('NODE_DELETE', {'node': node(1, 'a', metadata={'protected': 'true'})}),
+    ],
+)
+def test_named_protected_node_that_no_policy_reads_is_refused(check, policies, action, more):
+    """An action that names a protected node for deletion fails without a policy that decides."""
+    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
+
+    data = check(request(action, policies, members, **more), zones=['a'])['action']['data']
+
+    assert (data['status'], data['reason']) == ('ERROR', REFUSED)
+
+
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n2']}}),
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': 7}}),
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1']}, 'target': 'AFTER'}),
+        ('CLUSTER_CHECK', {'inputs': {'candidates': ['n1']}}),
+        ('NODE_UPDATE', {'node': node(1, 'a', metadata={'protected': 'true'})}),
+    ],
+    ids=['other node', 'malformed', 'after', 'no deletion', 'update'],
+)
+def test_action_that_deletes_no_protected_node_passes_without_policies(check, action, more):
+    """Only an action that names a protected node for deletion is refused, and only BEFORE."""
+    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
+
+    reply = check(request(action, [], members, **more))
+
+    assert reply['action']['data']['status'] == 'OK'
+
+
+def test_derived_deletion_of_a_protected_node_passes(check):
+    """A part of another action is not refused: the policies have decided on the whole."""
+    protected = node(1, 'a', metadata={'protected': 'true'})
+
+    reply = check(request('NODE_DELETE', [], [protected], node=protected, cause=actions.DERIVED))
+
+    assert reply['action']['data']['status'] == 'OK'
 
 
 @pytest.mark.parametrize('deletion', [7, {'candidates': 7}, {'candidates': [7, ['n1']]}], ids=str)
