@@ -22,7 +22,8 @@ PASSWORD = {
     'valueFrom': {'secretKeyRef': {'name': 'keystone', 'key': 'password'}},
 }
 CLAIM = {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '5Gi'}}}
-VOLUME = {'name': 'log', 'ephemeral': {'volumeClaimTemplate': {'spec': CLAIM}}}
+CLAIMS = {'metadata': {'name': 'log'}, 'spec': CLAIM}
+VOLUME = {'name': 'plugins', 'emptyDir': {}}
 MOUNT = {'name': 'log', 'mountPath': '/var/log/placement-worker'}
 VALUES: list[tuple[dict[str, Any], set[str]]] = [
     ({}, KINDS),
@@ -45,8 +46,9 @@ VALUES: list[tuple[dict[str, Any], set[str]]] = [
             'affinity': {'podAntiAffinity': {}},
             'podDisruptionBudget': {'enabled': False},
             'extraEnv': [PASSWORD],
+            'volumeClaimTemplates': [CLAIMS],
             'extraVolumes': [VOLUME],
-            'extraVolumeMounts': [MOUNT],
+            'extraVolumeMounts': [MOUNT, {'name': 'plugins', 'mountPath': '/plugins'}],
             'priorityClassName': 'high',
             'cordonConfigMap': 'closed-zones',
         },
@@ -62,6 +64,8 @@ INVALID: list[dict[str, Any]] = [
     {'metrics': {'serviceMonitor': {'interval': '15'}}},
     {'podDisruptionBudget': {'maxUnavailable': 0}},
     {'extraEnv': [{'value': 'a'}]},
+    {'volumeClaimTemplates': [{'spec': CLAIM}]},
+    {'volumeClaimTemplates': [{'metadata': {'name': 'tmp'}, 'spec': CLAIM}]},
     {'extraVolumes': [{'emptyDir': {}}]},
     {'extraVolumes': [{'name': 'tmp', 'emptyDir': {}}]},
     {'extraVolumeMounts': [{'name': 'log'}]},
@@ -93,9 +97,10 @@ def check(chart: Any, values: dict[str, Any], kinds: set[str]) -> None:
                 kubernetes_validate.validate(manifest, version, strict=True)
     by_kind = {one['kind']: one for one in manifests}
     check_selectors(values, by_kind)
-    pod = by_kind['StatefulSet']['spec']['template']['spec']
+    workers = by_kind['StatefulSet']['spec']
+    pod = workers['template']['spec']
     check_environment(values, pod)
-    check_volumes(values, pod)
+    check_volumes(values, pod, workers.get('volumeClaimTemplates', []))
     check_cordons(values, pod)
 
 
@@ -131,16 +136,18 @@ def check_environment(values: dict[str, Any], pod: dict[str, Any]) -> None:
         raise SystemExit(f'{values}: the container has the variables {variables}')
 
 
-def check_volumes(values: dict[str, Any], pod: dict[str, Any]) -> None:
-    """Check that the pod has the volumes of the values, and that each mount has its volume."""
+def check_volumes(values: dict[str, Any], pod: dict[str, Any], claims: list[Any]) -> None:
+    """Check that the pod has the volumes and claims of the values, and one for each mount."""
     (container,) = pod['containers']
     mounts, volumes = container['volumeMounts'], pod['volumes']
     if (
         any(volume not in volumes for volume in values.get('extraVolumes', []))
         or any(mount not in mounts for mount in values.get('extraVolumeMounts', []))
-        or {mount['name'] for mount in mounts} != {volume['name'] for volume in volumes}
+        or any(claim not in claims for claim in values.get('volumeClaimTemplates', []))
+        or {mount['name'] for mount in mounts}
+        != {*(volume['name'] for volume in volumes), *(one['metadata']['name'] for one in claims)}
     ):
-        raise SystemExit(f'{values}: the pod has the volumes {volumes} at {mounts}')
+        raise SystemExit(f'{values}: the pod has the volumes {volumes} and {claims} at {mounts}')
 
 
 def check_cordons(values: dict[str, Any], pod: dict[str, Any]) -> None:

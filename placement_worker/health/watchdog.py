@@ -123,7 +123,7 @@ class Watchdog:
 
 def _document(process: ProcessState) -> dict[str, float | None]:
     return {
-        'pid': process.pid,
+        'pid': process.pid or None,  # never 0, which a signal sends to the own group
         'poll_age_s': _rounded(process.poll_age_s),
         'request_age_s': _rounded(process.request_age_s),
         'disconnected_s': _rounded(process.disconnected_s),

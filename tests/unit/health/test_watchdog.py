@@ -188,6 +188,16 @@ def test_check_writes_the_state_of_all_processes_and_close_deletes_it(heartbeats
     assert not file.exists()
 
 
+def test_file_of_a_process_that_has_not_started_has_no_pid(clock, tmp_path):
+    """A script must not signal process 0, which is its own process group."""
+    file = tmp_path / 'liveness'
+    unstarted = HeartbeatTable([0.0] * COLUMNS, clock())
+
+    create(unstarted, clock, file=str(file)).check()
+
+    assert [one['pid'] for one in json.loads(file.read_text())['processes']] == [None]
+
+
 def test_check_that_cannot_write_its_file_notifies_systemd_all_the_same(
     heartbeats, clock, systemd, tmp_path
 ):
