@@ -1,11 +1,11 @@
-"""Replace, recover and resize with a load balancer: python3 changes.py URL CLUSTER POLICIES."""
+"""Change a cluster with a load balancer: python3 changes.py URL CLUSTER POLICIES."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
-from engine import ask, scale
+from engine import ask, new_node, scale
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.caller import Caller
@@ -31,8 +31,7 @@ def recover(worker: Caller, action_id: str, cluster: Any, policies: Any, node: A
 
 def show(change: str, cluster: Any) -> None:
     """Print the nodes with their servers."""
-    nodes = [f'{node["id"]} on {node["physical_id"]}' for node in cluster['nodes']]
-    print(f'{change}:', ', '.join(nodes))
+    print(f'{change}:', ', '.join(f'{n["id"]} on {n["physical_id"]}' for n in cluster['nodes']))
 
 
 if __name__ == '__main__':
@@ -44,16 +43,17 @@ if __name__ == '__main__':
     policy['data'], policies = reply.policy.data, [*bound['policies'], policy]
     for node in cluster['nodes']:
         node['data'] = reply.nodes[node['id']].data
-    n7 = {'id': 'n7', 'index': 7, 'status': 'ACTIVE', 'created_at': '2026-01-07T00:00:00Z'}
-    n7 |= {'physical_id': 'server-7', 'data': {}}
+    scale(worker, {'id': 'grow-1', 'action': 'CLUSTER_SCALE_OUT', 'inputs': {}}, cluster, policies)
+    show('grown by 1', cluster)
+    n7 = new_node('n7', {'zone': 'az1'}, cluster['nodes']) | {'physical_id': 'server-7'}
     replace(worker, 'replace-1', cluster, policies, {'n1': n7})
     show('replaced n1', cluster)
     n3 = cluster['nodes'][2]
     n3['physical_id'] = 'server-8'
     recover(worker, 'recover-1', cluster, policies, n3)
     show('recovered n3', cluster)
-    inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 2}
+    inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 3}
     resize = {'id': 'resize-1', 'action': 'CLUSTER_RESIZE', 'inputs': inputs}
     scale(worker, resize, cluster, policies)
-    show('resized to 2', cluster)
+    show('resized to 3', cluster)
     worker.policy_detach({'cluster': cluster, 'policy': policy})

@@ -10,10 +10,9 @@ import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckReply
 
 
-def store(reply: CheckReply, action: Any, cluster: Any) -> None:
+def store(reply: Any, action: Any, cluster: Any) -> None:
     """Store the changes of a reply (a real engine: in its database)."""
     action['data'] = reply.action.data
     cluster['data'] = reply.cluster.data if reply.cluster else cluster.get('data', {})
@@ -30,18 +29,19 @@ def ask(worker: Caller, phase: str, action: Any, cluster: Any, policies: Any) ->
 
 
 def new_node(node_id: str, place: Any, nodes: Any) -> Any:
-    """Create a node (a real engine: and its server, in place['zone']), and return it."""
+    """Create a node (a real engine: and its server in place['zone']), and return it."""
     index = max((node['index'] for node in nodes), default=0) + 1
     node = {'id': node_id, 'index': index, 'status': 'ACTIVE', 'data': {'placement': place}}
-    return node | {'created_at': datetime.now(UTC).isoformat()}
+    return node | {'physical_id': f'server-{index}', 'created_at': datetime.now(UTC).isoformat()}
 
 
 def act(action: Any, cluster: Any) -> None:
-    """Carry out the stored plan; a second attempt derives the same ids."""
+    """Carry out the stored plan; a second attempt derives the same ids, and finds the nodes."""
     for number, place in enumerate(action['data'].get('placement', {}).get('placements', [])):
-        node = new_node(f'{action["id"]}-{number}', place, cluster['nodes'])
-        cluster['nodes'].append(node)
-        action['data'].setdefault('creation', {}).setdefault('nodes', []).append(node['id'])
+        node_id = f'{action["id"]}-{number}'
+        if node_id not in [node['id'] for node in cluster['nodes']]:
+            cluster['nodes'].append(new_node(node_id, place, cluster['nodes']))
+        action['data'].setdefault('creation', {}).setdefault('nodes', [])[number:] = [node_id]
     victims = action['data'].get('deletion', {}).get('candidates', [])
     cluster['nodes'] = [node for node in cluster['nodes'] if node['id'] not in victims]
     action['inputs']['action_result'] = 'OK'

@@ -62,6 +62,35 @@ def test_engine_with_a_changed_status_stores_the_status_and_its_reason(program):
     ]
 
 
+def test_engine_that_acts_twice_creates_each_node_once(program):
+    """A second attempt after a crash finds the nodes of the first one, with their servers."""
+    plan = {'placement': {'placements': [{'zone': 'az1'}, {'zone': 'az2'}]}}
+    action = {'id': 'a1', 'data': plan, 'inputs': {}}
+    cluster = {'nodes': [node(1, 'az1')]}
+    engine = program('engine')
+    engine.act(action, cluster)
+    first = [dict(one) for one in cluster['nodes']]
+    action['data'].pop('creation')  # the crash came before the engine stored the ids
+
+    for _ in range(2):
+        engine.act(action, cluster)
+
+    assert cluster['nodes'] == first
+    assert action['data']['creation']['nodes'] == ['a1-0', 'a1-1']
+
+
+def test_engine_that_acts_twice_creates_the_nodes_that_are_left(program):
+    """A second attempt creates only the node that the first one did not."""
+    plan = {'placement': {'placements': [{'zone': 'az1'}, {'zone': 'az2'}]}}
+    action = {'id': 'a1', 'data': plan, 'inputs': {}}
+    cluster = {'nodes': [{'id': 'a1-0', 'index': 1, 'data': {}}]}
+
+    program('engine').act(action, cluster)
+
+    assert [one['id'] for one in cluster['nodes']] == ['a1-0', 'a1-1']
+    assert action['data']['creation']['nodes'] == ['a1-0', 'a1-1']
+
+
 def test_engine_with_an_unchanged_status_keeps_it(program):
     """A reply without a status leaves that of the node."""
     cluster = {'nodes': [{'id': 'n1', 'status': 'ACTIVE'}, {'id': 'n2', 'status': 'ERROR'}]}
@@ -207,6 +236,18 @@ def pool(program):
     """The program of changes, a worker, and a cluster with an attached load balancer."""
     stored = yaml.safe_load((PROGRAMS / 'load_balancer.yaml').read_text(encoding='utf-8'))
     return Pool(program('changes'), RecordingCaller(), stored['cluster'], stored['policy'])
+
+
+def test_growing_program_adds_a_member_for_each_new_node(pool):
+    """A scale-out with a load balancer adds the servers of its new nodes to the pool."""
+    bound = yaml.safe_load((PROGRAMS / 'cluster.yaml').read_text(encoding='utf-8'))['policies']
+    action = {'id': 'grow-1', 'action': 'CLUSTER_SCALE_OUT', 'inputs': {'count': 1}}
+
+    pool.program.scale(pool.worker, action, pool.cluster, [*bound, *pool.policies])
+
+    assert pool.stored_addresses()['grow-1-0'] == '10.0.0.14'
+    assert len(pool.addresses()) == 4
+    assert pool.worker.checks == [('BEFORE', 'CLUSTER_SCALE_OUT'), ('AFTER', 'CLUSTER_SCALE_OUT')]
 
 
 def test_replacing_program_exchanges_the_members(pool):
