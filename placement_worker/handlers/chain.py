@@ -98,7 +98,8 @@ def _completed(
     """Return the reply to a check in which no policy failed."""
     if request.target == BEFORE:
         try:
-            _check_victims(request, _state(state, progress))
+            if request.action.node or _names_victims(request, progress):
+                _check_victims(request, _state(state, progress))
         except Rejected as exc:
             return _reply(request, progress, 'ERROR', str(exc))
         if any(link.skip_reason is None for link in links):
