@@ -10,6 +10,7 @@ from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
 from tests.unit.cloud.concurrency import MANY, WAIT_S, at_once, hold
 from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, reset, respond
+from tests.waiting import wait_for
 
 REQUEST_ID = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 OTHER_ID = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
@@ -77,8 +78,7 @@ def test_invalidate_of_old_token_keeps_new_one(clouds, services):
 
     with ThreadPoolExecutor() as threads:
         held = threads.submit(cloud.zones, 'RegionOne')
-        while services.count(ZONES) < 1:
-            pass
+        wait_for(lambda: services.count(ZONES))
         services.tokens.clear()
         assert clouds.acting_for(TRUST, 'project-a').zones('RegionTwo') == {'az3': True}
         opened.set()
