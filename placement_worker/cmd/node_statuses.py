@@ -8,6 +8,7 @@ import difflib
 
 from placement_worker.contract.cluster import Cluster
 from placement_worker.formats.text import listed, shortened
+from placement_worker.handlers.request_warnings import meant_status
 
 KNOWN = (
     'INIT',
@@ -24,9 +25,16 @@ KNOWN = (
 
 
 def describe_unknown(cluster: Cluster) -> str | None:
-    """Return a sentence that names the unknown statuses of the nodes, or None."""
+    """Return a sentence that names the unknown statuses of the nodes, or None.
+
+    It omits those that resemble ERROR and WARNING, about which the worker warns.
+    """
     unknown = dict.fromkeys(node.status for node in cluster.nodes)
-    shown = [status for status in unknown if status and status not in KNOWN]
+    shown = [
+        status
+        for status in unknown
+        if status and status not in KNOWN and not meant_status(shortened(status))
+    ]
     if not shown:
         return None
     return (

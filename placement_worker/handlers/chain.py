@@ -1,6 +1,5 @@
 """Run the policies of a check in order of priority, up to the first that fails."""
 
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -127,8 +126,11 @@ def _warn_of_size(request: CheckRequest, progress: _Progress, max_nodes: int) ->
 def _complete_resize(request: CheckRequest, progress: _Progress, max_nodes: int) -> None:
     """Set the number of nodes of a resize about which no policy decided."""
     data = ActionData(progress.data)
-    with contextlib.suppress(Rejected):  # the invalid value did not matter to any policy
+    try:
         progress.data = with_size_of_resize(request.action, data, request.cluster, max_nodes)
+    except Rejected as exc:  # the invalid value did not matter to any policy
+        refusal = f'{str(exc).rstrip(".")}: the engine must refuse the resize'
+        progress.warnings = [refusal, *progress.warnings]
 
 
 def _consult(

@@ -26,6 +26,11 @@ class Link:
     priority: int
     skip_reason: str | None
 
+    @property
+    def name(self) -> str:
+        """The name of the binding that people know, else its id."""
+        return self.binding.name or self.binding.id
+
     @classmethod
     def of(cls, binding: Binding, policy: Policy[Any], request: CheckRequest) -> Self:
         """Return the link for a policy in a check."""
@@ -87,8 +92,14 @@ def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
 
 def described(pair: tuple[Link, Link]) -> str:
     """Return the reason of a reply about two links of an exclusive type."""
-    names = ' and '.join(link.binding.name or link.binding.id for link in pair)
+    names = ' and '.join(link.name for link in pair)
     return f'Policies {names} are both of type {pair[0].policy.name}: disable or detach one.'
+
+
+def versioned(policy: Policy[Any], profile_type: str) -> str | None:
+    """Return the type that the policy supports with a version, and the profile has without."""
+    supported = policy.profile_types or ()
+    return min((name for name in supported if name.startswith(f'{profile_type}-')), default=None)
 
 
 def origin(policy: Policy[Any]) -> str:
@@ -108,10 +119,7 @@ def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
             'part of.'
         )
     if policy.profile_types is not None and profile_type not in policy.profile_types:
-        with_version = min(
-            (name for name in policy.profile_types if name.startswith(f'{profile_type}-')),
-            default=None,
-        )
+        with_version = versioned(policy, profile_type)
         meant = f' (did you mean {with_version}?)' if with_version else ''
         return f'{policy.name} does not support profile type {profile_type}{meant}.'
     return None

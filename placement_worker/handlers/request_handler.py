@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
-from placement_worker.contract import known_inputs, rpc
+from placement_worker.contract import rpc
 from placement_worker.contract.model import (
     ActionPatch,
     BindReply,
@@ -30,7 +30,7 @@ from placement_worker.events.types import (
     PolicyConsulted,
     RebalancePlanned,
 )
-from placement_worker.handlers import bindings, chain, rebalancing
+from placement_worker.handlers import bindings, chain, rebalancing, request_warnings
 from placement_worker.handlers.chain_links import Link, links_of
 from placement_worker.handlers.decision_state import Conditions, Expiry, state_for_check
 from placement_worker.handlers.ports import CordonsInForce, Record, Recorder, Request
@@ -135,6 +135,8 @@ class RequestHandler:
         except Rejected as exc:
             reply = _refusal(exc)
         warnings = self._warnings_of_cordons(links, state)
+        misspelled = request_warnings.misspelled_statuses(request.cluster)
+        warnings += [misspelled] if misspelled else []
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])
 
     def _decide(
@@ -148,10 +150,10 @@ class RequestHandler:
             patch = ActionPatch(request.action.id, data)
             return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
         reply = chain.run(links, request, state, self.clock)
-        warnings = self._warnings_of_cordons(links, state)
-        unknown = known_inputs.unknown(request.action, self.registry.inputs)
-        if unknown:
-            warnings.append(known_inputs.describe(request.action, unknown))
+        warnings = [
+            *self._warnings_of_cordons(links, state),
+            *request_warnings.warnings_of(request, links, self.registry.inputs),
+        ]
         if not warnings:
             return reply
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])

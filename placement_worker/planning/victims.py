@@ -24,7 +24,7 @@ PLACE_UNKNOWN = 'place unknown'
 """The reason of a healthy victim that a placement policy planned to delete from no known place."""
 
 _UNHEALTHY, _NEVER_CREATED, _HEALTHY = range(3)
-_FAILING = frozenset({'ERROR', 'WARNING'})
+FAILING = frozenset({'ERROR', 'WARNING'})
 _OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _CRITERION = {
     'RANDOM': 'random',
@@ -67,7 +67,7 @@ def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
     """Return the nodes that leave before healthy ones: unhealthy ones, and ones never created."""
     groups: tuple[list[Node], list[Node]] = ([], [])
     first = [
-        node for node in nodes if node.created_at is None or node.tainted or node.status in _FAILING
+        node for node in nodes if node.created_at is None or node.tainted or node.status in FAILING
     ]
     for node in first:
         groups[_group(node)].append(node)
@@ -172,7 +172,7 @@ def _name(location: Location) -> str:
 
 
 def _group(node: Node) -> int:
-    if node.tainted or node.status in _FAILING:
+    if node.tainted or node.status in FAILING:
         return _UNHEALTHY
     return _NEVER_CREATED if node.created_at is None else _HEALTHY
 

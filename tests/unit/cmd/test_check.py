@@ -71,13 +71,13 @@ def test_check_of_a_wrong_input_shows_its_line(program):
 
 @pytest.mark.parametrize('command', ['check', 'plan'])
 def test_request_with_an_unknown_status_of_a_node_is_decided_with_a_note(program, command):
-    """The contract allows any status, but a misspelled ERROR makes a node healthy."""
-    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], [node(1, 'a', status='ERORR')])
+    """The contract allows any status, but only two of them make a node unhealthy."""
+    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], [node(1, 'a', status='BROKEN')])
 
     _, out, err = program(command, 'f', '--cloud', 'c', c=CLOUD, f=wrong)
 
     assert out
-    assert f'placement-policy {command}: Unknown status of nodes: ERORR (did you mean ERR' in err
+    assert f'placement-policy {command}: Unknown status of nodes: BROKEN; only ' in err
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,6 @@ def test_describe_of_an_unknown_key_of_a_context_names_it(place):
 
 def test_describe_of_an_unknown_status_names_it():
     """The statuses of nodes are part of the search."""
-    (found,) = described([node(1, status='ERORR')])
+    (found,) = described([node(1, status='BROKEN')])
 
-    assert found.startswith('Unknown status of nodes: ERORR')
+    assert found.startswith('Unknown status of nodes: BROKEN')

@@ -19,12 +19,16 @@ def test_describe_unknown_of_known_statuses_returns_none():
     assert node_statuses.describe_unknown(cluster_of(*node_statuses.KNOWN, '')) is None
 
 
+def test_describe_unknown_leaves_misspelled_unhealthy_statuses_to_the_worker():
+    """A user reads one sentence about a status, not a note and a warning."""
+    assert node_statuses.describe_unknown(cluster_of('EROR', 'warning')) is None
+
+
 @pytest.mark.parametrize(
     ('statuses', 'named'),
     [
         (['BROKEN'], 'Unknown status of nodes: BROKEN; only'),
-        (['ACTIVE', 'ERORR', 'ERORR'], 'Unknown status of nodes: ERORR (did you mean ERROR?); '),
-        (['warning'], 'Unknown status of nodes: warning (did you mean WARNING?); '),
+        (['ERROR', 'ACTIV', 'ACTIV'], 'Unknown status of nodes: ACTIV (did you mean ACTIVE?); '),
         (['BROKEN', 'DEAD'], 'Unknown status of nodes: BROKEN, DEAD; '),
     ],
 )

@@ -99,13 +99,15 @@ def test_run_of_a_resize_without_a_decision_adds_the_number_of_nodes():
 
 
 def test_run_of_a_resize_with_invalid_data_that_no_policy_reads_completes_the_check():
-    """A value that matters to no policy is no error; the reply then has no number of nodes."""
+    """A value that matters to no policy is a warning; the reply then has no number of nodes."""
     inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 'x'}
 
-    assert run(action='CLUSTER_RESIZE', inputs=inputs).action.data == {
-        'status': 'OK',
-        'reason': 'Completed policy checking.',
-    }
+    reply = run(action='CLUSTER_RESIZE', inputs=inputs)
+
+    assert reply.action.data == {'status': 'OK', 'reason': 'Completed policy checking.'}
+    assert reply.warnings == [
+        'Expected `int`, got `"x"` - at `$.action.inputs.number`: the engine must refuse the resize'
+    ]
 
 
 def test_run_with_several_reasons_replies_with_the_last():

@@ -1,0 +1,82 @@
+"""Warnings about values of a check that the contract allows, but that are probably mistakes."""
+
+import difflib
+import itertools
+from collections.abc import Collection, Sequence
+
+from placement_worker.contract import actions, known_inputs
+from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import Action, CheckRequest
+from placement_worker.formats.text import enumerated, listed, shortened
+from placement_worker.handlers.chain_links import Link, versioned
+from placement_worker.planning.victims import FAILING
+from placement_worker.policies.base import BEFORE
+
+SIMILAR = 0.72
+"""The similarity of a misspelled status: WARN has 0.727 to WARNING, and WAITING has 0.714."""
+MAX_STATUSES = 20
+"""The number of different statuses that are compared with those of unhealthy nodes."""
+
+
+def warnings_of(
+    request: CheckRequest, links: Sequence[Link], declared: Collection[str]
+) -> list[str]:
+    """Return the sentences about the inputs, the profile type and the statuses of a check.
+
+    :param declared: the keys of inputs that policy types of plugins read.
+    """
+    unknown = known_inputs.unknown(request.action, declared)
+    found = (
+        known_inputs.describe(request.action, unknown) if unknown else None,
+        _ignored_number(request.action) if request.target == BEFORE else None,
+        _profile_without_version(request, links),
+        misspelled_statuses(request.cluster),
+    )
+    return [sentence for sentence in found if sentence]
+
+
+def misspelled_statuses(cluster: Cluster) -> str | None:
+    """Return a sentence about statuses that resemble those of unhealthy nodes, or None.
+
+    An engine may have statuses of its own, so any other status is no mistake.
+    """
+    statuses = dict.fromkeys(node.status for node in cluster.nodes)
+    found = [
+        f'{shown} (did you mean {near}?)'
+        for shown in map(shortened, itertools.islice(statuses, MAX_STATUSES))
+        if (near := meant_status(shown))
+    ]
+    return f'Nodes count as healthy whose status is {listed(found)}' if found else None
+
+
+def meant_status(status: str) -> str | None:
+    """Return the status of unhealthy nodes that a status resembles without being one, or None."""
+    if status in FAILING:
+        return None
+    near = difflib.get_close_matches(status.upper(), FAILING, 1, SIMILAR)
+    return near[0] if near else None
+
+
+def _ignored_number(action: Action) -> str | None:
+    """Return a sentence about a resize whose number has no meaning, or None."""
+    inputs = action.inputs
+    is_sized = inputs.get('adjustment_type') is not None or inputs.get('number') is None
+    if action.action != actions.CLUSTER_RESIZE or is_sized:
+        return None
+    return 'The resize ignores `inputs.number`, because `inputs.adjustment_type` is missing'
+
+
+def _profile_without_version(request: CheckRequest, links: Sequence[Link]) -> str | None:
+    """Return a sentence about policies that a profile type without its version skips, or None."""
+    profile_type = request.cluster.profile.type
+    handling = [
+        link for link in links if (request.target, request.action.action) in link.policy.targets
+    ]
+    skipped = {link.name: versioned(link.policy, profile_type) for link in handling}
+    names = [name for name, meant in skipped.items() if meant]
+    if not names:
+        return None
+    return (
+        f'Profile type {shortened(profile_type)} has no version (did you mean '
+        f'{skipped[names[0]]}?): policy {enumerated(names)} was skipped'
+    )
