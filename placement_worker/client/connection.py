@@ -183,13 +183,18 @@ def _establish(connection: Connection) -> None:
     except (AccessRefused, NotAllowed) as exc:
         broker = _host_port(connection)
         raise BrokerRefused(
-            f'The broker at {broker} refused access: {exc}; {_remedy(exc)}'
+            f'The broker at {broker} refused access: {_cause(exc)}; {_remedy(exc)}'
         ) from exc
     except TRANSIENT_TLS_ERRORS:
         raise
     except ssl.SSLError as exc:
         broker = _host_port(connection)
         raise BrokerRefused(f'No TLS with the broker at {broker}: {_tls_cause(exc)}') from exc
+
+
+def _cause(refusal: AccessRefused | NotAllowed) -> str:
+    """Return the text without the number that py-amqp 5 shows in place of a method's name."""
+    return str(refusal).removeprefix('(0, 0): ')
 
 
 def _remedy(refusal: AccessRefused | NotAllowed) -> str:

@@ -211,6 +211,15 @@ class PolicyClient(Caller):
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
         self._probe_once()
+        # Without an id of the caller, the worker would give a new one to each delivery.
+        request_id = context.get('request_id') or _new_request_id()
+        try:
+            return self._call_worker(method, request, {**context, 'request_id': request_id})
+        except errors.PlacementWorkerError as exc:
+            exc.add_note(f'request id: {request_id}')
+            raise
+
+    def _call_worker(self, method: str, request: object, context: Context) -> str:
         try:
             reply: str = self._publish('call', method, request, context)
         except (errors.ClientClosed, errors.NoWorkerAnswered):
@@ -232,8 +241,6 @@ class PolicyClient(Caller):
         """
         route = self._route(request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
-        # Without an id of the caller, the worker would give a new one to each delivery.
-        ids['request_id'] = ids.get('request_id') or _new_request_id()
         encoded = msgspec.json.encode(request).decode()
         try:
             prepared = self._client.prepare(

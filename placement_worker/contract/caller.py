@@ -88,7 +88,7 @@ class Caller(ABC):
         context: Context | None = None,
     ) -> Spec:
         """Check a policy spec and return it with its defaults filled in."""
-        request = ValidateRequest(codec.decode(spec, Spec), check_resources)
+        request = ValidateRequest(_decoded_spec(spec), check_resources)
         return self._call(rpc.POLICY_VALIDATE, request, context).spec
 
     def policy_type_list(self, context: Context | None = None) -> list[PolicyType]:
@@ -113,6 +113,21 @@ class Caller(ABC):
     @abstractmethod
     def _send(self, method: str, request: object, context: Context) -> str:
         """Send a request to a worker and return the reply as JSON."""
+
+
+def _decoded_spec(spec: Spec | Mapping[str, Any]) -> Spec:
+    """Return the spec of a policy.
+
+    :raises InvalidRequest: it does not fit, for example because it is the file around a spec.
+    """
+    try:
+        return codec.decode(spec, Spec)
+    except InvalidRequest as exc:
+        if isinstance(spec, Mapping) and 'spec' in spec:
+            raise InvalidRequest(
+                f'{exc} (pass the value of `spec`, not the map around it)'
+            ) from None
+        raise
 
 
 def checked_context(context: Context | None) -> Context:

@@ -40,7 +40,8 @@ class RequestLog(Listener):
     def handle(self, event: Event) -> None:
         match event:
             case CheckEnded(request, reply, elapsed_s):
-                what = f'{request.target} {request.action.action}'
+                action = request.action
+                what = f'{request.target} {action.action} {action.id!r:.80}'
                 data = reply.action.data
                 _log(what, request.cluster, data['status'], data['reason'], elapsed_s)
                 _log_warnings(what, request.cluster, reply.warnings)

@@ -11,7 +11,7 @@ import msgspec
 from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, Trigger
-from placement_worker.formats.text import shortened
+from placement_worker.formats.text import listed, shortened
 from placement_worker.policies import base, plugins
 from placement_worker.policies.normalizing import normalized
 
@@ -109,7 +109,7 @@ class Registry:
             hint = (
                 f' (did you mean `{near}`?)'
                 if near
-                else f'; there are: {", ".join(self.types) or "none"}'
+                else f'; there are: {listed(self.types) or "none"}'
             )
             raise errors.PolicyTypeNotFound(
                 f'Policy type `{type_name}` is not installed - at `{at}`{hint}'

@@ -173,7 +173,7 @@ def test_log_has_request_id_user_project_and_outcome_on_one_line(client, worker)
         if 'request-17' in line and ' INFO ' in line
     ]
     assert '[global-17 request-17 user-17 project-17' in line
-    assert "BEFORE CLUSTER_SCALE_IN of cluster 'c1': OK in " in line
+    assert "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': OK in " in line
 
 
 @pytest.mark.parametrize(

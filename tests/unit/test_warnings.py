@@ -61,7 +61,7 @@ def test_warnings_of_a_policy_stand_in_the_replies_and_in_the_log(cautious, capl
 
     assert (checked['warnings'], attached['warnings']) == (['Mind the gap'], ['Mind the step'])
     assert [text for _, level, text in caplog.record_tuples if level == logging.WARNING] == [
-        "BEFORE CLUSTER_SCALE_IN of cluster 'c1': Mind the gap",
+        "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': Mind the gap",
         "policy_attach of senlin.policy.deletion of cluster 'c1': Mind the step",
     ]
 

@@ -119,7 +119,10 @@ def test_open_connection_without_an_answer_names_each_host(conf, connections):
 @pytest.mark.parametrize(
     ('failure', 'message'),
     [
-        (AccessRefused('login refused'), 'The broker at h1:1 refused access: '),
+        (
+            AccessRefused('login refused', (0, 0)),
+            'The broker at h1:1 refused access: (403) login refused; check user and password',
+        ),
         (ssl.SSLCertVerificationError(1, 'verify failed'), 'No TLS with the broker at h1:1: '),
     ],
 )

@@ -91,6 +91,18 @@ def test_call_without_a_request_id_gets_one(client, sender):
     assert all(re.fullmatch('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', one) for one in ids)
 
 
+@pytest.mark.parametrize('context', [{}, {'request_id': 'r1'}], ids=['generated', 'given'])
+def test_failed_call_has_its_request_id_as_a_note(client, sender, context):
+    """The traceback of a failed call leads to the lines of the request in the worker's log."""
+    sender.failure = oslo_messaging.MessagingTimeout()
+
+    with pytest.raises(errors.NoWorkerAnswered) as raised:
+        client.policy_type_list(context)
+
+    ((_, sent, _),) = sender.sent
+    assert raised.value.__notes__ == [f'request id: {sent["request_id"]}']
+
+
 def test_cast_without_a_request_id_gets_one_and_returns_it(client, sender):
     """The reply to each cast can be recognized by the request id that `cast_check` returns."""
     one, other = client.cast_check(GOOD), client.cast_check(GOOD, context={'user_id': 'u1'})

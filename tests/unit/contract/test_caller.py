@@ -77,6 +77,23 @@ def test_call_with_a_malformed_request_sends_nothing():
     assert fake.sent == []
 
 
+def test_validation_of_the_map_around_a_spec_says_what_to_pass():
+    """The argument is the spec, and the request on the bus has it as a key."""
+    with pytest.raises(InvalidRequest) as raised:
+        FakeCaller().policy_validate({'spec': deletion_policy()['spec']})
+
+    assert str(raised.value) == (
+        'Object missing required field `type` - at `$` (pass the value of `spec`, not the map '
+        'around it)'
+    )
+
+
+def test_validation_of_a_spec_without_a_type_names_the_key():
+    """A mistake in the spec itself has no other remedy."""
+    with pytest.raises(InvalidRequest, match=r'`type` - at `\$`$'):
+        FakeCaller().policy_validate({'version': '1.0'})
+
+
 def test_expiring_request_keeps_its_own_time():
     """A request with an expiry time keeps it; another one expires after the timeout."""
     asked = msgspec.convert(CHECK, CheckRequest)

@@ -51,8 +51,8 @@ def test_check_is_logged_with_outcome_and_duration(lines):
     RequestLog().handle(check(warnings=['Mind the gap']))
 
     assert lines() == [
-        ('INFO', "BEFORE CLUSTER_SCALE_IN of cluster 'c1': OK in 12.5 ms"),
-        ('WARNING', "BEFORE CLUSTER_SCALE_IN of cluster 'c1': Mind the gap"),
+        ('INFO', "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': OK in 12.5 ms"),
+        ('WARNING', "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': Mind the gap"),
     ]
 
 
@@ -63,7 +63,7 @@ def test_failed_check_is_logged_with_its_reason_at_warning(lines):
     assert lines() == [
         (
             'WARNING',
-            "BEFORE CLUSTER_SCALE_IN of cluster 'c1': ERROR in 12.5 ms: No such zone: az9",
+            "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': ERROR in 12.5 ms: No such zone: az9",
         )
     ]
 

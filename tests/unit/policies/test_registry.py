@@ -6,6 +6,7 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
+from placement_worker.formats.text import MAX_ITEMS
 from placement_worker.policies.registry import KEPT_BYTES, Registry
 from tests.unit.policies.good_policy import Good
 
@@ -71,10 +72,14 @@ def test_unknown_type_is_refused_with_the_nearest_name(registry, given, nearest)
 
 
 @pytest.mark.parametrize('given', ['senlin.policy', 'senlin.policy.affinity-1.0', '', 'foo'])
-def test_unknown_type_without_a_similar_name_lists_all_types(registry, given):
-    """An unknown type without a similar name is refused with the list of all types."""
-    with pytest.raises(PolicyTypeNotFound, match=r'; there are: senlin\.policy\.deletion-1\.0, '):
+def test_unknown_type_without_a_similar_name_lists_the_first_types(registry, given):
+    """An unknown type without a similar name is refused with the first types, in a short line."""
+    with pytest.raises(
+        PolicyTypeNotFound, match=r'; there are: senlin\.policy\.deletion-1\.0, '
+    ) as refused:
         registry.lookup(given, '$.spec')
+
+    assert str(refused.value).endswith(f' and {len(registry.types) - MAX_ITEMS} more')
 
 
 @pytest.mark.parametrize(
