@@ -8,20 +8,7 @@ import difflib
 
 from placement_worker.contract.cluster import Cluster
 from placement_worker.formats.text import listed, shortened
-from placement_worker.handlers.request_warnings import meant_status
-
-KNOWN = (
-    'INIT',
-    'ACTIVE',
-    'CREATING',
-    'UPDATING',
-    'DELETING',
-    'RECOVERING',
-    'WARNING',
-    'ERROR',
-    'OPERATING',
-)
-"""The statuses of a node: senlin/common/consts.py of Senlin 16."""
+from placement_worker.handlers.request_warnings import KNOWN_STATUSES, meant_status
 
 
 def describe_unknown(cluster: Cluster) -> str | None:
@@ -33,16 +20,16 @@ def describe_unknown(cluster: Cluster) -> str | None:
     shown = [
         status
         for status in unknown
-        if status and status not in KNOWN and not meant_status(shortened(status))
+        if status and status not in KNOWN_STATUSES and not meant_status(shortened(status))
     ]
     if not shown:
         return None
     return (
         f'Unknown status of nodes: {listed(shown, _with_suggestion)}; only ERROR and WARNING are '
-        f'unhealthy; the statuses of Senlin are {", ".join(KNOWN)}'
+        f'unhealthy; the statuses of Senlin are {", ".join(KNOWN_STATUSES)}'
     )
 
 
 def _with_suggestion(status: str) -> str:
-    near = difflib.get_close_matches(shortened(status).upper(), KNOWN, n=1)
+    near = difflib.get_close_matches(shortened(status).upper(), KNOWN_STATUSES, n=1)
     return shortened(status) + (f' (did you mean {near[0]}?)' if near else '')

@@ -12,6 +12,18 @@ from placement_worker.handlers.chain_links import Link, versioned
 from placement_worker.planning.victims import FAILING
 from placement_worker.policies.base import BEFORE
 
+KNOWN_STATUSES = (
+    'INIT',
+    'ACTIVE',
+    'CREATING',
+    'UPDATING',
+    'DELETING',
+    'RECOVERING',
+    'WARNING',
+    'ERROR',
+    'OPERATING',
+)
+"""The statuses of a node: senlin/common/consts.py of Senlin 16."""
 SIMILAR = 0.72
 """The similarity of a misspelled status: WARN has 0.727 to WARNING, and WAITING has 0.714."""
 MAX_STATUSES = 20
@@ -40,7 +52,8 @@ def misspelled_statuses(cluster: Cluster) -> str | None:
 
     An engine may have statuses of its own, so any other status is no mistake.
     """
-    statuses = dict.fromkeys(node.status for node in cluster.nodes)
+    given = (node.status for node in cluster.nodes)
+    statuses = dict.fromkeys(one for one in given if one and one not in KNOWN_STATUSES)
     found = [
         f'{shown} (did you mean {near}?)'
         for shown in map(shortened, itertools.islice(statuses, MAX_STATUSES))
@@ -50,9 +63,7 @@ def misspelled_statuses(cluster: Cluster) -> str | None:
 
 
 def meant_status(status: str) -> str | None:
-    """Return the status of unhealthy nodes that a status resembles without being one, or None."""
-    if status in FAILING:
-        return None
+    """Return the status of unhealthy nodes that another status resembles, or None."""
     near = difflib.get_close_matches(status.upper(), FAILING, 1, SIMILAR)
     return near[0] if near else None
 
@@ -69,14 +80,13 @@ def _ignored_number(action: Action) -> str | None:
 def _profile_without_version(request: CheckRequest, links: Sequence[Link]) -> str | None:
     """Return a sentence about policies that a profile type without its version skips, or None."""
     profile_type = request.cluster.profile.type
-    handling = [
-        link for link in links if (request.target, request.action.action) in link.policy.targets
-    ]
-    skipped = {link.name: versioned(link.policy, profile_type) for link in handling}
-    names = [name for name, meant in skipped.items() if meant]
+    handled = (request.target, request.action.action)
+    skipped = [link for link in links if link.skip_reason and handled in link.policy.targets]
+    meant = {link.name: versioned(link.policy, profile_type) for link in skipped}
+    names = [name for name, with_version in meant.items() if with_version]
     if not names:
         return None
     return (
         f'Profile type {shortened(profile_type)} has no version (did you mean '
-        f'{skipped[names[0]]}?): policy {enumerated(names)} was skipped'
+        f'{meant[names[0]]}?): policy {enumerated(names)} was skipped'
     )

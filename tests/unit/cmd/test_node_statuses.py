@@ -5,6 +5,7 @@ import pytest
 from placement_worker.cmd import node_statuses
 from placement_worker.contract import codec
 from placement_worker.contract.cluster import Cluster
+from placement_worker.handlers.request_warnings import KNOWN_STATUSES
 
 
 def cluster_of(*statuses):
@@ -16,7 +17,7 @@ def cluster_of(*statuses):
 
 def test_describe_unknown_of_known_statuses_returns_none():
     """Statuses of Senlin, and nodes without a status, are no mistakes."""
-    assert node_statuses.describe_unknown(cluster_of(*node_statuses.KNOWN, '')) is None
+    assert node_statuses.describe_unknown(cluster_of(*KNOWN_STATUSES, '')) is None
 
 
 def test_describe_unknown_leaves_misspelled_unhealthy_statuses_to_the_worker():
@@ -37,4 +38,4 @@ def test_describe_unknown_status_names_each_once_with_the_probable_one(statuses,
     text = node_statuses.describe_unknown(cluster_of(*statuses))
 
     assert text.startswith(named)
-    assert text.endswith('the statuses of Senlin are ' + ', '.join(node_statuses.KNOWN))
+    assert text.endswith('the statuses of Senlin are ' + ', '.join(KNOWN_STATUSES))

@@ -3,9 +3,10 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd.node_statuses import KNOWN
+from placement_worker.contract import codec
+from placement_worker.contract.cluster import Cluster
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.handlers.request_warnings import meant_status
+from placement_worker.handlers.request_warnings import KNOWN_STATUSES, misspelled_statuses
 from tests.factories import deletion_policy, node, nodes, request, zone_policy
 
 WITHOUT_VERSION = {'id': 'p', 'type': 'os.nova.server'}
@@ -29,10 +30,14 @@ def test_status_that_resembles_an_unhealthy_one_is_a_warning(check, status, mean
     ]
 
 
-@pytest.mark.parametrize('status', ['', *KNOWN, 'WAITING', 'RUNNING', 'CREATE_COMPLETE', 'FAILED'])
+@pytest.mark.parametrize(
+    'status', ['', *KNOWN_STATUSES, 'WAITING', 'RUNNING', 'CREATE_COMPLETE', 'FAILED']
+)
 def test_status_of_senlin_or_of_another_engine_is_no_misspelling(status):
     """An engine may have statuses of its own."""
-    assert meant_status(status) is None
+    cluster = request('', (), [node(1, status=status)])['cluster']
+
+    assert misspelled_statuses(codec.decode(cluster, Cluster)) is None
 
 
 def test_misspelled_status_in_a_rebalance_is_a_warning(registry):
