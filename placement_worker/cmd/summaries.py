@@ -9,6 +9,7 @@ from collections.abc import Mapping
 SUMMARIES: Mapping[str, str] = {
     'attach': 'Attach policies to clusters; load balancing creates a load balancer and members.',
     'check': 'Decide policy checks, and show the decision of each policy.',
+    'clusters': 'List the clusters of decision logs with their nodes by zone.',
     'completion': 'Print the script that completes commands in bash, fish or zsh.',
     'cordon add': 'Close a zone or a region for new nodes until a time.',
     'cordon list': 'List the cordons, including those that have ended.',

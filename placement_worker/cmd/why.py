@@ -13,7 +13,7 @@ from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.skipped_lines import SkippedLines
 from placement_worker.decisions import node_history
 from placement_worker.decisions.history_events import Event
-from placement_worker.decisions.node_history import InvalidLine
+from placement_worker.decisions.log_records import InvalidLine
 from placement_worker.formats.text import escaped, listed
 from placement_worker.policies.registry import Registry
 

@@ -7,28 +7,17 @@ from typing import Literal
 
 import msgspec
 
-from placement_worker.contract import actions, codec, rpc
+from placement_worker.contract import actions, rpc
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.decisions import deletion_history, history_events, replay
 from placement_worker.decisions.history_events import Event, Record
+from placement_worker.decisions.log_records import MALFORMED, InvalidLine, decoded
 from placement_worker.decisions.records import Entry
-from placement_worker.errors import InvalidInput, InvalidRequest
+from placement_worker.errors import InvalidRequest
 from placement_worker.policies.base import AFTER, BEFORE
 from placement_worker.policies.registry import Registry
-
-MALFORMED = (InvalidRequest, InvalidInput)
-"""The errors of a record that no worker writes, e.g. because it was edited."""
-
-
-@dataclass(frozen=True, slots=True)
-class InvalidLine:
-    """A line of a log that is no record, or whose request or reply is not valid any more."""
-
-    path: str
-    number: int
-    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +42,14 @@ def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event 
     created: dict[str, list[Node]] = defaultdict(list)
     for path, number, found in _lines(paths, [node]):
         try:
-            record = _record(found)
+            record = decoded(found)
             events += _events(record, node, registry)
             _add_new(created, record, node)
         except MALFORMED as exc:
             yield InvalidLine(path, number, str(exc))
     for _, _, found in _lines(paths, created):
         try:
-            events += _of_creation(_record(found), created)
+            events += _of_creation(decoded(found), created)
         except MALFORMED:  # reported above if it concerns the node
             continue
     yield from sorted(events, key=lambda event: event.at)
@@ -77,7 +66,7 @@ def namesake(paths: Sequence[str], name: str) -> Namesake | None:
     is_action = False
     for _, _, found in _lines(paths, [name]):
         try:
-            record = _record(found)
+            record = decoded(found)
             request = record.request
             if isinstance(request, CheckRequest) and request.action.id == name:
                 nodes.update(dict.fromkeys(_ids_in_action(record, request)))
@@ -101,23 +90,6 @@ def _lines(
             # The plan of a rebalance alone has no effect on a node.
             if not (isinstance(entry, Entry) and entry.method == rpc.POLICY_REBALANCE.name):
                 yield path, number, entry
-
-
-def _record(found: Entry | InvalidRequest) -> Record:
-    """Return a record with its request and its reply.
-
-    :raises InvalidRequest: the line is no record, or its request or reply is not valid any more.
-    """
-    if isinstance(found, InvalidRequest):
-        raise found
-    is_check = found.method == rpc.POLICY_CHECK.name
-    asked: type[CheckRequest | BindRequest] = CheckRequest if is_check else BindRequest
-    replied: type[CheckReply | BindReply] = CheckReply if is_check else BindReply
-    return Record(
-        found,
-        codec.decode_encoded(bytes(found.request), asked),
-        codec.decode(found.reply, replied, at='$.reply'),
-    )
 
 
 def _events(record: Record, name: str, registry: Registry) -> list[Event]:

@@ -5,6 +5,7 @@ from tests.factories import bind, deletion_policy, nodes, request, zone_policy
 COMMANDS = [
     'attach',
     'check',
+    'clusters',
     'completion',
     'cordon add',
     'cordon list',

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from placement_worker.decisions import node_history
-from placement_worker.decisions.node_history import InvalidLine, Namesake
+from placement_worker.decisions.log_records import InvalidLine
+from placement_worker.decisions.node_history import Namesake
 from tests.factories import (
     node,
     nodes,

@@ -1,0 +1,141 @@
+"""The command `placement-policy clusters`."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from typing_extensions import override
+
+from placement_worker.cloud.snapshot import Location
+from placement_worker.cmd import output
+from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
+from placement_worker.cmd.skipped_lines import SkippedLines
+from placement_worker.decisions import latest_clusters
+from placement_worker.decisions.latest_clusters import LatestCluster
+from placement_worker.decisions.log_records import InvalidLine
+from placement_worker.formats.text import counted, escaped, listed
+
+
+class Clusters(LocalCommand):
+    """The command `clusters`."""
+
+    examples = (
+        'placement-policy clusters --log /var/log/placement-worker/decisions.jsonl --zone az1',
+        'placement-policy clusters --log host1.jsonl host2.jsonl --cluster web -f yaml > web.yaml',
+    )
+    epilog = (
+        'The nodes are those of the latest check of each cluster, without the nodes that its '
+        'action deletes. -f yaml prints files for placement-policy rebalance. Exit status: 0 '
+        'clusters were found, 1 none was found, 2 a log cannot be read or has invalid lines.'
+    )
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            '--log',
+            dest='logs',
+            metavar='FILE',
+            nargs='+',
+            required=True,
+            help='decision logs of all workers in any order, compressed by gzip or not',
+        )
+        parser.add_argument('--cluster', metavar='NAME', help='only clusters with this id or name')
+        parser.add_argument('--zone', help='only clusters with nodes in this zone')
+        parser.add_argument('--region', help='only clusters with nodes in this region')
+        output.add_format_argument(parser, ('table', 'yaml', 'jsonl'))
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        skipped, clusters = SkippedLines(self), []
+        for found in latest_clusters.read(parsed_args.logs):
+            if isinstance(found, InvalidLine):
+                skipped.skip(found.path, found.number, found.error)
+            else:
+                clusters.append(found)
+        skipped.summarize()
+        chosen = [one for one in clusters if _is_chosen(one, parsed_args)]
+        if chosen:
+            self._show(chosen, parsed_args.format)
+        else:
+            self.write_error(_nothing_found(clusters, parsed_args))
+        return INVALID if skipped.number else OK if chosen else SOME_ERROR
+
+    def _show(self, clusters: Sequence[LatestCluster], form: str) -> None:
+        if form == 'table':
+            self.write(output.table([_row(one) for one in clusters]))
+        for one in clusters if form == 'jsonl' else ():
+            self.write(escaped(msgspec.json.encode(_summary(one)).decode()))
+        for one in clusters if form == 'yaml' else ():
+            self.write(escaped(f'# {_about(one)}'))
+            file = {'cluster': one.cluster, 'policies': one.policies}
+            self.write(output.document(file, 'yaml'))
+
+
+def _is_chosen(one: LatestCluster, args: argparse.Namespace) -> bool:
+    is_named = args.cluster in (None, one.cluster.id, one.cluster.name)
+    is_placed = any(_is_in(place, args) for place in one.places)
+    return is_named and (is_placed or not (args.zone or args.region))
+
+
+def _is_in(place: Location, args: argparse.Namespace) -> bool:
+    region, zone = place
+    return args.region in (None, region) and args.zone in (None, zone)
+
+
+def _nothing_found(clusters: Sequence[LatestCluster], args: argparse.Namespace) -> str:
+    """Return the error that no cluster was found, with what the logs have."""
+    if not clusters:
+        return 'The logs have no check of a cluster; name the logs of all workers'
+    if args.cluster and not any(args.cluster in (c.cluster.id, c.cluster.name) for c in clusters):
+        names = listed(one.cluster.name or one.cluster.id for one in clusters)
+        return f'No check of cluster {args.cluster} in the logs; their clusters are {names}'
+    places = sorted({_place(place) for one in clusters for place in one.places})
+    return f'No such cluster has nodes in this place; the logs have nodes in {listed(places)}'
+
+
+def _row(one: LatestCluster) -> dict[str, Any]:
+    places = sorted((_place(place), nodes) for place, nodes in one.places.items())
+    return {
+        'cluster': one.cluster.name or one.cluster.id,
+        'project': one.cluster.project,
+        'nodes': [f'{place}: {nodes}' for place, nodes in places] + _missing(one),
+        'latest_check': [
+            one.entry.at.isoformat(timespec='seconds'),
+            one.action,
+            one.entry.request_id or 'no request id',
+        ],
+    }
+
+
+def _summary(one: LatestCluster) -> dict[str, Any]:
+    return {
+        'cluster': one.cluster.id,
+        'name': one.cluster.name,
+        'project': one.cluster.project,
+        'nodes': len(one.cluster.nodes),
+        'places': [
+            {'region': region, 'zone': zone, 'nodes': nodes}
+            for (region, zone), nodes in one.places.items()
+        ],
+        'to_create': one.to_create,
+        'at': one.entry.at,
+        'action': one.action,
+        'request_id': one.entry.request_id,
+    }
+
+
+def _about(one: LatestCluster) -> str:
+    """Return the cluster and its check in words, with the nodes that the document lacks."""
+    check = f'{one.action} decided {one.entry.at.isoformat(timespec="seconds")}'
+    missing = f'; without {counted(one.to_create, "node")} to create' if one.to_create else ''
+    return f'{one.cluster.name or one.cluster.id}: {check}{missing}'
+
+
+def _missing(one: LatestCluster) -> list[str]:
+    return [f'to create: {one.to_create}'] if one.to_create else []
+
+
+def _place(place: Location) -> str:
+    region, zone = place
+    return ' '.join(filter(None, (region, zone))) or 'unknown'

@@ -1,0 +1,134 @@
+"""placement-policy clusters."""
+
+import json
+
+import pytest
+import yaml
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.decisions.records import DecisionLog
+from placement_worker.handlers.endpoints import Endpoints
+from tests.factories import node, nodes, request, zone_policy
+
+
+@pytest.fixture
+def log(registry):
+    """Return a decision log with three nodes of the cluster web and one of the cluster db."""
+    lines = []
+    cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
+    endpoints = Endpoints(cloud, registry, recorder=DecisionLog(lines.append))
+    policies = [zone_policy('a', 'b')]
+    grown = request('CLUSTER_SCALE_OUT', policies, nodes(a=1, b=2), inputs={'count': 2})
+    endpoints.policy_check(grown, 'req-1')
+    other = request('CLUSTER_UPDATE', [], [node(1, 'b', 'R1'), node(2)])
+    other['cluster'] |= {'id': 'id-db', 'name': 'db', 'project': 'p2'}
+    endpoints.policy_check(other, None)
+    return b''.join(lines).decode()
+
+
+def test_clusters_shows_nodes_by_place_and_the_latest_check(run, log):
+    """The table has the owner, the nodes of each place, new ones, and the id of the request."""
+    status, out, err = run('clusters', '--log', 'log', log=log)
+
+    rows = [
+        [cell.strip() for cell in row.split('|')[1:-1]] for row in out.splitlines() if '|' in row
+    ]
+    assert (status, err) == (0, '')
+    assert [row[:3] for row in rows] == [
+        ['cluster', 'project', 'nodes'],
+        ['db', 'p2', 'R1 b: 1'],
+        ['', '', 'unknown: 1'],
+        ['', '', ''],
+        ['web', rows[4][1], 'a: 1'],
+        ['', '', 'b: 2'],
+        ['', '', 'to create: 2'],
+    ]
+    assert [row[3] for row in rows][2:4] == ['CLUSTER_UPDATE', 'no request id']
+    assert [row[3] for row in rows][5:] == ['CLUSTER_SCALE_OUT', 'req-1']
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'found'),
+    [
+        (['--zone', 'a'], ['web']),
+        (['--zone', 'b'], ['db', 'web']),
+        (['--zone', 'b', '--region', 'R1'], ['db']),
+        (['--region', 'R1'], ['db']),
+        (['--cluster', 'id-db'], ['db']),
+        (['--cluster', 'web', '--zone', 'b'], ['web']),
+    ],
+)
+def test_clusters_lists_only_those_that_match_all_options(arguments, found, run, log):
+    """A zone, a region and a name restrict the list together."""
+    _, out, _ = run('clusters', '--log', 'log', *arguments, '-f', 'jsonl', log=log)
+
+    assert [json.loads(line)['name'] for line in out.splitlines()] == found
+
+
+def test_clusters_as_jsonl_counts_by_region_and_zone(run, log):
+    """A line has the numbers that a script adds up."""
+    _, out, _ = run('clusters', '--log', 'log', '--cluster', 'web', '-f', 'jsonl', log=log)
+
+    line = json.loads(out)
+    assert line['places'] == [
+        {'region': None, 'zone': 'a', 'nodes': 1},
+        {'region': None, 'zone': 'b', 'nodes': 2},
+    ]
+    assert (line['nodes'], line['to_create'], line['request_id']) == (3, 2, 'req-1')
+
+
+def test_clusters_as_yaml_prints_files_for_rebalance(run, log):
+    """The output has a document per cluster, whose comment warns of missing nodes."""
+    _, out, _ = run('clusters', '--log', 'log', '-f', 'yaml', log=log)
+    status, plans, err = run(
+        'rebalance', '--cloud', 'cloud.yaml', 'clusters.yaml', **{'clusters.yaml': out}
+    )
+
+    comments = [line for line in out.splitlines() if line.startswith('#')]
+    assert comments[1].startswith('# web: CLUSTER_SCALE_OUT decided ')
+    assert comments[1].endswith('; without 2 nodes to create')
+    assert [one['cluster']['name'] for one in yaml.safe_load_all(out)] == ['db', 'web']
+    assert 'Rebalance of cluster web (3 nodes): OK' in plans, (status, err)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'error'),
+    [
+        (
+            ['--zone', 'az9'],
+            'No such cluster has nodes in this place; the logs have nodes in R1 b, a, b, unknown',
+        ),
+        (['--cluster', 'wbe'], 'No check of cluster wbe in the logs; their clusters are db, web'),
+    ],
+)
+def test_clusters_without_a_match_exits_with_1_and_names_those_of_the_logs(
+    arguments, error, run, log
+):
+    """A misspelled name is visible beside the names that the logs have."""
+    status, out, err = run('clusters', '--log', 'log', *arguments, log=log)
+
+    assert (status, out, err) == (1, '', f'placement-policy clusters: {error}\n')
+
+
+def test_clusters_of_an_empty_log_exits_with_1(run):
+    """A log without a check has no clusters."""
+    status, out, err = run('clusters', '--log', 'log', log='')
+
+    assert (status, out) == (1, '')
+    assert 'The logs have no check of a cluster; name the logs of all workers' in err
+
+
+def test_clusters_skips_an_invalid_line_and_exits_with_2(run, log):
+    """The clusters of the other lines are shown."""
+    status, out, err = run('clusters', '--log', 'log', '-f', 'jsonl', log='no json\n' + log)
+
+    assert (status, len(out.splitlines())) == (2, 2)
+    assert 'log, line 1: ' in err
+
+
+def test_clusters_of_a_missing_log_exits_with_2(run):
+    """The error names the file."""
+    status, out, err = run('clusters', '--log', 'none')
+
+    assert (status, out) == (2, '')
+    assert 'none: No such file or directory; check the path' in err
