@@ -43,6 +43,7 @@ class Ping(Command):
         answer = caller.get_capabilities()
         elapsed_ms = (time.monotonic() - began) * 1000
         row = {
+            'host': answer.host,
             'hostname': answer.hostname,
             'pid': answer.pid,
             'version': answer.version,

@@ -92,7 +92,8 @@ OPTIONS = [
         'readiness_disconnected_s',
         default=30,
         min=1,
-        help='Time in seconds that a process of a ready worker may be without a broker connection.',
+        help='Time in seconds that a process of a ready worker may be without a broker connection, '
+        'and that the process in the place of a dead one may take to serve.',
     ),
     cfg.IntOpt(
         'liveness_request_age_s',

@@ -303,7 +303,8 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
 class Capabilities(Wire, frozen=True):
     """The worker that replies: its versions, its process and its policy types.
 
-    `contract`: the version of the contract; null from workers that do not send it yet.
+    `contract`: the version of the contract. `host`: the `[worker] host`, to which a client can
+    address a request. Both are null from workers that do not send them yet.
     """
 
     version: str
@@ -312,3 +313,4 @@ class Capabilities(Wire, frozen=True):
     pid: int
     started_at: datetime.datetime
     contract: str | None = None
+    host: str | None = None

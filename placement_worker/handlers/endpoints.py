@@ -58,6 +58,7 @@ class Endpoints:
         limits: Callable[[], Limits] = Limits,
         octavia_settings: Callable[[], OctaviaSettings] = OctaviaSettings,
         cordons: CordonsInForce | None = None,
+        host: str | None = None,
         now: Callable[[], datetime.datetime] = _now,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -71,6 +72,7 @@ class Endpoints:
         :param limits: returns the limits in force, for each request.
         :param octavia_settings: returns the settings in force, for each request.
         :param cordons: returns the cordons in force at a time, for each request; None for none.
+        :param host: the name to which clients can address requests; None without a transport.
         :param now: the time of day, for decisions and for the expiry of requests.
         :param clock: seconds, for durations.
         """
@@ -90,6 +92,7 @@ class Endpoints:
         self._registry = registry
         self._replies = ReplyDelivery(delivery, destinations or Destinations(), limits, now)
         self._limits = limits
+        self._host = host
         self._started_at = now().replace(microsecond=0)
 
     def policy_check(self, raw: object, request_id: str | None = None) -> Any:
@@ -173,6 +176,7 @@ class Endpoints:
             pid=os.getpid(),
             started_at=self._started_at,
             contract=rpc.VERSION,
+            host=self._host,
         )
         return codec.encode(capabilities, like=raw)
 

@@ -5,14 +5,19 @@ began. The parent reads them. Neither waits for requests nor queries the broker:
 busy, or whose broker is away, is alive.
 """
 
+import math
 from collections.abc import MutableSequence, Sequence
 from typing import NamedTuple
 
 PUBLISH_S = 2
 COLUMNS = 5
-"""Numbers per process: its id, last poll, oldest request, whether it serves, loss of its
-connection.
+"""Numbers per process: its id, last poll, oldest request, since when it does not serve,
+loss of its connection.
 """
+
+
+NEVER_SERVED = -math.inf
+"""The time at which a process that has not served yet ended to serve."""
 
 
 class Heartbeat(NamedTuple):
@@ -31,12 +36,14 @@ class Heartbeat(NamedTuple):
 class ProcessState(NamedTuple):
     """The state of one process, with ages in seconds.
 
-    `pid`: 0 before the process starts. `request_age_s`: None without a request in flight.
-    `disconnected_s`: None while the process is connected.
+    `pid`: 0 before the process starts. `unserved_s`: since neither it nor the process that it
+    replaces serves; None while all its servers have reached the broker, infinite if they never
+    had. `request_age_s`: None without a request in flight. `disconnected_s`: None while the process
+    is connected.
     """
 
     pid: int
-    serves: bool
+    unserved_s: float | None
     poll_age_s: float
     request_age_s: float | None
     disconnected_s: float | None
@@ -57,17 +64,18 @@ class HeartbeatTable:
         """
         self._cells = cells
         for start in range(0, len(cells), COLUMNS):
-            cells[start : start + COLUMNS] = [0, now, 0, 0, 0]
+            cells[start : start + COLUMNS] = [0, now, 0, NEVER_SERVED, 0]
 
     def start_process(self, number: int, pid: int) -> None:
         """Reset the row of a process that starts or replaces a crashed one.
 
         The last poll stays that of its predecessor: processes that crash as soon as they start
-        are not alive.
+        are not alive. It is also the time since when no process serves in this place.
         """
         start = number * COLUMNS
         self._cells[start] = pid
-        self._cells[start + 2 : start + COLUMNS] = [0] * (COLUMNS - 2)
+        self._cells[start + 3] = self._cells[start + 3] or self._cells[start + 1]
+        self._cells[start + 2] = self._cells[start + 4] = 0
 
     def publish(self, number: int, heartbeats: Sequence[Heartbeat | None], now: float) -> None:
         """Write the state of a process.
@@ -80,7 +88,8 @@ class HeartbeatTable:
         start = number * COLUMNS
         self._cells[start + 1] = min((one.polled_at for one in present), default=now)
         self._cells[start + 2] = min(begun, default=0)
-        self._cells[start + 3] = len(present) == len(heartbeats)
+        serves = len(present) == len(heartbeats)
+        self._cells[start + 3] = 0 if serves else self._cells[start + 3] or now
         self._cells[start + 4] = min(lost, default=0)
 
     def read(self, now: float) -> list[ProcessState]:
@@ -90,11 +99,11 @@ class HeartbeatTable:
 
 
 def _state(row: Sequence[float], now: float) -> ProcessState:
-    pid, polled_at, begun_at, serves, disconnected_at = row
+    pid, polled_at, begun_at, unserved_at, disconnected_at = row
 
     def age(at: float) -> float | None:
         return max(0, now - at) if at else None
 
     return ProcessState(
-        int(pid), bool(serves), max(0, now - polled_at), age(begun_at), age(disconnected_at)
+        int(pid), age(unserved_at), max(0, now - polled_at), age(begun_at), age(disconnected_at)
     )

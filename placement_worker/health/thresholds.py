@@ -12,7 +12,8 @@ class Thresholds(NamedTuple):
 
     `poll_age_s`: of the last poll while connected. `request_age_s`: of the oldest request in
     flight. `reconnect_age_s`: of the last poll while disconnected; 0 for no limit.
-    `disconnected_s`: of the loss of the connection.
+    `disconnected_s`: of the loss of the connection, and of the end of a process until the one in
+    its place serves.
     """
 
     poll_age_s: float
@@ -60,8 +61,13 @@ def readiness_failures(
     failures = ['the worker is stopping'] if stopping else []
     limit_s = thresholds.disconnected_s
     for process in processes:
-        if not process.serves:
+        if process.unserved_s == math.inf:
             failures.append(f'{_name(process)} has not reached the broker yet')
+        elif process.unserved_s is not None and process.unserved_s > limit_s:
+            failures.append(
+                f'{_name(process)} has not served for {process.unserved_s:.1f} s '
+                f'(limit {limit_s:g} s)'
+            )
         elif process.disconnected_s is not None and process.disconnected_s > limit_s:
             failures.append(
                 f'{_name(process)} has had no broker connection for {process.disconnected_s:.1f} s '

@@ -84,6 +84,7 @@ class ServerFactory:
             ),
             octavia_settings=lambda: _octavia_settings(self.conf.load_balancer, events),
             cordons=self.cordons.in_force if self.cordons else None,
+            host=worker.host,
         )
 
 

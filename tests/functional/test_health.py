@@ -132,7 +132,8 @@ def test_ping_prints_the_process_that_replied_and_the_duration(start):
         (by_host, yaml.safe_load(by_host.stdout)),
     ):
         assert (done.returncode, done.stderr) == (0, '')
-        assert (answer['pid'], answer['hostname']) == (pid, socket.gethostname())
+        assert (answer['pid'], answer['host']) == (pid, 'testhost')
+        assert answer['hostname'] == socket.gethostname()
         assert 0 < answer['elapsed_ms'] < 20000
     assert table.returncode == 0
     assert f'| {pid} |' in table.stdout

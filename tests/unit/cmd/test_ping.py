@@ -20,6 +20,7 @@ class Replying:
             version='1.2',
             policy_types=[],
             hostname='h',
+            host='w1',
             pid=7,
             started_at=STARTED,
         )
@@ -46,6 +47,7 @@ def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, repl
     assert status == 0
     assert reply.pop('elapsed_ms') >= 0
     assert reply == {
+        'host': 'w1',
         'hostname': 'h',
         'pid': 7,
         'version': '1.2',

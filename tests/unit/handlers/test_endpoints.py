@@ -243,7 +243,7 @@ def test_get_capabilities_returns_version_process_and_types(endpoints):
 
     capabilities = msgspec.json.decode(answer)
     assert set(capabilities) == {
-        *('version', 'policy_types', 'hostname', 'pid', 'started_at', 'contract')
+        *('version', 'policy_types', 'hostname', 'pid', 'started_at', 'contract', 'host')
     }
     assert capabilities['contract'] == VERSION
     assert capabilities['started_at'] == '2026-01-01T12:00:00Z'

@@ -83,7 +83,7 @@ def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, factory, t
     worker.terminate()
 
     assert factory.servers.calls == [('stop', True)]
-    assert table.read(60)[0].serves
+    assert table.read(60)[0].unserved_s is None
 
 
 def test_reload_applies_the_mutable_options_without_a_restart(worker, monkeypatch):
