@@ -144,7 +144,17 @@ class CordonAdd(CordonCommand):
 
         self.edit(args, added)
         self.write(escaped(f'{new}{", and evacuated" if new.evacuate else ""}'))
+        self._note_unknown_place(new, args)
         return OK
+
+    def _note_unknown_place(self, new: Cordon, args: argparse.Namespace) -> None:
+        if not args.config_file:
+            return
+        from placement_worker.cmd import cordon_places, remote  # noqa: PLC0415  # slow imports
+
+        sentence = cordon_places.unknown(new, remote.configured(args.config_file))
+        if sentence:
+            self.write_error(sentence)
 
 
 class CordonRemove(CordonCommand):

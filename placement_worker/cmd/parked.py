@@ -15,6 +15,7 @@ from placement_worker.decisions import masking
 from placement_worker.formats.text import escaped, escaped_lines
 
 MAX_PARKED = 1000  # parked requests to read
+NOT_BY_A_WORKER = '(not parked by a worker)'
 CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging
 
 
@@ -76,7 +77,8 @@ class ParkedList(ParkedCommand):
         if args.format != 'table':
             self.write(output.document(rows, args.format))
         else:
-            self.write(output.table(rows) if rows else 'No parked requests.')
+            shown = [{**row, 'parked_at': row['parked_at'] or NOT_BY_A_WORKER} for row in rows]
+            self.write(output.table(shown) if shown else 'No parked requests.')
         return OK
 
 

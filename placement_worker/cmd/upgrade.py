@@ -1,6 +1,7 @@
 """The command `placement-worker-status upgrade check`; this module imports oslo.messaging."""
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -22,6 +23,8 @@ from placement_worker.messaging import notification_sender, topology
 from placement_worker.worker import cloud_factory, cordon_factory, queues, startup
 
 OLDEST_BROKER = '3.10'
+CHECK_FAILED = 255
+"""The exit status of oslo.upgradecheck if the check itself failed."""
 
 Check = Callable[[Any], Result]
 
@@ -44,6 +47,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
+        self._broker_failed = False
 
     @reports_startup_errors
     def check_configuration(self) -> Result:
@@ -81,13 +85,17 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'The driver is {target.transport}: a worker that crashes loses its requests in '
                 'flight. Use rabbit:// in production.',
             )
+        self._broker_failed = True
         with open_connection(self._conf, target) as connection:
             version = str(connection.connection.server_properties.get('version', ''))
+        self._broker_failed = False
         return broker_version(version)
 
     @reports_startup_errors
     def check_queues(self) -> Result:
         """Check that existing exchanges and queues have the properties that the worker needs."""
+        if self._broker_failed:
+            return Result(Code.WARNING, 'Not checked: the check of the broker failed')
         found = topology.compare(
             self._conf, load_transport_url(self._conf), queues.names(self._conf)
         )
@@ -176,7 +184,13 @@ def run(
     config.set_defaults()
     try:
         permissions.become(user)
-        return int(upgradecheck.main(conf, startup.PROGRAM, Checks(conf), list(arguments)))
+        status = int(upgradecheck.main(conf, startup.PROGRAM, Checks(conf), list(arguments)))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader has closed the pipe; the flush at exit must not fail a second time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CHECK_FAILED
     except startup.STARTUP_ERRORS as exc:
         user_name = permissions.own_name()
         message = f'{program}: {startup.describe_error(exc)} (as user {user_name})'

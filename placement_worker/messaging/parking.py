@@ -8,12 +8,15 @@ an operator retries or drops it.
 """
 
 import datetime
+import hashlib
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kombu.connection import Connection
+
+from placement_worker.errors import InvalidRequest
 
 ISOLATED_REDELIVERIES = 1
 """The delivery limit of the isolation queue.
@@ -42,11 +45,14 @@ class DeliveryLimit:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRequest:
-    """A parked request; `body` is the message as it was sent."""
+    """A parked request; `body` is the message as it was sent.
+
+    `id`: a digest of a message that no worker parked. `parked_at`, `topic`: None for such a one.
+    """
 
     id: str
-    parked_at: str
-    topic: str
+    parked_at: str | None
+    topic: str | None
     deliveries: int
     body: Any
     message: Any
@@ -82,9 +88,9 @@ def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[
         received = channel.message_to_python(message)
         headers = received.headers
         yield ParkedRequest(
-            id=str(headers.get(PARKED_ID)),
-            parked_at=str(headers.get(PARKED_AT)),
-            topic=str(headers.get(PARKED_FROM)),
+            id=_text(headers.get(PARKED_ID)) or _digest(received.body),
+            parked_at=_text(headers.get(PARKED_AT)),
+            topic=_text(headers.get(PARKED_FROM)),
             deliveries=int(headers.get(DELIVERY_COUNT, 0)),
             body=received.body,
             message=received,
@@ -92,12 +98,30 @@ def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[
 
 
 def retry(connection: Connection, request: ParkedRequest) -> None:
-    """Move a parked request back to its topic, with a delivery count of 0."""
+    """Move a parked request back to its topic, with a delivery count of 0.
+
+    :raises InvalidRequest: no worker parked the message, so its topic is unknown.
+    """
+    if request.topic is None:
+        raise InvalidRequest(
+            f'No worker parked message {request.id}, so its topic is unknown; run '
+            f'"placement-policy parked show {request.id}", then publish it again or drop it'
+        )
     removed = (PARKED_ID, PARKED_AT, PARKED_FROM, DELIVERY_COUNT)
     message = request.message
     headers = {key: value for key, value in message.headers.items() if key not in removed}
     _publish(connection, message, request.topic, {**headers, RETRIED: request.id})
     message.ack()
+
+
+def _text(header: object) -> str | None:
+    return None if header is None else str(header)
+
+
+def _digest(body: object) -> str:
+    """Return an id of a message without one: equal messages share it."""
+    content = body if isinstance(body, bytes) else str(body).encode(errors='replace')
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def _publish(connection: Connection, message: Any, queue: str, headers: dict[str, Any]) -> None:

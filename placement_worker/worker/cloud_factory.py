@@ -31,4 +31,6 @@ def _load_inventory(path: str | None) -> Inventory:
     try:
         return Inventory.load(path)
     except InvalidInventory as exc:
-        raise ConfigurationError(f'[cloud] inventory_file: {exc}') from exc
+        is_missing = isinstance(exc.__cause__, FileNotFoundError)
+        remedy = '; create it, or correct the path' if is_missing else ''
+        raise ConfigurationError(f'[cloud] inventory_file: {exc}{remedy}') from exc

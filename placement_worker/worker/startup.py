@@ -74,7 +74,7 @@ def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:
         # In this process, which ends: a failed search only hides the suggestions.
         with contextlib.suppress(Exception):
             for unknown in unknown_options.find(unknown_options.files(conf)):
-                _print(unknown)
+                _print(f'Possible cause: {unknown}')
     else:
         _print(describe_error(exc))
 

@@ -223,6 +223,24 @@ def test_configuration_without_a_cordon_file_is_refused(run):
     assert 'w.conf: [placement] cordon_file is not set' in err
 
 
+def test_add_of_a_place_that_the_embedded_cloud_lacks_warns_at_once(run):
+    """The cordon is added, because the file of the cloud may change."""
+    files = {
+        'w.conf': '[placement]\ncordon_file = c.yaml\n'
+        '[cloud]\nbackend = inventory\ninventory_file = zones.yaml\n',
+        'c.yaml': '[]',
+        'zones.yaml': 'zones: {az1: true}',
+    }
+
+    until = ('--until', '2999-01-01T00:00Z')
+    unknown = run('cordon', 'add', '--config-file', 'w.conf', '--zone', 'azz1', *until, **files)
+    known = run('cordon', 'add', '--config-file', 'w.conf', '--zone', 'az1', *until)
+
+    assert (unknown[0], known[0], known[2]) == (0, 0, '')
+    assert 'The cordon of zone azz1 has no effect (did you mean az1?)' in unknown[2]
+    assert 'zone: azz1' in Path('c.yaml').read_text()
+
+
 @pytest.mark.parametrize('guide', GUIDES, ids=lambda guide: guide.parent.name)
 def test_add_as_a_guide_of_a_deployment_says_closes_the_zone(run, guide):
     """Operators of containers can copy the command of their page."""

@@ -187,3 +187,13 @@ def test_parked_without_a_broker_names_the_options_and_reads_no_file(program):
         '--config-file; no file is read by default; run "placement-policy parked list --help" for '
         'the usage\n'
     )
+
+
+def test_parked_list_names_a_message_that_no_worker_parked(program, monkeypatch):
+    """Such a message has no time, so the table says where it does not come from."""
+    one = SimpleNamespace(id='0a', parked_at=None, topic=None, body='{}')
+    monkeypatch.setattr(remote, 'parked', lambda *_: contextlib.nullcontext((None, iter([one]))))
+
+    _, out, _ = program('parked', 'list', '--transport', 'rabbit://h/')
+
+    assert '| 0a | (not parked by a worker) | -' in out

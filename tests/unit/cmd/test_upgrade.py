@@ -1,10 +1,14 @@
 """The parts of the upgrade check that need no broker; with one: tests/functional/test_health.py."""
 
+import subprocess
+import sys
 from importlib import metadata
 
 import pytest
+from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
+from placement_worker import config
 from placement_worker.cmd import upgrade
 
 REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == "test"']
@@ -75,3 +79,35 @@ def test_broker_version_too_old_is_a_failure(version, code, words):
 
     assert result.code == code
     assert words in result.details
+
+
+def test_queues_of_a_broker_that_cannot_be_reached_are_not_checked(tmp_path):
+    """One failure is reported once."""
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    config.set_defaults()
+    file = tmp_path / 'w.conf'
+    file.write_text('[DEFAULT]\ntransport_url = rabbit://guest:guest@127.0.0.1:1/\n')
+    conf([], default_config_files=[str(file)])
+    checks = upgrade.Checks(conf)
+
+    broker, queues = checks.check_broker(), checks.check_queues()
+
+    assert (broker.code, queues.code) == (Code.FAILURE, Code.WARNING)
+    assert queues.details == 'Not checked: the check of the broker failed'
+
+
+def test_upgrade_check_into_a_closed_pipe_ends_without_a_message(tmp_path):
+    """The result goes to a program such as head, which may end first."""
+    file = tmp_path / 'w.conf'
+    file.write_text('[DEFAULT]\ntransport_url = rabbit://guest:guest@127.0.0.1:1/\n')
+    program = [sys.executable, '-c', 'from placement_worker.cmd.status import main; exit(main())']
+    arguments = ['--config-file', str(file), 'upgrade', 'check']
+
+    with subprocess.Popen(
+        [*program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        run.stdout.close()
+        errors = run.stderr.read()
+
+    assert (run.returncode, 'pipe' in errors.lower()) == (255, False), errors

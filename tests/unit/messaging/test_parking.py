@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from placement_worker.errors import InvalidRequest
 from placement_worker.messaging import parking
 from placement_worker.messaging.parking import DeliveryLimit, ParkedRequest
 
@@ -97,3 +98,26 @@ def test_parked_requests_yields_the_oldest_up_to_the_limit(limit, ids):
 
     assert [request.id for request in found] == ids
     assert not any(message.is_acknowledged for message in messages)
+
+
+def test_message_that_no_worker_parked_has_an_id_of_its_content():
+    """An operator can drop one such message without a guess which one it is."""
+    first, other = Message(), Message()
+    other.body = b'[]'
+
+    found = list(parking.parked_requests(Connection(first, other), 't-parked', 10))
+
+    assert len({one.id for one in found} - {'None'}) == 2
+    assert [(one.parked_at, one.topic) for one in found] == [(None, None)] * 2
+
+
+def test_retry_of_a_message_that_no_worker_parked_is_refused():
+    """The topic of the message is unknown, so it stays."""
+    message = Message()
+    connection = Connection(message)
+    (found,) = parking.parked_requests(connection, 't-parked', 10)
+
+    with pytest.raises(InvalidRequest, match='No worker parked message'):
+        parking.retry(connection, found)
+
+    assert (connection.published, message.is_acknowledged) == ([], False)

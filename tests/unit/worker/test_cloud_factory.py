@@ -55,6 +55,14 @@ def test_create_with_an_invalid_description_raises(conf, tmp_path):
         cloud_factory.create(conf)
 
 
+def test_create_with_a_missing_description_names_the_remedy(conf, tmp_path):
+    """The error says what to do, as that of a cordon file does."""
+    (tmp_path / 'cloud.yaml').unlink(missing_ok=True)
+
+    with pytest.raises(ConfigurationError, match=r'cloud\.yaml.*; create it, or correct the path$'):
+        cloud_factory.create(conf)
+
+
 def test_create_with_openstack_needs_a_service_user(conf):
     """The default backend is OpenStack, whose options have no defaults."""
     conf.clear_override('backend', group='cloud')

@@ -156,6 +156,6 @@ def test_report_failure_with_a_misspelled_option_suggests_the_known_one(tmp_path
 
     assert capfd.readouterr().err.splitlines() == [
         f'placement-worker: needs inventory_file (read: {file})',
-        'placement-worker: Unknown option [cloud] inventry_file (did you mean inventory_file?) in '
-        f'{file}; it has no effect',
+        'placement-worker: Possible cause: Unknown option [cloud] inventry_file (did you mean '
+        f'inventory_file?) in {file}; it has no effect',
     ]
