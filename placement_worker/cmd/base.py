@@ -116,7 +116,9 @@ class LocalCommand(command.Command):
         :param text: the text of the error if its paths differ from those of the document.
         """
         error = file_errors.of(exc, document, kind, text or str(exc))
-        self.write_error(hints.with_hint(exc, file_errors.headline(error, document)))
+        line = hints.with_hint(exc, file_errors.headline(error, document))
+        type_name = file_errors.type_of(exc, document.data, kind) or hints.ANY_TYPE
+        self.write_error(line.replace(hints.ANY_TYPE, type_name))
         self._write_details(error)
         return self.error_status
 

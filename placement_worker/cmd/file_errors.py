@@ -96,6 +96,17 @@ def _all(exc: errors.Refused, raw: object, kind: type) -> Iterator[SchemaError]:
     yield from schema_errors.all_errors(raw, kind)
 
 
+def type_of(exc: errors.Refused, data: object, kind: type) -> str | None:
+    """Return the type of the policy spec that an error is about, or None."""
+    if not isinstance(exc, errors.InvalidSpec):
+        return None
+    named = paths.named_in(str(exc)) or ()
+    for spec, path in _specs(data, kind):
+        if path == named[: len(path)]:
+            return codec.decode(spec, Spec).type_name
+    return None
+
+
 def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
     """Yield the policy specs of a document that fits the contract, with their paths."""
     if kind is Spec:

@@ -7,13 +7,15 @@ from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.formats import documents
 
 _COMMAND = 'placement-policy'
+ANY_TYPE = 'NAME-VERSION'
+"""The policy type in a hint that does not know it."""
 _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (
         errors.PolicyTypeNotFound,
         f'run "{_COMMAND} type list", with --config-file or --transport to ask a worker, '
         'for the installed types',
     ),
-    (errors.InvalidSpec, f'run "{_COMMAND} type show NAME-VERSION" for the schema'),
+    (errors.InvalidSpec, f'run "{_COMMAND} type show {ANY_TYPE}" for the schema'),
     (
         errors.UnsupportedAction,
         f'run "{_COMMAND} schema policy_check.request" for the actions of Senlin',

@@ -112,3 +112,20 @@ def test_line_that_may_hold_a_secret_is_not_shown():
 
     assert headline.endswith('Expected `str | null`, got `array` - at `$.credentials.trust_id`')
     assert 's3cr3t' not in ''.join(lines)
+
+
+@pytest.mark.parametrize(
+    ('exc', 'name'),
+    [
+        (errors.InvalidSpec('no - at `$.policies[1].spec.properties.x`'), 'b-1.1'),
+        (errors.InvalidSpec('no - at `$.policies[0].spec`'), 'a-1.0'),
+        (errors.InvalidSpec('no path'), None),
+        (errors.InvalidRequest('no - at `$.policies[1].spec`'), None),
+    ],
+)
+def test_type_of_an_error_is_that_of_the_spec_which_its_path_names(exc, name):
+    """A request has several policies, and the hint names the one that is wrong."""
+    specs = [{'type': 'a', 'version': 1}, {'type': 'b', 'version': '1.1'}]
+    request = {'policies': [{'spec': spec} for spec in specs]}
+
+    assert file_errors.type_of(exc, request, CheckRequest) == name

@@ -17,7 +17,7 @@ from tests.unit.policies.good_policy import Good
 ROOT = Path(__file__).parents[3]
 BROKEN = type('Broken', (Good,), {'interface': (2, 0), 'name': 'acme.broken', 'priority': 'high'})
 CORRECT = '; correct the file and try again'
-SCHEMA = '; run "placement-policy type show NAME-VERSION" for the schema'
+SCHEMA = '; run "placement-policy type show senlin.policy.zone_placement-1.0" for the schema'
 
 
 @pytest.mark.parametrize(
