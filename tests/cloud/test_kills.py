@@ -1,20 +1,17 @@
 """A process is killed while clusters carry out actions, each at a known request to Octavia."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import pytest
 
 from tests.cloud import agreement, leftovers
 from tests.cloud.clusters import LOAD_BALANCING, Cluster, Running
 from tests.cloud.held_requests import HeldRequest
+from tests.cloud.parallel import at_once
 from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
-
-T = TypeVar('T')
 
 
 @dataclass(frozen=True)
@@ -158,9 +155,3 @@ def delete(cluster: Cluster) -> None:
     """Delete a cluster; nothing of it must be left in Octavia."""
     cluster.senlin.delete(cluster.target)
     leftovers.check_deleted(cluster)
-
-
-def at_once(functions: Iterable[Callable[[], T]]) -> list[T]:
-    """Call functions in parallel and return their results in order."""
-    with ThreadPoolExecutor() as pool:
-        return [future.result() for future in [pool.submit(one) for one in functions]]

@@ -1,7 +1,10 @@
 """Several clusters at once, with two workers."""
 
+from functools import partial
+
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import zones
+from tests.cloud.parallel import at_once
 from tests.cloud.whole_cloud import WholeCloud
 
 CLUSTERS = 6
@@ -10,11 +13,16 @@ CLUSTERS = 6
 def test_clusters_scale_at_once_with_two_workers(cloud: WholeCloud) -> None:
     """Each of several clusters that scale at once gets its servers in its planned zones."""
     cloud.run_only('worker1', 'worker2')
-    clusters = [Cluster(cloud) for _ in range(CLUSTERS)]
-    for cluster in clusters:
-        cluster.attach_zones(az1=100, az3=100)
+    clusters = at_once([partial(with_zones, cloud)] * CLUSTERS)
 
     begun = [cluster.begin('scale_out', count=2) for cluster in clusters]
-    changes = [running.succeed() for running in begun]
+    changes = at_once(running.succeed for running in begun)
 
     assert [zones(change.added) for change in changes] == [{'az1': 1, 'az3': 1}] * CLUSTERS
+
+
+def with_zones(cloud: WholeCloud) -> Cluster:
+    """Create a cluster with a policy for two zones."""
+    cluster = Cluster(cloud)
+    cluster.attach_zones(az1=100, az3=100)
+    return cluster
