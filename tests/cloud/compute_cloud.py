@@ -13,6 +13,7 @@ from tests.cloud.program import RestartableProgram
 from tests.integration import mariadb, seeding
 from tests.integration.deployment import Deployment
 from tests.integration.layout import Layout
+from tests.integration.proxy import Proxy
 from tests.waiting import wait_for
 
 ETC = Path(__file__).parent / 'etc'
@@ -29,22 +30,23 @@ class ComputeCloud(Deployment):
         make_layout: Callable[[Broker], Layout],
         computes_of: Mapping[str, Mapping[str, str]],
         hosts: Sequence[str],
-        workers_broker: Broker | None = None,
     ) -> None:
-        """Start the broker and the services without waiting for them.
+        """Start the brokers and the services without waiting for them.
 
         :param computes_of: the zone of each compute by region.
-        :param hosts: the virtual hosts of the broker.
-        :param workers_broker: the broker of the workers; None for that of the services.
+        :param hosts: the virtual hosts of the services' broker. The workers have a broker of their
+            own, which tests kill.
         """
-        self.broker = Broker()
+        self.broker, self.workers_broker = Broker(), Broker()
         virtual_hosts.define(self.broker, hosts)
-        self.broker.launch()
+        for broker in (self.broker, self.workers_broker):
+            broker.launch()
         super().__init__(make_layout(self.broker))
         self.folder = self.processes.folder
         self.cordon_file = self.folder / 'cordons.yaml'
         self.cordon_file.write_text('[]')
-        self.workers_url = f'{(workers_broker or self.broker).url}placement'
+        self.keystone = Proxy(self.services['keystone'].url)
+        self.workers_url = self.workers_broker.url
         self._computes = computes_of
         self.agents = {
             name: self._agent(region, binary, name)
@@ -75,7 +77,8 @@ class ComputeCloud(Deployment):
 
     @override
     def fill(self) -> None:
-        self.broker.wait_until_ready()
+        for broker in (self.broker, self.workers_broker):
+            broker.wait_until_ready()
         wait_for(mariadb.socket_in(self.folder).exists, START_S)
         self.prepare_engine()
         seeding.fill_keystone(self.connect('admin'), self.in_catalog(), self.layout)
@@ -101,7 +104,9 @@ class ComputeCloud(Deployment):
         for program in [*self.workers.values(), *self.agents.values()]:
             program.kill()
         super().close()
-        self.broker.close()
+        self.keystone.close()
+        for broker in (self.broker, self.workers_broker):
+            broker.close()
 
     def servers(self, region: str = 'RegionOne') -> set[str]:
         """Return the ids of the servers in a region."""
@@ -168,7 +173,7 @@ class ComputeCloud(Deployment):
             name,
             transport_url=self.workers_url,
             cordon_file=self.cordon_file,
-            credentials=self.processes.credentials(self.layout.trustee),
+            credentials=self.processes.credentials(self.layout.trustee, self.keystone.url),
         )
         arguments = [installed.program('placement-worker'), '--config-file', own]
         return RestartableProgram(self.folder, name, arguments)

@@ -11,7 +11,7 @@ COMPUTES = {
 """The zone of each compute by region."""
 SHARED = ('keystone', 'neutron', 'octavia', 'glance')
 SENLIN = 'senlin'
-VIRTUAL_HOSTS = (*NOVAS.values(), SENLIN, 'placement')
+VIRTUAL_HOSTS = (*NOVAS.values(), SENLIN)
 USERS = ('neutron', 'nova', 'octavia', 'glance', 'placement', SENLIN)
 
 

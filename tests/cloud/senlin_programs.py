@@ -25,14 +25,15 @@ PROBE_S = 5
 class SenlinPrograms:
     """The API, a conductor, a health manager and engines."""
 
-    def __init__(self, processes: Processes, broker_url: str) -> None:
+    def __init__(self, processes: Processes, broker_url: str, workers_url: str) -> None:
         """Write the configuration.
 
         :param broker_url: the URL of the broker, to which virtual hosts are appended.
+        :param workers_url: the URL of the workers' broker.
         """
         self._processes = processes
         self._folder = processes.folder
-        self._url, self._workers_url = broker_url + SENLIN, f'{broker_url}placement'
+        self._url, self._workers_url = broker_url + SENLIN, workers_url
         (self._port,) = free_ports(1)
         self.url = f'http://127.0.0.1:{self._port}/v1'
         self._file = self._folder / 'etc' / 'senlin.conf'

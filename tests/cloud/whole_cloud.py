@@ -17,10 +17,10 @@ class WholeCloud(ComputeCloud):
     """Two regions with computes, a worker, and Senlin."""
 
     def __init__(self) -> None:
-        """Start the broker and the services without waiting for them."""
+        """Start the brokers and the services without waiting for them."""
         super().__init__(layout.whole_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS)
         self.octavia = Proxy(self.services['octavia'].url)
-        self.senlin_programs = SenlinPrograms(self.processes, self.broker.url)
+        self.senlin_programs = SenlinPrograms(self.processes, self.broker.url, self.workers_url)
         url = self.senlin_programs.url
         self.senlin = Senlin(url, self.session('demo'))
         self.senlin_admin = Senlin(url, self.session('admin'))

@@ -2,8 +2,6 @@
 
 from typing_extensions import override
 
-from tests.broker import Broker
-from tests.cloud import virtual_hosts
 from tests.cloud.compute_cloud import ComputeCloud
 from tests.heat import layout
 from tests.heat.heat_api import Heat
@@ -15,12 +13,7 @@ class HeatCloud(ComputeCloud):
 
     def __init__(self) -> None:
         """Start the brokers and the services without waiting for them."""
-        self.workers_broker = Broker()
-        virtual_hosts.define(self.workers_broker, ['placement'])
-        self.workers_broker.launch()
-        super().__init__(
-            layout.heat_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS, self.workers_broker
-        )
+        super().__init__(layout.heat_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS)
         self.heat_programs = HeatPrograms(self.processes, self.broker.url, self.workers_url)
         self.heat = Heat(self.heat_programs.url, self.session('demo'))
 
@@ -30,7 +23,6 @@ class HeatCloud(ComputeCloud):
 
     @override
     def prepare_engine(self) -> None:
-        self.workers_broker.wait_until_ready()
         self.heat_programs.create_database()
 
     @override
@@ -46,8 +38,3 @@ class HeatCloud(ComputeCloud):
     @override
     def close_engine(self) -> None:
         self.heat_programs.close()
-
-    @override
-    def close(self) -> None:
-        super().close()
-        self.workers_broker.close()

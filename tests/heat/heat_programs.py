@@ -31,7 +31,7 @@ class HeatPrograms:
         """Write the configuration.
 
         :param broker_url: the URL of the broker, to which virtual hosts are appended.
-        :param workers_url: the URL of the broker of the workers, with its virtual host.
+        :param workers_url: the URL of the broker of the workers.
         """
         self._processes, self._broker_url, self._workers_url = processes, broker_url, workers_url
         self._ports = dict(zip(APIS, free_ports(len(APIS)), strict=True))

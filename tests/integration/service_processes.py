@@ -80,9 +80,12 @@ class Processes:
         """Return the text of a template with the values of its variables."""
         return Template(file.read_text()).substitute(folder=self.folder, **variables)
 
-    def credentials(self, user: str) -> str:
-        """Return the options with which a service user logs in."""
-        auth_url = f'{self.services["keystone"].url}/v3'
+    def credentials(self, user: str, keystone_url: str = '') -> str:
+        """Return the options with which a service user logs in.
+
+        :param keystone_url: that of a proxy, if not of Keystone itself.
+        """
+        auth_url = f'{keystone_url or self.services["keystone"].url}/v3'
         return self.template(TEMPLATES / 'credentials', user=user, auth_url=auth_url)
 
     def database(self, name: str) -> str:
