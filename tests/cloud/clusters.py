@@ -12,7 +12,7 @@ from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
 
 POOL = {'protocol': 'HTTP', 'protocol_port': 80, 'subnet': 'private-subnet'}
-LOAD_BALANCING = {'pool': POOL, 'vip': POOL, 'lb_status_timeout': 300}
+LOAD_BALANCING = {'pool': POOL, 'vip': POOL, 'lb_status_timeout': 230}
 ENDED = {'ACTIVE', 'WARNING', 'ERROR'}
 """The states of a node that no action is changing."""
 

@@ -28,3 +28,13 @@ class HeldRequest:
         self.reached.set()
         exchange.server.wait(self.released)
         exchange.abort()
+
+
+def choose(number: int, *kinds: tuple[str, str]) -> HeldRequest:
+    """Return the request of a kill: the service receives it if the number is odd.
+
+    :param number: of the kill, from 1; two kills in a row are at the same kind of request.
+    :param kinds: methods and targets.
+    """
+    method, target = kinds[(number - 1) // 2 % len(kinds)]
+    return HeldRequest(method, target, is_executed=number % 2 == 1)
