@@ -21,6 +21,8 @@ VERSION = '1.26'
 """
 PROCESSORS = 'inventories/VCPU'
 OK = 200
+NO_HOST = 'No valid host was found'
+"""The fault of a server for which Nova finds no compute."""
 DATABASES = ('api_database', 'database')
 
 

@@ -2,13 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-import pymysql
-
+from tests.cloud import sql
 from tests.cloud.layout import SENLIN
 from tests.cloud.nodes import Node
-from tests.integration import mariadb
 
 NODES = (
     'SELECT id, physical_id, status, status_reason, data FROM node WHERE cluster_id = %s '
@@ -17,6 +14,7 @@ NODES = (
 EXPIRE = (
     "UPDATE service SET updated_at = updated_at - INTERVAL 1 HOUR WHERE `binary` = 'senlin-engine'"
 )
+FORGET = 'DELETE FROM credential'
 LOCKS = 'SELECT action_ids FROM cluster_lock WHERE cluster_id = %s'
 
 
@@ -25,13 +23,13 @@ def nodes_of(folder: Path, cluster_id: str) -> list[Node]:
 
     :param folder: that of the server of the database.
     """
-    rows = select(folder, NODES, cluster_id)
+    rows = sql.select(folder, SENLIN, NODES, cluster_id)
     return [Node(*row[:4], json.loads(row[4] or '{}')) for row in rows]
 
 
 def is_locked(folder: Path, cluster_id: str) -> bool:
     """Return whether an action has locked a cluster."""
-    return bool(select(folder, LOCKS, cluster_id))
+    return bool(sql.select(folder, SENLIN, LOCKS, cluster_id))
 
 
 def expire_engines(folder: Path) -> None:
@@ -39,13 +37,9 @@ def expire_engines(folder: Path) -> None:
 
     Senlin waits for more than two minutes until it takes an engine for dead.
     """
-    select(folder, EXPIRE)
+    sql.select(folder, SENLIN, EXPIRE)
 
 
-def select(folder: Path, statement: str, *values: object) -> list[tuple[Any, ...]]:
-    """Carry out a statement and return the rows that it finds."""
-    socket = str(mariadb.socket_in(folder))
-    database = pymysql.connect(user='root', database=SENLIN, unix_socket=socket, autocommit=True)
-    with database, database.cursor() as cursor:
-        cursor.execute(statement, values)
-        return list(cursor.fetchall())
+def forget_trusts(folder: Path) -> None:
+    """Let the next request of each user create a trust, or find one in Keystone."""
+    sql.select(folder, SENLIN, FORGET)

@@ -1,23 +1,144 @@
 """Faults of the services that an action needs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cloud import computes, senlin_database, sql
 from tests.cloud.clusters import Cluster
+from tests.cloud.layout import COMPUTES
+from tests.cloud.nodes import zones
 from tests.cloud.whole_cloud import WholeCloud
+from tests.integration.faults import slow
 
 NO_WORKER = 'No worker replied on topic placement-worker within 30 s: is placement-worker running?'
+NO_TRUST = 'Identity service refused the request: HTTP 401'
+SET_STATUS = 'UPDATE load_balancer SET provisioning_status = %s WHERE id = %s'
+SLOW_S, SLOW_REQUESTS = 3, 4
+DOWN, OTHER_ZONE = 'compute3', 'az1'
 
 
-def test_action_without_worker_fails_and_changes_nothing(cloud: WholeCloud) -> None:
+@pytest.fixture(scope='module')
+def cluster(cloud: WholeCloud) -> Cluster:
+    """A cluster with a policy for zones, which tests may grow."""
+    made = Cluster(cloud)
+    made.attach_zones(az1=100, az3=100)
+    return made
+
+
+def test_action_without_worker_fails_and_changes_nothing(
+    cloud: WholeCloud, cluster: Cluster
+) -> None:
     """The user reads that no worker replied, and the request has no effect when one starts."""
-    cluster = Cluster(cloud)
-    cluster.attach_zones(az1=100, az3=100)
+    before = size_of(cluster)
 
     cloud.run_only()
     refused = cluster.fail('scale_out', count=2)
-    sizes = len(cluster.nodes()), cluster.desired_capacity()
+    after = size_of(cluster)
     cloud.run_only('worker1')
     grown = cluster.change('scale_out', count=1)
 
     assert NO_WORKER in refused.action['status_reason']
-    assert sizes == (0, 0)
-    assert len(grown.added) == cluster.desired_capacity() == 1
+    assert after == before
+    assert len(grown.added) == 1
+    assert size_of(cluster) == (before[0] + 1, before[1] + 1)
     assert cluster.decisions(refused.action) == []
+
+
+def test_slow_keystone_delays_action_and_fails_none(cloud: WholeCloud, cluster: Cluster) -> None:
+    """An action succeeds while each login of the worker takes seconds."""
+    forget_logins(cloud)
+    rule = cloud.keystone.inject(slow(SLOW_S), times=SLOW_REQUESTS)
+    grown = cluster.change('scale_out', count=2)
+
+    assert rule.hits
+    assert len(grown.added) == 2
+
+
+def test_deleted_trust_fails_action_until_senlin_forgets_it(
+    cloud: WholeCloud, cluster: Cluster
+) -> None:
+    """The user reads that Keystone refused the trust; the row in Senlin's database is the cause."""
+    trust = cloud.trust_of('demo')
+    cloud.connect('demo').identity.delete_trust(trust)
+    forget_logins(cloud)
+    try:
+        refused = cluster.fail('scale_out', count=1)
+    finally:
+        senlin_database.forget_trusts(cloud.folder)
+    grown = cluster.change('scale_out', count=1)
+
+    assert NO_TRUST in refused.action['status_reason']
+    assert trust not in refused.action['status_reason']
+    assert len(refused.added) == 0
+    assert len(grown.added) == 1
+
+
+def test_member_is_added_after_repair_of_load_balancer_in_error(cloud: WholeCloud) -> None:
+    """The user reads that the load balancer is in ERROR; the new node becomes a member later.
+
+    The action fails, but keeps the node that it has created. The repair is that of the manual.
+    """
+    cluster = Cluster(cloud)
+    policy = cluster.attach_load_balancing()
+    load_balancer = cluster.load_balancer(policy)
+
+    set_status(cloud, load_balancer, 'ERROR')
+    refused = cluster.senlin.wait(cluster.senlin.begin(cluster.target, 'scale_out', count=1))
+    set_status(cloud, load_balancer, 'ACTIVE')
+    [node], members = cluster.nodes(), cluster.members(policy)
+    cluster.senlin.succeed(f'nodes/{node.id}', 'recover', check=True)
+
+    assert refused['status'] == 'FAILED'
+    assert f'Load balancer {load_balancer} is in ERROR' in refused['status_reason']
+    assert members == []
+    assert cluster.members(policy) == cluster.addresses()
+    assert cluster.nodes()[0].physical_id == node.physical_id
+
+
+def test_zone_whose_compute_is_down_is_avoided_after_first_failure(cloud: WholeCloud) -> None:
+    """Nova keeps offering the zone of a compute that is down; only the first node fails there."""
+    cluster, zone = Cluster(cloud), COMPUTES['RegionOne'][DOWN]
+    cluster.attach('zone_placement', '1.1', zones=[{'name': zone}, {'name': OTHER_ZONE}])
+
+    with down(cloud, DOWN):
+        first = cluster.fail('scale_out', count=2)
+        second = cluster.change('scale_out', count=2)
+
+    assert zones(first.added) == {zone: 1, OTHER_ZONE: 1}
+    [failed] = [node for node in first.added if node.status == 'ERROR']
+    assert failed.placement['zone'] == zone
+    assert computes.NO_HOST in failed.status_reason
+    assert zones(second.added) == {OTHER_ZONE: 2}
+
+
+def size_of(cluster: Cluster) -> tuple[int, int]:
+    """Return the number of nodes, and the size that users want."""
+    return len(cluster.nodes()), cluster.desired_capacity()
+
+
+@contextmanager
+def down(cloud: WholeCloud, host: str) -> Iterator[None]:
+    """Report a compute as down during a block, as an operator does after a crash.
+
+    The fake driver of Nova refuses to start again after a kill.
+    """
+    compute = cloud.connect('admin').compute
+    [service] = compute.services(host=host)
+    compute.update_service_forced_down(service, forced=True)
+    try:
+        yield
+    finally:
+        compute.update_service_forced_down(service, forced=False)
+
+
+def set_status(cloud: WholeCloud, load_balancer: str, status: str) -> None:
+    """Change the status of a load balancer; the no-op driver of Octavia has no failover."""
+    sql.select(cloud.folder, 'octavia', SET_STATUS, status, load_balancer)
+
+
+def forget_logins(cloud: WholeCloud) -> None:
+    """Let the worker log in to Keystone again."""
+    cloud.run_only()
+    cloud.run_only('worker1')

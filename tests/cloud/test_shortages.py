@@ -15,7 +15,6 @@ from tests.cloud.whole_cloud import WholeCloud
 
 FULL, OTHER = 'az2', 'az3'
 HOSTS = [host for host, zone in COMPUTES['RegionOne'].items() if zone == FULL]
-NO_HOST = 'No valid host was found'
 LONG_S, SHORT_S = 3600, 1
 """Delays after a failed attempt: one that never ends in a test, and one that always does."""
 ROUNDING_S = 2
@@ -48,7 +47,7 @@ def test_full_zone_is_avoided_then_probed_then_refilled(cloud: WholeCloud, tmp_p
     assert zones(probe.added) == {FULL: 1}
     failed = [node for node in first.added + second.added if node.status == 'ERROR']
     assert zones(failed) == {FULL: 2}
-    assert all(NO_HOST in node.status_reason for node in failed)
+    assert all(computes.NO_HOST in node.status_reason for node in failed)
     assert ids(cleared.removed) == ids(failed)
     assert before == {FULL: 1, OTHER: 5}
     assert cluster.zones() == {FULL: 3, OTHER: 3}
