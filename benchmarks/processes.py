@@ -19,6 +19,18 @@ def scheduled_s(pids: Iterable[int]) -> float:
     return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 
 
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process and its descendants have started and that run."""
+    threads = Path(f'/proc/{pid}/task').glob('*/children')
+    children = [int(child) for thread in threads for child in _text(thread).split()]
+    return [*children, *(one for child in children for one in descendants(child))]
+
+
+def command(pid: int) -> str:
+    """Return the command line of a process, which may have changed it."""
+    return _text(Path(f'/proc/{pid}/cmdline')).replace('\0', ' ')
+
+
 def resident_mib(pid: int) -> float:
     """Return the resident memory of a process in MiB, shared memory included."""
     return _status(pid, 'VmRSS')
@@ -40,6 +52,14 @@ def own_mib(pid: int) -> float:
 def forget_peak(pid: int) -> None:
     """Reset the peak of the resident memory."""
     Path(f'/proc/{pid}/clear_refs').write_text('5')
+
+
+def _text(file: Path) -> str:
+    """Return the content of a file, or '' if its process or thread has ended."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ''
 
 
 def _ticks(pid: int) -> int:

@@ -39,7 +39,7 @@ class Exchange(BaseHTTPRequestHandler):
         """Apply the fault of a matching rule, or forward the request."""
         self.raw_requestline = self.rfile.readline()
         if self.raw_requestline and self.parse_request():
-            self._body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+            self.body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
             self.server.fault(self.command, self.path, self.headers.get('User-Agent', ''))(self)
 
     def forward(self) -> Response:
@@ -52,7 +52,7 @@ class Exchange(BaseHTTPRequestHandler):
             upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():
                 upstream.putheader(name, value)
-            upstream.endheaders(self._body)
+            upstream.endheaders(self.body)
             response = upstream.getresponse()
             headers = tuple(
                 pair for pair in response.getheaders() if pair[0].lower() not in HOP_BY_HOP

@@ -1,9 +1,25 @@
 """The evaluation of measurements by the benchmarks."""
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 
-from benchmarks import pairing, results
+from benchmarks import pairing, processes, results
 from benchmarks.counts.count import Count, verdict
+from benchmarks.senlin import checks
+from tests.waiting import wait_for
+
+CHECKED = (
+    '2026-11-23 00:47:18.849 20366 INFO placement_worker.engines.senlin.checks [None req-1] '
+    'CLUSTER_SCALE_OUT {} {} of cluster c1: OK in {} ms: Completed policy checking.'
+)
+HANDLED = (
+    '2026-11-23 00:47:18.090 19915 INFO placement_worker.handlers.request_log [None req-1] '
+    "BEFORE CLUSTER_SCALE_OUT of cluster 'c1': OK in 9.5 ms"
+)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +85,59 @@ def test_bars_text_marks_missed_bars():
         'met     a plan: 2 (at most 3) ms',
         'MISSED  a check: 36 (at most 35) ms',
     ]
+
+
+def decided(action, data):
+    """Return a line of a decision log."""
+    return json.dumps({'request': {'action': {'id': action}}, 'reply': {'action': {'data': data}}})
+
+
+def test_checks_of_an_action_before_and_after_it_are_added():
+    """The figure of an action contains both checks, and no other lines count."""
+    lines = [CHECKED.format('a1', 'BEFORE', 30), 'other', CHECKED.format('a1', 'AFTER', 12)]
+
+    assert checks.in_engine([*lines, CHECKED.format('a2', 'BEFORE', 7)]) == {'a1': 42, 'a2': 7}
+
+
+def test_checks_in_the_log_of_a_worker_are_found():
+    """The time that a worker needs is read from its line about the reply."""
+    assert checks.in_worker([HANDLED, 'other', HANDLED]) == [9.5, 9.5]
+
+
+def test_zones_of_decisions_are_found_by_action():
+    """A decision without new nodes counts too, with no zone."""
+    placed = {'placement': {'placements': [{'zone': 'az1'}, {'zone': 'az2'}]}}
+
+    assert checks.recorded([decided('a1', placed), decided('a2', {})]) == {
+        'a1': ['az1', 'az2'],
+        'a2': [],
+    }
+
+
+def test_second_decision_on_an_action_is_an_error():
+    """A request that two workers handled would make the figures wrong."""
+    with pytest.raises(AssertionError, match=r'^action a1 has two decisions'):
+        checks.recorded([decided('a1', {})] * 2)
+
+
+def test_lines_of_growing_files_are_those_since_the_start(tmp_path):
+    """A measurement reads the lines of its own time, also of a file that did not exist before."""
+    old, new = tmp_path / 'old', tmp_path / 'new'
+    old.write_text('before\n')
+    growing = checks.GrowingFiles([old, new])
+    with old.open('a') as file:
+        file.write('after\n')
+    new.write_text('first\n')
+
+    assert list(growing.lines()) == ['after', 'first']
+
+
+def test_descendants_are_processes_of_children_too():
+    """The CPU time of a cloud contains that of programs that its programs have started."""
+    command = [sys.executable, '-c', 'import subprocess; subprocess.run(["cat"])']
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
+        wait_for(lambda: 'cat ' in map(processes.command, processes.descendants(os.getpid())))
+        found = processes.descendants(os.getpid())
+
+    assert child.pid in found
+    assert processes.command(child.pid) == ''

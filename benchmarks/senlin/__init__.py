@@ -1,0 +1,1 @@
+"""Many clusters that scale at once, by Senlin with the plugin and by Senlin alone."""
