@@ -3,10 +3,12 @@
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from placement_worker.worker import garbage_collection
+from tests.waiting import DEADLINE_S
 
 SETTLE = (
     'import gc; from placement_worker.worker import garbage_collection; '
@@ -45,9 +47,9 @@ def pauses(monkeypatch):
 
     def sleep(seconds):
         taken.append(seconds)
-        assert ready.wait(10)
+        assert ready.wait(DEADLINE_S)
 
-    monkeypatch.setattr(garbage_collection.time, 'sleep', sleep)
+    monkeypatch.setattr(garbage_collection, 'time', SimpleNamespace(sleep=sleep))
     return ready, taken
 
 
@@ -60,7 +62,7 @@ def test_release_later_releases_memory_after_each_pause_in_one_thread(pauses):
     threads = [thread for thread in threading.enumerate() if thread.name == 'release-memory']
     ready.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(DEADLINE_S)
 
     assert len(threads) == 1
     assert taken == list(garbage_collection.RELEASE_AFTER_S)
@@ -75,6 +77,6 @@ def test_release_later_starts_again_after_the_last_release(pauses):
         garbage_collection.release_later()
         for thread in threading.enumerate():
             if thread.name == 'release-memory':
-                thread.join(10)
+                thread.join(DEADLINE_S)
 
     assert len(taken) == 2 * len(garbage_collection.RELEASE_AFTER_S)
