@@ -4,6 +4,7 @@ import re
 from typing import NoReturn
 
 import oslo_messaging
+from kombu.exceptions import OperationalError
 
 from placement_worker import errors
 from placement_worker.contract.rpc import POLICY_CHECK
@@ -56,6 +57,8 @@ def raise_for(
         raise _failed(method, cause.exc_type, cause.value) from cause
     if isinstance(cause, oslo_messaging.MessagingException):
         raise cause
+    if isinstance(cause, OperationalError):  # oslo.messaging passes on some of kombu's
+        raise errors.BrokerUnreachable(f'The broker does not respond: {cause}') from cause
     # oslo.messaging recreates built-in exceptions of the worker
     raise _failed(method, type(cause).__name__, str(cause).partition('\n')[0]) from cause
 

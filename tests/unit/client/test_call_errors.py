@@ -2,6 +2,7 @@
 
 import oslo_messaging
 import pytest
+from kombu.exceptions import OperationalError
 
 from placement_worker import errors
 from placement_worker.client.call_errors import not_sent, raise_for
@@ -14,6 +15,7 @@ from placement_worker.contract.rpc import TOPIC
         (oslo_messaging.MessagingTimeout(), errors.NoWorkerAnswered, 'within 5 s'),
         (oslo_messaging.RemoteError('UnsupportedVersion'), errors.WorkerTooOld, 'contract 1.1'),
         (oslo_messaging.RemoteError('Boom', 'x'), errors.WorkerFailed, 'policy_check .* Boom: x$'),
+        (OperationalError('timed out'), errors.BrokerUnreachable, 'not respond: timed out$'),
         (KeyError('x\nTraceback'), errors.WorkerFailed, 'KeyError: '),
     ],
     ids=lambda value: type(value).__name__,
