@@ -12,7 +12,7 @@ FAILED = 1
 PROBES = {'liveness': 'alive', 'readiness': 'ready'}
 USAGE = f"""usage: {PROGRAM} liveness --file FILE [--max-age SECONDS]
        {PROGRAM} readiness --file FILE [--max-age SECONDS]
-       {PROGRAM} [--config-file FILE] [--user USER] upgrade check [--json]
+       {PROGRAM} [--config-file FILE] [--user USER] [--engine-file FILE]... upgrade check [--json]
 
 liveness: check in the file of [worker] liveness_file that the worker on this machine is alive.
     Exit status: 0 alive, 1 not alive, 2 wrong arguments.
@@ -22,6 +22,8 @@ upgrade check: check that a worker of this version can start: values and names o
     permissions, timeouts, libraries, broker, exchange and queues.
     --user: the user whose permissions count if root runs the check; default: placement-worker if
         that user exists, else root.
+    --engine-file: the configuration of an engine, such as /etc/heat/heat.conf. Check also that the
+        user of [service_auth] is the trustee of the engine. The option can be repeated.
     Exit status: 0 the worker can start, 1 it can start, with warnings, 2 it cannot start,
         255 the check itself failed.
 """
@@ -43,8 +45,9 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(prog=PROGRAM, add_help=False, allow_abbrev=False)
     parser.add_argument('--user')
+    parser.add_argument('--engine-file', action='append', default=[])
     args, others = parser.parse_known_args(arguments)
-    return upgrade.run(PROGRAM, others, user=args.user)
+    return upgrade.run(PROGRAM, others, user=args.user, engine_files=args.engine_file)
 
 
 def _probe(name: str, *arguments: str) -> int:

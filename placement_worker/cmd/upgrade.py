@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from placement_worker import config
 from placement_worker.client.connection import load_transport_url, open_connection
-from placement_worker.cmd import permissions
+from placement_worker.cmd import permissions, trustees
 from placement_worker.config import unknown_options, validation
 from placement_worker.formats.text import escaped
 from placement_worker.messaging import notification_sender, topology
@@ -45,9 +45,12 @@ def reports_startup_errors(check: Check) -> Check:
 class Checks(upgradecheck.UpgradeCommands):
     """Checks of whether a worker of this version can start; they change nothing."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
+    def __init__(self, conf: cfg.ConfigOpts, engine_files: Sequence[str] = ()) -> None:
+        """Set the configuration of the worker, and the files of the engines that it serves."""
+        self._conf, self._engine_files = conf, engine_files
         self._broker_failed = False
+        if engine_files:
+            self._upgrade_checks = (*self._upgrade_checks, ('Trustee', Checks.check_trustee))
 
     @reports_startup_errors
     def check_configuration(self) -> Result:
@@ -113,7 +116,12 @@ class Checks(upgradecheck.UpgradeCommands):
         wrong = unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
-    _upgrade_checks = (
+    @reports_startup_errors
+    def check_trustee(self) -> Result:
+        """Check that the service user is the trustee of each engine."""
+        return trustees.check(self._conf, self._engine_files)
+
+    _upgrade_checks: tuple[tuple[str, Check], ...] = (
         ('Configuration', check_configuration),
         ('Names of options', check_unknown_options),
         ('Permissions', check_permissions),
@@ -170,12 +178,17 @@ def unmet(requirements: Sequence[str], installed: Callable[[str], str]) -> list[
 
 
 def run(
-    program: str, arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF, user: str | None = None
+    program: str,
+    arguments: Sequence[str],
+    conf: cfg.ConfigOpts = cfg.CONF,
+    user: str | None = None,
+    engine_files: Sequence[str] = (),
 ) -> int:
     """Check a configuration, and print the results as a table or JSON.
 
     :param arguments: the command line, e.g. `--config-file FILE upgrade check`.
     :param user: the user whose permissions count; see `permissions.become`.
+    :param engine_files: the configuration files of the engines; see `trustees.check`.
     :returns: the exit status of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
         raises.
     """
@@ -184,7 +197,8 @@ def run(
     config.set_defaults()
     try:
         permissions.become(user)
-        status = int(upgradecheck.main(conf, startup.PROGRAM, Checks(conf), list(arguments)))
+        checks = Checks(conf, engine_files)
+        status = int(upgradecheck.main(conf, startup.PROGRAM, checks, list(arguments)))
         sys.stdout.flush()
         return status
     except BrokenPipeError:

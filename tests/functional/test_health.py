@@ -344,6 +344,21 @@ def test_upgrade_check_beside_a_running_worker_passes(start):
     assert results(as_json)['Broker'][1].startswith('RabbitMQ ')
 
 
+def test_upgrade_check_with_the_file_of_an_engine_compares_the_trustee(start, tmp_path):
+    """Workers whose service user is not the trustee of an engine cannot serve it."""
+    worker = start()
+    with open(worker.config, 'a') as config:
+        config.write('[service_auth]\nusername = senlin\n')
+    engine = tmp_path / 'heat.conf'
+    engine.write_text('[trustee]\nusername = heat\n')
+
+    status, done = upgrade_check(worker.config, '--json', '--engine-file', engine)
+
+    code, details = results(done)['Trustee']
+    assert (status, code) == (2, 2)
+    assert f'username is senlin, but {engine}: [trustee] username is heat' in details
+
+
 def test_upgrade_check_declares_nothing_on_the_broker(own_broker, tmp_path):
     """The check leaves queues and exchanges as they are."""
     config, topic = configured(
