@@ -7,12 +7,16 @@ from collections.abc import Callable
 from typing import TypeVar
 
 DEADLINE_S = 120
+PAUSE_S = 0.05
 T = TypeVar('T')
 
 
-def wait_for(condition: Callable[[], T], timeout_s: float = DEADLINE_S) -> T:
+def wait_for(
+    condition: Callable[[], T], timeout_s: float = DEADLINE_S, pause_s: float = PAUSE_S
+) -> T:
     """Return the first result of a condition that is true.
 
+    :param pause_s: the pause before the condition is evaluated again, longer if that is expensive.
     :raises AssertionError: the condition did not become true in time.
     """
     deadline = time.monotonic() + timeout_s
@@ -20,7 +24,7 @@ def wait_for(condition: Callable[[], T], timeout_s: float = DEADLINE_S) -> T:
         assert time.monotonic() < deadline, (
             f'the condition did not become true within {timeout_s} s'
         )
-        time.sleep(0.05)
+        time.sleep(pause_s)
     return result
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from openstack.compute.v2.service import Service as ComputeService
 from openstack.connection import Connection
 
 from tests.integration.service import Service
@@ -70,6 +71,41 @@ def full(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
     finally:
         for path, found in before.items():
             _reserve(admin, path, found['reserved'])
+
+
+@contextmanager
+def down(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
+    """Let Nova know some computes as down during a block, as after a fencing.
+
+    Nova then finds no valid host, while the zones of the computes stay available.
+    """
+    services = [_service(admin, host) for host in hosts]
+    for service in services:
+        admin.compute.update_service_forced_down(service, forced=True)
+    try:
+        yield
+    finally:
+        for service in services:
+            admin.compute.update_service_forced_down(service, forced=False)
+
+
+@contextmanager
+def disabled(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
+    """Disable some computes during a block; a zone without an enabled one is unavailable."""
+    services = [_service(admin, host) for host in hosts]
+    for service in services:
+        admin.compute.disable_service(service)
+    try:
+        yield
+    finally:
+        for service in services:
+            admin.compute.enable_service(service)
+
+
+def _service(admin: Connection, host: str) -> ComputeService:
+    """Return the service of a compute, as Nova shows it."""
+    (found,) = admin.compute.services(binary='nova-compute', host=host)
+    return found
 
 
 def _processors(admin: Connection, host: str) -> Any:

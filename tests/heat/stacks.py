@@ -1,38 +1,19 @@
 """Stacks with one group, as Heat, Nova and the workers' decision logs show them."""
 
-import itertools
 import json
+import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.cloud import computes
+from keystoneauth1.exceptions import NotFound
+
 from tests.heat.heat_cloud import HeatCloud
+from tests.heat.templates import GATE, PLACED, Json, Template
 from tests.waiting import wait_for
 
-Json = dict[str, Any]
-STACK_S = 300
-PLACED, PLAIN = 'OS::Heat::PlacedAutoScalingGroup', 'OS::Heat::AutoScalingGroup'
-ZONES = ('az1', 'az2', 'az3')
-SERVER: Json = {
-    'type': 'OS::Nova::Server',
-    'properties': {
-        'flavor': '1',
-        'image': computes.IMAGE,
-        'networks': [{'network': 'private'}],
-    },
-}
-_numbers = itertools.count(1)
-
-
-def placement(*zones: str, criteria: str = 'OLDEST_FIRST') -> Json:
-    """Return the property `placement`."""
-    return {
-        'zones': [{'name': zone} for zone in zones or ZONES],
-        'deletion': {'criteria': criteria},
-    }
+STACK_S, PAUSE_S = 300, 0.5
 
 
 @dataclass(frozen=True)
@@ -45,86 +26,60 @@ class Member:
 
 
 class Stack:
-    """A stack of the user `demo` with a group and two scaling policies."""
+    """A stack of the user `demo` with a group and scaling policies."""
 
     def __init__(self, cloud: HeatCloud, type_: str = PLACED, **properties: Any) -> None:
         """Set the template; `create` creates the stack.
 
+        :ivar path: the path in the API, after the creation; without its id, Heat would redirect.
         :param properties: properties of the group that differ from the defaults.
         """
+        self.path = ''
         self.cloud, self.heat = cloud, cloud.heat
-        self.name = f'stack{next(_numbers)}'
-        own = {'placement': placement()} if type_ == PLACED else {}
-        self.files: dict[str, str] = {}
-        self._others: Json = {}
-        self._needs: list[str] = []
-        self._rolls_back = False
-        self.properties: Json = {
-            'min_size': 0, 'max_size': 10, 'resource': SERVER, **own, **properties,
-        }  # fmt: skip
-        self.type = type_
-
-    def body(self) -> Json:
-        """Return the body of a request with the template."""
-        policies = {
-            name: {
-                'type': 'OS::Heat::ScalingPolicy',
-                'properties': {
-                    'auto_scaling_group_id': {'get_resource': 'group'},
-                    'adjustment_type': 'change_in_capacity',
-                    'scaling_adjustment': adjustment,
-                },
-            }
-            for name, adjustment in {'grow': 1, 'grow3': 3, 'shrink2': -2}.items()
-        }
-        group = {
-            'type': self.type, 'properties': self.properties, 'depends_on': self._needs,
-        }  # fmt: skip
-        template = {
-            'heat_template_version': '2021-04-16',
-            'resources': {'group': group, **policies, **self._others},
-        }
-        return {
-            'template': template, 'files': self.files, 'timeout_mins': 5,
-            'disable_rollback': not self._rolls_back,
-        }  # fmt: skip
+        self.name = f'stack-{uuid.uuid4().hex[:8]}'
+        self.template = Template(type_, properties)
+        self._last_update: str | None = None
 
     def create(self, size: int, expected: str = 'CREATE_COMPLETE') -> 'Stack':
         """Create the stack with so many members, and wait for the expected status."""
         self.send_create(size)
-        self.wait_for(expected)
-        return self
+        return self.wait_for(expected)
 
-    def send_create(self, size: int) -> None:
+    def send_create(self, size: int) -> 'Stack':
         """Create the stack with so many members without waiting."""
-        self.properties['desired_capacity'] = size
-        self.heat.request('POST', '/stacks', stack_name=self.name, **self.body())
-
-    def delay_group(self) -> None:
-        """Let another resource of the template delay the creation of the group."""
-        self._others['before'] = _slow(fail=False)
-        self._needs = ['before']
-
-    def fail_after_group(self) -> None:
-        """Let an update fail some time after the group, and let Heat roll it back."""
-        self._others['after'] = {**_slow(fail=True), 'depends_on': ['group']}
-        self._rolls_back = True
+        self.template.properties['desired_capacity'] = size
+        body = self.template.body()
+        made = self.heat.request('POST', '/stacks', stack_name=self.name, **body).json()
+        self.path = f'/stacks/{self.name}/{made["stack"]["id"]}'
+        return self
 
     def update(self, expected: str = 'UPDATE_COMPLETE', **properties: Any) -> None:
         """Change properties of the group, and wait for the expected status."""
-        before = self.show()['updated_time']
         self.send_update(**properties)
-        wait_for(lambda: self.show()['updated_time'] != before, STACK_S)
-        self.wait_for(expected)
+        self.wait_for_update(expected)
 
     def send_update(self, **properties: Any) -> None:
         """Change properties of the group without waiting."""
-        self.properties.update(properties)
-        self.heat.request('PUT', f'/stacks/{self.name}/{self.show()["id"]}', **self.body())
+        self._last_update = self.show()['updated_time']
+        self.template.properties.update(properties)
+        self.heat.request('PUT', self.path, **self.template.body())
 
-    def signal(self, policy: str) -> None:
-        """Send a signal to a scaling policy without waiting."""
-        self.heat.request('POST', f'{self.path}/resources/{policy}/signal', current='alarm')
+    def wait_for_update(self, expected: str = 'UPDATE_COMPLETE') -> None:
+        """Return when the update that was sent last has ended with the expected status."""
+        until(lambda: self.show()['updated_time'] != self._last_update)
+        self.wait_for(expected)
+
+    def signal(self, resource: str, **details: str) -> None:
+        """Send a signal to a resource without waiting."""
+        self.heat.request('POST', f'{self.path}/resources/{resource}/signal', **details)
+
+    def open_gate(self) -> None:
+        """Let the stack go on behind the gate of its template."""
+        self.signal(GATE, status='SUCCESS')
+
+    def break_gate(self) -> None:
+        """Let the stack fail at the gate of its template."""
+        self.signal(GATE, status='FAILURE')
 
     def alarm_url(self, policy: str) -> str:
         """Return the signed URL of a scaling policy, to which Aodh sends an alarm."""
@@ -138,42 +93,48 @@ class Stack:
 
     def wait_for_size(self, size: int) -> None:
         """Return when the group has so many complete members and is not scaled."""
-        wait_for(lambda: len(self.rows()) == size and not self._is_changing(), STACK_S)
+        until(lambda: self._is_scaled(size))
 
-    def wait_for_complete(self, size: int) -> None:
-        """Return when the group has so many members without a failure."""
-        wait_for(
-            lambda: (
-                [self._is_complete(row) for row in self.rows()] == [True] * size
-                and not self._is_changing()
-            ),
-            STACK_S,
-        )
+    def wait_for(self, expected: str) -> 'Stack':
+        """Return when the action of the expected status has ended, and check its status.
 
-    def wait_for(self, expected: str) -> None:
-        """Return when the stack has the expected status and no other action runs."""
-        wait_for(lambda: not self.show()['stack_status'].endswith('IN_PROGRESS'), STACK_S)
+        An update that is rolled back fails before.
+        """
+        ends = {f'{expected.partition("_")[0]}_{end}' for end in ('COMPLETE', 'FAILED')}
+        until(lambda: self.show()['stack_status'] in ends)
         shown = self.show()
         assert shown['stack_status'] == expected, shown['stack_status_reason']
+        return self
 
-    @staticmethod
-    def _is_complete(row: Json) -> bool:
-        return str(row['resource_status']).endswith('_COMPLETE')
+    def wait_for_resource(self, name: str, expected: str) -> None:
+        """Return when a resource of the template has the expected status."""
+
+        def has_status() -> bool:
+            try:
+                return bool(self.resource(name)['resource_status'] == expected)
+            except NotFound:  # the update has not added it yet
+                return False
+
+        until(has_status)
+
+    def _is_scaled(self, size: int) -> bool:
+        statuses = [row['resource_status'] for row in self.rows()]
+        is_complete = all(status.endswith('_COMPLETE') for status in statuses)
+        return len(statuses) == size and is_complete and not self._is_changing()
 
     def _is_changing(self) -> bool:
-        group = self.heat.get(f'{self.path}/resources/group')['resource']
         metadata = self.heat.get(f'{self.path}/resources/group/metadata')['metadata']
-        nested = self.heat.get(f'/stacks/{group["physical_resource_id"]}')['stack']
+        nested = self.heat.get(f'/stacks/{self._nested_id()}')['stack']
         return bool(metadata.get('scaling_in_progress')) or nested['stack_status'].endswith(
             'IN_PROGRESS'
         )
 
     def show(self) -> Json:
-        return dict(self.heat.get(f'/stacks/{self.name}')['stack'])
+        return dict(self.heat.get(self.path)['stack'])
 
-    @property
-    def path(self) -> str:
-        return f'/stacks/{self.name}/{self.show()["id"]}'
+    def resource(self, name: str) -> Json:
+        """Return a resource of the template, as Heat shows it."""
+        return dict(self.heat.get(f'{self.path}/resources/{name}')['resource'])
 
     def events(self, resource: str = 'group') -> list[Json]:
         """Return the events of a resource, the last one first."""
@@ -215,12 +176,14 @@ class Stack:
 
     def _nested_path(self) -> str:
         """Return the path of the nested stack, or '' if there is none."""
-        group = self.heat.get(f'{self.path}/resources/group')['resource']
-        nested = group['physical_resource_id']
+        nested = self._nested_id()
         if not nested:
             return ''
         name = self.heat.get(f'/stacks/{nested}')['stack']['stack_name']
         return f'/stacks/{name}/{nested}'
+
+    def _nested_id(self) -> str:
+        return str(self.resource('group')['physical_resource_id'] or '')
 
     def members(self) -> list[Member]:
         """Return the members whose server exists, in the order of their names."""
@@ -249,20 +212,17 @@ class Stack:
         ]
 
 
-@contextmanager
-def without_worker(cloud: HeatCloud) -> Iterator[None]:
-    """Kill the worker for a block; it responds again afterwards."""
-    cloud.workers['worker1'].kill()
-    try:
-        yield
-    finally:
-        cloud.start_worker('worker1')
-        cloud.wait_for_worker('worker1')
+def until(condition: Callable[[], object]) -> None:
+    """Return when a condition is true; requests to Heat are too expensive to repeat often."""
+    wait_for(condition, STACK_S, PAUSE_S)
 
 
-def _slow(*, fail: bool) -> Json:
-    """Return a resource that ends after some seconds."""
-    return {'type': 'OS::Heat::TestResource', 'properties': {'wait_secs': 15, 'fail': fail}}
+def create_together(stacks: list[Stack], size: int) -> None:
+    """Create stacks at the same time, each with so many members."""
+    for stack in stacks:
+        stack.send_create(size)
+    for stack in stacks:
+        stack.wait_for('CREATE_COMPLETE')
 
 
 def zones_by_name(members: list[Member]) -> Mapping[str, str]:

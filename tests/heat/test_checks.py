@@ -4,7 +4,8 @@ import pytest
 from keystoneauth1.exceptions import BadRequest
 
 from tests.heat.heat_cloud import HeatCloud
-from tests.heat.stacks import SERVER, Stack, placement
+from tests.heat.stacks import Stack
+from tests.heat.templates import placement, server
 
 
 def test_validation_and_preview_place_nothing(cloud: HeatCloud) -> None:
@@ -12,8 +13,10 @@ def test_validation_and_preview_place_nothing(cloud: HeatCloud) -> None:
     group = Stack(cloud, desired_capacity=3)
     servers = cloud.servers()
 
-    cloud.heat.request('POST', '/validate', **group.body())
-    shown = cloud.heat.request('POST', '/stacks/preview', stack_name='shown', **group.body())
+    cloud.heat.request('POST', '/validate', **group.template.body())
+    shown = cloud.heat.request(
+        'POST', '/stacks/preview', stack_name='shown', **group.template.body()
+    )
 
     assert group.name not in [one['stack_name'] for one in cloud.heat.get('/stacks')['stacks']]
     assert len(str(shown.json()['stack']['resources']).split('OS::Nova::Server')) > 3
@@ -29,7 +32,5 @@ def test_unknown_zone_is_refused(cloud: HeatCloud) -> None:
 
 def test_zone_of_the_resource_is_refused(cloud: HeatCloud) -> None:
     """A zone in the definition of the resource contradicts the group."""
-    own = {**SERVER, 'properties': {**SERVER['properties'], 'availability_zone': 'az1'}}
-
     with pytest.raises(BadRequest, match='remove availability_zone'):
-        Stack(cloud, resource=own).create(1)
+        Stack(cloud, resource=server(availability_zone='az1')).create(1)

@@ -1,26 +1,33 @@
 """Members fail, and zones have no room."""
 
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+import pytest
+from openstack.connection import Connection
+
 from tests.cloud import computes
 from tests.heat.heat_cloud import HeatCloud
-from tests.heat.stacks import STACK_S, Stack
-from tests.waiting import wait_for
+from tests.heat.stacks import Stack, create_together, until
 
 REFUSED = 'is already in scaling'
 """Heat's only sign of a signal that it refuses during another one."""
+Outage = Callable[[Connection, Sequence[str]], AbstractContextManager[None]]
 
 
-def test_retry_of_a_full_zone_goes_elsewhere(cloud: HeatCloud) -> None:
+@pytest.mark.parametrize('outage', [computes.full, computes.down])
+def test_retry_of_a_zone_without_room_goes_elsewhere(cloud: HeatCloud, outage: Outage) -> None:
     """A member that found no host in its zone is created in another one by the next signal."""
     group = Stack(cloud).create(1)
     (first,) = group.members()
     assert first.zone == 'az1'
 
-    with computes.full(cloud.connect('admin'), ['compute2']):
+    with outage(cloud.connect('admin'), ['compute2']):
         group.signal('grow')
-        wait_for(group.failed_signals)
+        until(group.failed_signals)
         failed = group.failed_members()
         group.signal('grow')
-        group.wait_for_complete(2)
+        group.wait_for_size(2)
 
     assert 'No valid host was found' in group.failed_signals()[0]
     (other,) = set(group.members()) - {first}
@@ -28,29 +35,44 @@ def test_retry_of_a_full_zone_goes_elsewhere(cloud: HeatCloud) -> None:
     assert other.zone == 'az3'
 
 
-def test_unhealthy_member_leaves_first(cloud: HeatCloud) -> None:
-    """A member that was marked as unhealthy leaves before older ones."""
-    group = Stack(cloud).create(3)
-    youngest = max(group.rows(), key=lambda row: (row['creation_time'], row['resource_name']))
+def test_unhealthy_members_leave_first_or_are_replaced(cloud: HeatCloud) -> None:
+    """A member that was marked as unhealthy leaves before older ones, or gets another server.
 
-    group.mark_unhealthy(youngest['resource_name'])
-    group.update(desired_capacity=2)
+    The server is in the zone of the old one, since that has the fewest members.
+    """
+    shrinking, healing = Stack(cloud), Stack(cloud)
+    create_together([shrinking, healing], 3)
+    youngest = max(shrinking.rows(), key=lambda row: (row['creation_time'], row['resource_name']))
+    before = healing.members()
 
-    assert youngest['resource_name'] not in [row['resource_name'] for row in group.rows()]
-    assert len(group.members()) == 2
+    shrinking.mark_unhealthy(youngest['resource_name'])
+    shrinking.send_update(desired_capacity=2)
+    healing.mark_unhealthy(before[0].name)
+    healing.update()
+    shrinking.wait_for_update()
+
+    assert youngest['resource_name'] not in [row['resource_name'] for row in shrinking.rows()]
+    assert len(shrinking.members()) == 2
+    after = healing.members()
+    assert after[0].server != before[0].server
+    assert after[1:] == before[1:]
+    assert [member.zone for member in after] == [member.zone for member in before]
 
 
-def test_unhealthy_member_is_replaced_in_its_zone(cloud: HeatCloud) -> None:
-    """An update replaces the server of an unhealthy member, and keeps its zone."""
+def test_unhealthy_member_of_an_unavailable_zone_is_replaced_elsewhere(cloud: HeatCloud) -> None:
+    """A signal creates an unhealthy member in another zone while its own is unavailable.
+
+    Heat's size leaves out unhealthy members, so the signal only replaces the member.
+    """
     group = Stack(cloud).create(2)
-    before = group.members()[0]
+    (lost,) = [member for member in group.members() if member.zone == 'az2']
 
-    group.mark_unhealthy(before.name)
-    group.update()
+    with computes.disabled(cloud.connect('admin'), ['compute2']):
+        group.mark_unhealthy(lost.name)
+        group.scale('grow', 2)
 
-    (after,) = [member for member in group.members() if member.name == before.name]
-    assert after.server != before.server
-    assert after.zone == before.zone
+    (moved,) = [member for member in group.members() if member.name == lost.name]
+    assert moved.zone == 'az3'
 
 
 def test_two_signals_at_once_leave_a_balanced_group(cloud: HeatCloud) -> None:
@@ -64,8 +86,8 @@ def test_two_signals_at_once_leave_a_balanced_group(cloud: HeatCloud) -> None:
 
     group.signal('grow3')
     group.signal('grow3')
-    wait_for(ended, STACK_S)
-    group.wait_for_complete(len(group.rows()))
+    until(ended)
+    group.wait_for_size(len(group.rows()))
 
     zones = group.zones()
     assert max(zones.values()) - min(zones.values()) <= 1

@@ -5,45 +5,60 @@ from collections import Counter
 import pytest
 
 from tests.heat.heat_cloud import HeatCloud
-from tests.heat.stacks import PLAIN, Stack
+from tests.heat.stacks import Stack, create_together
+from tests.heat.templates import PLAIN
+
+Groups = dict[str, Stack]
 
 
 @pytest.fixture(scope='module')
-def group(cloud: HeatCloud) -> Stack:
-    """A group with three members."""
-    return Stack(cloud).create(3)
+def groups(cloud: HeatCloud) -> Groups:
+    """A group, and one of Heat's own type, with three members each."""
+    made = {'placed': Stack(cloud), 'plain': Stack(cloud, PLAIN)}
+    create_together(list(made.values()), 3)
+    return made
 
 
-def test_create_spreads_members_over_zones(group: Stack, cloud: HeatCloud) -> None:
-    """The members of a new group are in different zones; Heat's own type uses one zone."""
-    plain = Stack(cloud, PLAIN).create(3)
+def scale_together(groups: Groups, policy: str, size: int) -> None:
+    """Send a signal to both groups, and wait until they have the size."""
+    for group in groups.values():
+        group.signal(policy)
+    for group in groups.values():
+        group.wait_for_size(size)
 
-    assert group.zones() == Counter(az1=1, az2=1, az3=1)
-    assert len(plain.members()) == 3
-    assert plain.decisions() == []
+
+def test_create_spreads_members_over_zones(groups: Groups) -> None:
+    """The members of a new group are in different zones."""
+    assert groups['placed'].zones() == Counter(az1=1, az2=1, az3=1)
 
 
-def test_signal_that_grows_keeps_zones_balanced(group: Stack) -> None:
+def test_signal_that_grows_keeps_zones_balanced(groups: Groups) -> None:
     """A signal adds members so that all zones have equally many."""
-    before = group.members()
+    before = groups['placed'].members()
 
-    group.scale('grow3', 6)
+    scale_together(groups, 'grow3', 6)
 
-    after = group.members()
-    assert group.zones() == Counter(az1=2, az2=2, az3=2)
-    assert set(before) < set(after)
+    assert groups['placed'].zones() == Counter(az1=2, az2=2, az3=2)
+    assert set(before) < set(groups['placed'].members())
 
 
-def test_signal_that_shrinks_removes_the_victims_of_the_worker(group: Stack) -> None:
+def test_signal_that_shrinks_removes_the_victims_of_the_worker(groups: Groups) -> None:
     """A signal removes the oldest members of the zones that the plan names."""
-    before = group.members()
-    oldest = sorted(group.rows(), key=lambda row: row['creation_time'])[:3]
+    placed = groups['placed']
+    before = placed.members()
+    oldest = sorted(placed.rows(), key=lambda row: row['creation_time'])[:3]
 
-    group.scale('shrink2', 4)
+    scale_together(groups, 'shrink2', 4)
 
-    after = group.members()
-    removed = {member.name for member in before} - {member.name for member in after}
-    assert max(group.zones().values()) == 2
+    removed = {member.name for member in before} - {member.name for member in placed.members()}
+    assert max(placed.zones().values()) == 2
     assert removed < {row['resource_name'] for row in oldest}
-    decided = group.decisions()[-1]['reply']['action']['data']['deletion']['candidates']
+    decided = placed.decisions()[-1]['reply']['action']['data']['deletion']['candidates']
     assert removed == set(decided)
+
+
+def test_group_of_heat_asks_no_worker(groups: Groups) -> None:
+    """Groups of Heat's own type change as before, and no worker decides about them."""
+    assert len(groups['plain'].members()) == len(groups['placed'].members())
+    assert groups['plain'].decisions() == []
+    assert len(groups['placed'].decisions()) == 3

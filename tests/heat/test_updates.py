@@ -5,82 +5,106 @@ from typing import Any
 import pytest
 
 from tests.heat.heat_cloud import HeatCloud
-from tests.heat.stacks import SERVER, Stack, placement, zones_by_name
+from tests.heat.stacks import Member, Stack, create_together, zones_by_name
+from tests.heat.templates import placement, server
+
+SIZE = 3
+REPLACEMENTS = {'replaced': (0, 2), 'replaced-in-service': (2, 3)}
+IN_PLACE = {'in-place': (0, 1), 'in-place-in-service': (3, 1)}
+UPDATES = {**REPLACEMENTS, **IN_PLACE}
+"""`min_in_service` and `max_batch_size` of each rolling update.
+
+With a minimum in service, Heat adds members and removes as many at the end.
+"""
+
+
+class RollingUpdate:
+    """A group before and after a rolling update."""
+
+    def __init__(self, name: str, group: Stack) -> None:
+        self.name, self.group = name, group
+        self.before: list[Member] = []
+
+    def send(self) -> None:
+        """Begin the update, after which the metadata of each server names it."""
+        self.before = self.group.members()
+        changes: dict[str, Any] = {'metadata': {'release': self.name}}
+        if self.name in REPLACEMENTS:
+            changes['user_data'] = 'of another release'
+        minimum, batch = UPDATES[self.name]
+        self.group.send_update(
+            resource=server(**changes),
+            rolling_updates={'min_in_service': minimum, 'max_batch_size': batch},
+        )
 
 
 @pytest.fixture(scope='module')
-def group(cloud: HeatCloud) -> Stack:
-    """A group with three members, which each test changes further."""
-    return Stack(cloud).create(3)
+def updates(cloud: HeatCloud) -> dict[str, RollingUpdate]:
+    """Completed rolling updates of groups, made at the same time."""
+    groups = [Stack(cloud) for _ in UPDATES]
+    create_together(groups, SIZE)
+    made = {name: RollingUpdate(name, group) for name, group in zip(UPDATES, groups, strict=True)}
+    for update in made.values():
+        update.send()
+    for update in made.values():
+        update.group.wait_for_update()
+    return made
 
 
-def resource(**properties: Any) -> dict[str, Any]:
-    """Return the definition of the members with more properties."""
-    return {**SERVER, 'properties': {**SERVER['properties'], **properties}}
+@pytest.mark.parametrize('name', UPDATES)
+def test_rolling_update_leaves_no_outdated_member(
+    updates: dict[str, RollingUpdate], name: str
+) -> None:
+    """A group has its size again, and only members with the current definition."""
+    group = updates[name].group
+
+    assert len(group.members()) == SIZE
+    assert group.releases() == {name}
 
 
-def test_update_without_change_asks_nothing(group: Stack) -> None:
-    """An update without a change asks no worker and changes no member."""
-    members, decisions = group.members(), group.decisions()
+@pytest.mark.parametrize('name', UPDATES)
+def test_rolling_update_keeps_zones(updates: dict[str, RollingUpdate], name: str) -> None:
+    """No member moves, and the zones are balanced at the end."""
+    before, group = zones_by_name(updates[name].before), updates[name].group
+    after = zones_by_name(group.members())
+
+    common = before.keys() & after.keys()
+    assert common
+    assert {member: before[member] for member in common} == {
+        member: after[member] for member in common
+    }
+    assert set(group.zones().values()) == {1}
+
+
+@pytest.mark.parametrize('name', REPLACEMENTS)
+def test_rolling_update_by_replacement_creates_servers(
+    updates: dict[str, RollingUpdate], name: str
+) -> None:
+    """Each member has another server."""
+    servers = {member.server for member in updates[name].before}
+
+    assert servers.isdisjoint(member.server for member in updates[name].group.members())
+
+
+def test_rolling_update_in_place_keeps_servers(updates: dict[str, RollingUpdate]) -> None:
+    """Each member has the same server."""
+    assert updates['in-place'].group.members() == updates['in-place'].before
+
+
+def test_update_without_change_asks_nothing_and_change_of_zones_moves_no_member(
+    updates: dict[str, RollingUpdate],
+) -> None:
+    """An update changes no member without need, and other zones apply to new members only."""
+    group = updates['in-place'].group
+    before, decisions = group.members(), group.decisions()
 
     group.update()
-
-    assert group.members() == members
-    assert group.decisions() == decisions
-
-
-def test_update_in_place_keeps_servers_and_zones(group: Stack) -> None:
-    """A rolling update in place keeps each server, and updates all."""
-    members = group.members()
-
-    group.update(resource=resource(metadata={'release': '2'}))
-
-    assert group.members() == members
-    assert group.releases() == {'2'}
-
-
-@pytest.mark.parametrize(('minimum', 'batch'), [(0, 2), (2, 3)])
-def test_update_by_replacement_keeps_zones(group: Stack, minimum: int, batch: int) -> None:
-    """A rolling update that replaces servers keeps the zones of their members.
-
-    With a minimum in service, Heat adds members and removes as many at the end: outdated ones.
-    """
-    before = group.members()
-    release = f'{minimum}-{batch}'
-
-    group.update(
-        resource=resource(user_data=release, metadata={'release': release}),
-        rolling_updates={'min_in_service': minimum, 'max_batch_size': batch},
-    )
-
-    after = group.members()
-    kept = zones_by_name(before).items() & zones_by_name(after).items()
-    assert len(after) == 3
-    assert len(kept) == len(zones_by_name(before).keys() & zones_by_name(after).keys())
-    assert set(group.zones().values()) == {1}
-    assert {member.server for member in before}.isdisjoint(member.server for member in after)
-    assert group.releases() == {release}
-
-
-def test_update_in_place_with_surplus_leaves_no_outdated_member(group: Stack) -> None:
-    """Members that Heat adds for a rolling update in place stay, and outdated ones leave."""
-    group.update(
-        resource=resource(metadata={'release': 'last'}),
-        rolling_updates={'min_in_service': 3, 'max_batch_size': 1},
-    )
-
-    assert group.releases() == {'last'}
-    assert set(group.zones().values()) == {1}
-
-
-def test_change_of_zones_moves_no_member(group: Stack) -> None:
-    """Other zones apply to new members only."""
-    before = group.members()
-
-    group.update(placement=placement('az2'))
     unchanged = group.members()
-    group.scale('grow', 4)
+    group.update(placement=placement('az2'))
 
     assert unchanged == before
+    assert group.decisions() == decisions
+    assert group.members() == before
+    group.scale('grow', SIZE + 1)
     (added,) = set(group.members()) - set(before)
     assert added.zone == 'az2'

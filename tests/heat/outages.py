@@ -1,0 +1,110 @@
+"""Outages of the workers, and groups that change during them."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from keystoneauth1.exceptions import BadRequest
+
+from tests.heat.heat_cloud import HeatCloud
+from tests.heat.stacks import Stack, until
+from tests.heat.templates import GATE
+
+ROLLBACKS = {'growth': (1, 3), 'shrinkage': (3, 1)}
+"""The sizes before and after an update that is rolled back."""
+SIZE = 2
+
+
+@contextmanager
+def no_worker(cloud: HeatCloud) -> Iterator[None]:
+    """Kill the worker for a block; it responds again afterwards."""
+    cloud.workers['worker1'].kill()
+    try:
+        yield
+    finally:
+        cloud.start_worker('worker1')
+        cloud.wait_for_worker('worker1')
+
+
+@contextmanager
+def hung_broker(cloud: HeatCloud) -> Iterator[None]:
+    """Stop the broker of the workers for a block.
+
+    Its connections stay open, and the kernel accepts new ones, but nothing responds.
+    """
+    with cloud.workers_broker.frozen():
+        yield
+    cloud.wait_for_worker('worker1')
+
+
+class ChangingGroups:
+    """Groups, each of which one action changes during an outage.
+
+    :ivar created: a group that is created.
+    :ivar updated: a group that grows by an update.
+    :ivar signaled: a group that grows by a signal.
+    :ivar rolled_back: groups whose update is rolled back, by a key of `ROLLBACKS`.
+    :ivar before: the members of `updated` and `signaled` before the outage.
+    :ivar refusals: the messages for a new template and for an update that were refused.
+    """
+
+    def __init__(self, cloud: HeatCloud) -> None:
+        """Create the groups, and begin the actions whose templates are valid, up to a gate."""
+        self.created, self._new = Stack(cloud), Stack(cloud)
+        self.updated, self.signaled = (Stack(cloud).send_create(SIZE) for _ in range(2))
+        self.rolled_back = {
+            name: Stack(cloud).send_create(before) for name, (before, _) in ROLLBACKS.items()
+        }
+        for group in (self.updated, self.signaled, *self.rolled_back.values()):
+            group.wait_for('CREATE_COMPLETE')
+        self.before = [group.members() for group in (self.updated, self.signaled)]
+        self.refusals: list[str] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.created.template.add_gate_before_group()
+        self.created.send_create(SIZE)
+        self.updated.template.add_gate_before_group()
+        self.updated.send_update(desired_capacity=SIZE + 1)
+        for name, group in self.rolled_back.items():
+            group.template.add_gate_after_group()
+            group.send_update(desired_capacity=ROLLBACKS[name][1])
+        for group in self.rolled_back.values():
+            group.wait_for_resource('group', 'UPDATE_COMPLETE')
+        for group in (self.created, self.updated, *self.rolled_back.values()):
+            group.wait_for_resource(GATE, 'CREATE_COMPLETE')
+
+    def go_on(self) -> None:
+        """Continue during the outage: open the gates, send a signal, and offer templates."""
+        self.created.open_gate()
+        self.updated.open_gate()
+        self.signaled.signal('grow')
+        for group in self.rolled_back.values():
+            group.break_gate()
+        with ThreadPoolExecutor() as pool:
+            offers = [
+                pool.submit(_refusal_of_creation, self._new),
+                pool.submit(_refusal_of_update, self.signaled),
+            ]
+        self.refusals = [offer.result() for offer in offers]
+
+    def wait(self) -> None:
+        """Return when all actions have ended."""
+        self.created.wait_for('CREATE_FAILED')
+        self.updated.wait_for_update('UPDATE_FAILED')
+        until(self.signaled.failed_signals)
+        for group in self.rolled_back.values():
+            group.wait_for('ROLLBACK_COMPLETE')
+
+
+def _refusal_of_creation(group: Stack) -> str:
+    with pytest.raises(BadRequest) as caught:
+        group.send_create(SIZE)
+    return str(caught.value)
+
+
+def _refusal_of_update(group: Stack) -> str:
+    with pytest.raises(BadRequest) as caught:
+        group.send_update(desired_capacity=SIZE + 3)
+    return str(caught.value)
