@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.cloud import senlin_database
-from tests.cloud.layout import COMPUTES
+from tests.cloud import sql
+from tests.cloud.layout import COMPUTES, SENLIN
 from tests.cloud.senlin_api import ENDED
 from tests.cloud.whole_cloud import WholeCloud
 
@@ -107,4 +107,4 @@ class Fleet:
             yield Action(id_, cluster, float(start), float(end))
 
     def _select(self, statement: str, ids: list[str]) -> list[tuple[Any, ...]]:
-        return senlin_database.select(self._cloud.folder, statement, ids)
+        return sql.select(self._cloud.folder, SENLIN, statement, ids)
