@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import pytest
+from keystoneauth1.exceptions import BadRequest
 from openstack.connection import Connection
 
 from tests.cloud import computes
@@ -62,12 +63,15 @@ def test_unhealthy_members_leave_first_or_are_replaced(cloud: HeatCloud) -> None
 def test_unhealthy_member_of_an_unavailable_zone_is_replaced_elsewhere(cloud: HeatCloud) -> None:
     """A signal creates an unhealthy member in another zone while its own is unavailable.
 
-    Heat's size leaves out unhealthy members, so the signal only replaces the member.
+    Heat's size leaves out unhealthy members, so the signal only replaces the member. Updates are
+    refused, because the group lists an unavailable zone.
     """
     group = Stack(cloud).create(2)
     (lost,) = [member for member in group.members() if member.zone == 'az2']
 
     with computes.disabled(cloud.connect('admin'), ['compute2']):
+        with pytest.raises(BadRequest, match='no usable availability zone'):
+            group.send_update()
         group.mark_unhealthy(lost.name)
         group.scale('grow', 2)
 

@@ -95,6 +95,7 @@ WAYS = [
         'installs the real Heat: tox -e heat does',
     ),
     Way('heat', r'openstack ', SYNTAX, "needs Heat's API, which tests/heat calls"),
+    Way('heat', r'placement-worker-status ', SYNTAX, 'test_health.py has the file of an engine'),
     Way(
         '(calling|other-languages)',
         r'python3 examples/engine-client/',
