@@ -16,6 +16,7 @@ class HeatCloud(ComputeCloud):
         super().__init__(layout.heat_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS)
         self.heat_programs = HeatPrograms(self.processes, self.broker.url, self.workers_url)
         self.heat = Heat(self.heat_programs.url, self.session('demo'))
+        self.compute = self.connect('demo').compute
 
     def engine_logs(self) -> str:
         """Return the logs of all engines."""

@@ -159,9 +159,11 @@ class Stack:
 
     def releases(self) -> set[str | None]:
         """Return the values of the metadata `release` of all servers."""
-        compute = self.cloud.connect('demo').compute
+        own = {member.server for member in self.members()}
         return {
-            compute.get_server(member.server).metadata.get('release') for member in self.members()
+            server.metadata.get('release')
+            for server in self.cloud.compute.servers()
+            if server.id in own
         }
 
     def mark_unhealthy(self, member: str) -> None:
@@ -187,10 +189,7 @@ class Stack:
 
     def members(self) -> list[Member]:
         """Return the members whose server exists, in the order of their names."""
-        servers = {
-            server.id: server.availability_zone
-            for server in self.cloud.connect('demo').compute.servers()
-        }
+        servers = {server.id: server.availability_zone for server in self.cloud.compute.servers()}
         found = [(row['resource_name'], row['physical_resource_id']) for row in self.rows()]
         return sorted(
             (Member(name, id_, servers[id_]) for name, id_ in found if id_ in servers),
