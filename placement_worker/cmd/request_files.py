@@ -1,5 +1,6 @@
 """Decode requests from the documents of files."""
 
+from collections.abc import Collection
 from typing import TypeVar
 
 from msgspec import structs
@@ -7,7 +8,7 @@ from msgspec import structs
 from placement_worker import errors
 from placement_worker.contract import codec, document_kinds, known_inputs
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, PolicyType
 
 T = TypeVar('T')
 
@@ -37,9 +38,21 @@ def completed(caller: Caller, request: CheckRequest, explain: str | None) -> Che
     :raises InvalidRequest: the request has unknown inputs.
     """
     if known_inputs.unknown(request.action):
-        declared = {key for one in caller.policy_type_list() for key in one.inputs}
-        unknown = known_inputs.unknown(request.action, declared)
-        if unknown:
-            described = known_inputs.describe(request.action, unknown)
-            raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
+        _check_inputs(request, caller.policy_type_list())
     return structs.replace(request, explain=explain) if explain else request
+
+
+def _check_inputs(request: CheckRequest, types: Collection[PolicyType]) -> None:
+    """Check that each input is known to Senlin or to a policy type.
+
+    A policy type that is not installed may read the input. The worker refuses the type then.
+
+    :raises InvalidRequest: the request has unknown inputs.
+    """
+    installed = {one.name for one in types}
+    enabled = {binding.spec.type_name for binding in request.policies if binding.enabled}
+    declared = {key for one in types for key in one.inputs}
+    unknown = known_inputs.unknown(request.action, declared)
+    if unknown and enabled <= installed:
+        described = known_inputs.describe(request.action, unknown, declared)
+        raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')

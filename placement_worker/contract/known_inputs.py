@@ -63,9 +63,12 @@ def unknown(action: Action, declared: Collection[str] = ()) -> list[str]:
     ]
 
 
-def describe(action: Action, keys: Collection[str]) -> str:
-    """Return a sentence that names the first unknown keys and the keys probably meant."""
-    meant = (*(BY_ACTION.get(action.action) or ()), *COMMON)
+def describe(action: Action, keys: Collection[str], declared: Collection[str] = ()) -> str:
+    """Return a sentence that names the first unknown keys and the keys probably meant.
+
+    :param declared: the keys that policy types of plugins read in addition.
+    """
+    meant = (*(BY_ACTION.get(action.action) or ()), *COMMON, *sorted(declared))
     shown = listed(keys, lambda key: _with_hint(shortened(key), meant))
     return f'Unknown input of {action.action}: {shown}'
 

@@ -39,7 +39,7 @@ def warnings_of(
     """
     unknown = known_inputs.unknown(request.action, declared)
     found = (
-        known_inputs.describe(request.action, unknown) if unknown else None,
+        known_inputs.describe(request.action, unknown, declared) if unknown else None,
         _ignored_number(request.action) if request.target == BEFORE else None,
         _profile_without_version(request, links),
         misspelled_statuses(request.cluster),

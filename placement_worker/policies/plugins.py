@@ -48,26 +48,33 @@ def installed() -> Iterator[tuple[str, object]]:
     return ((plugin.name, plugin.plugin) for plugin in manager)
 
 
-def valid(found: Iterable[tuple[str, object]]) -> dict[str, PolicyClass]:
-    """Return the classes that fit the plugin interface by entry-point name, and log the others.
+def checked(
+    found: Iterable[tuple[str, object]],
+) -> tuple[dict[str, PolicyClass], dict[str, str]]:
+    """Return the classes that fit the plugin interface, and the reasons to skip the others.
+
+    The keys of both maps are entry-point names. The reasons are logged.
 
     :param found: pairs of entry-point name and loaded object.
     """
     types: dict[str, PolicyClass] = {}
+    skipped: dict[str, str] = {}
     for name, plugin in sorted(found, key=lambda pair: pair[0]):
         if _is_policy(plugin):
             problem = _interface_problem(plugin) or _problem(name, plugin)
         else:
             problem = 'it must be a subclass of placement_worker.policies.base.Policy'
         if problem:
-            _log_skipped(name, problem)
+            skipped[name] = problem
         else:
             types[name] = plugin  # type: ignore[assignment]  # is_policy
     for name, cycle in _in_cycles(types).items():
-        _log_skipped(name, f'after forms a cycle: {", ".join(cycle)}')
+        skipped[name] = f'after forms a cycle: {", ".join(cycle)}'
         del types[name]
+    for name, problem in skipped.items():
+        _log_skipped(name, problem)
     _warn_of_unknown(types)
-    return types
+    return types, skipped
 
 
 def schema(policy: PolicyClass, type_name: str) -> type[Struct]:

@@ -34,11 +34,11 @@ class Registry:
     """
 
     def __init__(self, found: Iterable[tuple[str, object]]) -> None:
-        """Keep the classes that fit the plugin interface, and log the others.
+        """Keep the classes that fit the plugin interface, and the reasons to skip the others.
 
         :param found: pairs of entry-point name and loaded object.
         """
-        self.types = plugins.valid(found)
+        self.types, self._skipped = plugins.checked(found)
         self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
         self._kept = functools.lru_cache(KEPT_POLICIES)(self._create)
 
@@ -100,7 +100,12 @@ class Registry:
         """Return the class of a policy type.
 
         :raises PolicyTypeNotFound: the type is not installed; the text suggests the nearest name.
+            If the worker skipped the type, the text has the reason instead.
         """
+        if problem := self._skipped.get(type_name):
+            raise errors.PolicyTypeNotFound(
+                f'Policy type `{type_name}` was skipped: {problem} - at `{at}`'
+            )
         try:
             return self.types[type_name]
         except KeyError:

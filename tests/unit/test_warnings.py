@@ -260,7 +260,7 @@ def test_warning_of_unknown_inputs_is_in_the_reply(check):
 
 
 def test_warning_of_inputs_that_a_plugin_declares_is_none():
-    """A plugin's policy type may read keys of its own, which its description lists."""
+    """A plugin's policy type may read keys of its own, which descriptions and warnings name."""
 
     class Draining(Deletion):
         interface = (2, 0)
@@ -269,4 +269,7 @@ def test_warning_of_inputs_that_a_plugin_declares_is_none():
     endpoints = Endpoints(Inventory(), Registry([('senlin.policy.deletion-1.1', Draining)]))
 
     assert endpoints.policy_check(scaled(count=1, drain_s=9))['warnings'] == []
+    assert endpoints.policy_check(scaled(darin_s=9))['warnings'] == [
+        'Unknown input of CLUSTER_SCALE_IN: "darin_s" (did you mean "drain_s"?)'
+    ]
     assert [one['inputs'] for one in endpoints.policy_type_list({})] == [['drain_s']]

@@ -2,10 +2,14 @@
 
 import pytest
 
-from placement_worker.cmd.request_files import request_of
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd.request_files import check_request_of, request_of
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidRequest
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.registry import Registry
 from tests.malformed_requests import GOOD
+from tests.unit.policies.good_policy import Good
 
 
 def test_request_of_a_document_decodes_it():
@@ -23,3 +27,43 @@ def test_request_of_another_kind_is_refused():
     """A document of another kind is refused before its keys are checked."""
     with pytest.raises(InvalidRequest, match='This is a scenario'):
         request_of({'title': 't', 'cloud': {}, 'policies': [], 'steps': []}, CheckRequest)
+
+
+class Waiting(Good):
+    interface = (2, 0)
+    inputs = frozenset({'wait_s'})
+
+
+def _with_input(key, **binding):
+    """Return a request with one input and one binding of the policy type that reads `wait_s`."""
+    spec = {'type': Waiting.name, 'version': '1.0'}
+    return {
+        **GOOD,
+        'action': {'id': 'a1', 'action': 'CLUSTER_SCALE_OUT', 'inputs': {key: 1}},
+        'policies': [{'id': 'p1', 'spec': spec, **binding}],
+    }
+
+
+def _caller(*types):
+    return InProcessCaller(Inventory(), Registry(types))
+
+
+def test_check_request_of_a_type_that_is_not_installed_leaves_its_inputs_to_the_worker():
+    """An input that a missing type may read is no error; the worker refuses the missing type."""
+    request = check_request_of(_caller(), _with_input('wait_s'), None)
+
+    assert request.action.inputs == {'wait_s': 1}
+
+
+def test_check_request_of_a_disabled_type_that_is_not_installed_has_no_unknown_inputs():
+    """A disabled binding decides nothing, so that its type reads no input."""
+    with pytest.raises(InvalidRequest, match='Unknown input of CLUSTER_SCALE_OUT: "wait_s"'):
+        check_request_of(_caller(), _with_input('wait_s', enabled=False), None)
+
+
+def test_check_request_of_a_misspelled_input_of_a_type_names_the_declared_input():
+    """The error suggests an input that only a policy type declares."""
+    caller = _caller(('test.good-1.0', Waiting))
+
+    with pytest.raises(InvalidRequest, match=r'"wiat_s" \(did you mean "wait_s"\?\) - at'):
+        check_request_of(caller, _with_input('wiat_s'), None)

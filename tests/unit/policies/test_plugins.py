@@ -139,13 +139,14 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         ('test.good-2.0', Good, 'its class defines test.good with versions 1.0'),
     ],
 )
-def test_valid_broken_plugin_is_skipped_and_others_stay(name, plugin, problem, caplog):
+def test_checked_broken_plugin_is_skipped_and_others_stay(name, plugin, problem, caplog):
     """A plugin that does not fit the interface is skipped with its reason; the others stay."""
     others = {} if name == 'test.good-1.0' else {'test.good-1.0': Good}
 
-    types = plugins.valid([(name, plugin), *others.items()])
+    types, skipped = plugins.checked([(name, plugin), *others.items()])
 
     assert types == others
+    assert skipped == {name: problem}
     assert caplog.record_tuples == [
         (plugins.__name__, logging.ERROR, f'Skipped policy type {name}: {problem}')
     ]
@@ -156,7 +157,7 @@ def test_plugin_for_an_earlier_minor_version_is_accepted(monkeypatch):
     monkeypatch.setattr(base, 'INTERFACE', (2, 3))
     older = with_attribute('interface', (2, 1))
 
-    assert plugins.valid([('test.good-1.0', older)]) == {'test.good-1.0': older}
+    assert plugins.checked([('test.good-1.0', older)]) == ({'test.good-1.0': older}, {})
 
 
 def depending(name, *after):
@@ -165,14 +166,15 @@ def depending(name, *after):
     return f'{name}-1.0', type('Depending', (Good,), attributes)
 
 
-def test_valid_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):
+def test_checked_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):
     """Types that depend on each other in a cycle are skipped with a log message; others stay."""
     cycle = [depending('a', 'b'), depending('b', 'c'), depending('c', 'a')]
     others = [depending('own', 'own'), depending('waiting', 'a', 'absent'), depending('free')]
 
-    types = plugins.valid([*cycle, *others])
+    types, skipped = plugins.checked([*cycle, *others])
 
     assert sorted(types) == ['free-1.0', 'waiting-1.0']
+    assert sorted(skipped) == ['a-1.0', 'b-1.0', 'c-1.0', 'own-1.0']
     logged = [message for _, level, message in caplog.record_tuples if level == logging.ERROR]
     assert [message.partition(': ')[0] for message in logged] == [
         f'Skipped policy type {name}-1.0' for name in ('a', 'b', 'c', 'own')
@@ -183,11 +185,11 @@ def test_valid_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):
     )
 
 
-def test_valid_unknown_name_in_after_logs_a_warning(caplog):
+def test_checked_unknown_name_in_after_logs_a_warning(caplog):
     """A type that runs after a type that is not installed stays, with a warning of the name."""
     found = [depending('a', 'b', 'c'), depending('b')]
 
-    assert sorted(plugins.valid(found)) == ['a-1.0', 'b-1.0']
+    assert sorted(plugins.checked(found)[0]) == ['a-1.0', 'b-1.0']
     assert caplog.record_tuples == [
         (
             plugins.__name__,
@@ -198,13 +200,13 @@ def test_valid_unknown_name_in_after_logs_a_warning(caplog):
     ]
 
 
-def test_valid_skipped_type_of_an_installed_package_names_the_package(caplog, monkeypatch):
+def test_checked_skipped_type_of_an_installed_package_names_the_package(caplog, monkeypatch):
     """The log message for a skipped type names the package that provides it."""
     [installed] = metadata.entry_points(
         group=plugins.NAMESPACE, name='senlin.policy.zone_placement-1.0'
     )
 
-    plugins.valid([(installed.name, object)])
+    plugins.checked([(installed.name, object)])
 
     assert caplog.messages == [
         f'Skipped policy type {installed.name} from package placement-worker: {NO_POLICY}'

@@ -71,6 +71,19 @@ def test_unknown_type_is_refused_with_the_nearest_name(registry, given, nearest)
     )
 
 
+def test_skipped_type_is_refused_with_the_reason():
+    """A test of a policy sees why its class does not fit, although it does not see the log."""
+    registry = Registry([('test.good-2.0', Good)])
+
+    with pytest.raises(PolicyTypeNotFound) as refused:
+        registry.lookup('test.good-2.0', '$.policies[0].spec')
+
+    assert str(refused.value) == (
+        'Policy type `test.good-2.0` was skipped: its class defines test.good with versions 1.0 - '
+        'at `$.policies[0].spec`'
+    )
+
+
 @pytest.mark.parametrize('given', ['senlin.policy', 'senlin.policy.affinity-1.0', '', 'foo'])
 def test_unknown_type_without_a_similar_name_lists_the_first_types(registry, given):
     """An unknown type without a similar name is refused with the first types, in a short line."""

@@ -1,11 +1,13 @@
 """A policy type that rejects deletions while a cluster is paused."""
 
-from typing import Annotated
+import reprlib
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from placement_worker.contract.model import CheckRequest
-from placement_worker.errors import Rejected
+from placement_worker.errors import InvalidInput, Rejected
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 
 
@@ -22,6 +24,7 @@ class Pause(Policy[PauseProperties]):
     name = 'my.policy.pause'
     versions = {'1.0': PauseProperties}
     priority = 100
+    inputs = frozenset({'ignore_pause'})
     targets = on(
         BEFORE,
         'CLUSTER_SCALE_IN',
@@ -33,9 +36,26 @@ class Pause(Policy[PauseProperties]):
 
     def check(self, request: CheckRequest, state: State) -> Outcome:
         """Look for the key in the data of the cluster."""
+        is_ignored = ignores_pause(request.action.inputs)
         if not request.cluster.data.get(self.properties.key):
             return skipped('The cluster is not paused.')
+        if is_ignored:
+            return skipped('The action ignores the pause.')
         action = request.action.action
         if action == 'CLUSTER_RESIZE' and state.size(request).kind == 'creation':
             return skipped('The action deletes no nodes.')
         raise Rejected(f'The cluster is paused: {action} would delete nodes')
+
+
+def ignores_pause(inputs: Mapping[str, Any]) -> bool:
+    """Return the input `ignore_pause`, false by default.
+
+    :raises InvalidInput: it is no boolean.
+    """
+    value = inputs.get('ignore_pause', False)
+    if not isinstance(value, bool):
+        # reprlib escapes and shortens a value that may have any type and size.
+        raise InvalidInput(
+            f'Expected a boolean, got `{reprlib.repr(value)}` - at `$.action.inputs.ignore_pause`'
+        )
+    return value
