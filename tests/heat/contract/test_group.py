@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 from heat.common import exception
+from heat.engine.resources import template_resource
 from heat.engine.resources.openstack.heat.autoscaling_group import AutoScalingResourceGroup
+from heat.engine.resources.openstack.nova import server as server_resource
 from heat.rpc import api
 from heat.scaling import template as scaling_template
 
@@ -72,6 +74,13 @@ def test_rows_of_heat_have_the_expected_keys() -> None:
     )  # fmt: skip
     kind = PlacedAutoScalingGroup
     assert (kind.CREATE, kind.FAILED) == (members.CREATE, members.FAILED)
+
+
+@pytest.mark.parametrize('kind', [server_resource.Server, template_resource.TemplateResource])
+def test_member_whose_check_failed_is_always_replaced(kind: Any) -> None:
+    """Heat creates a member again whose check failed, so its zone can change."""
+    assert kind.always_replace_on_check_failed
+    assert kind.CHECK == members.CHECK
 
 
 def test_template_equals_that_of_heat_but_for_zones(make_group: Make) -> None:
