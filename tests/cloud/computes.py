@@ -13,6 +13,7 @@ from tests.integration.service import Service
 from tests.waiting import wait_for
 
 START_S = 300
+POLL_S = 1
 IMAGE = 'cirros-0.4.0-x86_64-disk'
 """The image of all servers."""
 VERSION = '1.26'
@@ -48,11 +49,11 @@ def add_to_zones(admin: Connection, nova: Service, zones: Mapping[str, str]) -> 
     :param zones: the zone of each compute.
     """
     admin.compute.create_flavor(name='m1.tiny', id='1', ram=64, vcpus=1, disk=1)
-    wait_for(lambda: set(nova.control('discover_hosts')) == set(zones), START_S)
+    wait_for(lambda: set(nova.control('discover_hosts')) == set(zones), START_S, POLL_S)
     for zone in sorted(set(zones.values())):
         aggregate = admin.compute.create_aggregate(name=zone, availability_zone=zone)
         for host in (host for host, its in zones.items() if its == zone):
-            wait_for(lambda host=host: _is_complete(admin, host), START_S)
+            wait_for(lambda host=host: _is_complete(admin, host), START_S, POLL_S)
             admin.compute.add_host_to_aggregate(aggregate, host)
             wait_for(lambda host=host, to=aggregate: _is_mirrored(admin, host, to), START_S)
 

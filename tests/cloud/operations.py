@@ -7,6 +7,7 @@ from tests.cloud import leftovers
 from tests.cloud.clusters import LOAD_BALANCING, Cluster, Running
 from tests.cloud.held_requests import HeldRequest, choose
 from tests.cloud.parallel import at_once
+from tests.cloud.senlin_api import ACTION_S
 from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
 
@@ -83,7 +84,7 @@ def begin_and_hold(cloud: WholeCloud, operations: Iterable[Operation]) -> list[R
         operation.held.hold(cloud.octavia)
     first, *others = operations
     begun = [first.begin()]
-    wait_for(first.held.reached.is_set)
+    wait_for(first.held.reached.is_set, ACTION_S)
     begun += [operation.begin() for operation in others]
     for operation in others:
         wait_for(operation.held.reached.is_set)

@@ -11,6 +11,7 @@ from tests.waiting import wait_for
 Json = dict[str, Any]
 ENDED = ('SUCCEEDED', 'FAILED', 'CANCELLED')
 ACTION_S = 300
+POLL_S = 0.3
 VERSION = 'clustering 1.14'
 SERVER = {
     'flavor': '1',
@@ -89,7 +90,7 @@ class Senlin:
             action = self.get(f'actions/{action_id}')['action']
             return dict(action) if action['status'] in ENDED else None
 
-        action = wait_for(ended, ACTION_S)
+        action = wait_for(ended, ACTION_S, POLL_S)
         assert action is not None
         return action
 

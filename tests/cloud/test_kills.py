@@ -54,7 +54,7 @@ KILL = {'worker': kill_worker, 'broker': kill_broker}
 def test_process_killed_during_actions_loses_none(
     cloud: WholeCloud, operations: list[Operation], tally: Tally, process: str
 ) -> None:
-    """All actions succeed without the worker or the broker that was killed, and leave nothing."""
+    """All actions succeed although a worker or the broker is killed, and leave nothing behind."""
     begun = begin_and_hold(cloud, operations)
     KILL[process](cloud, operations)
     changes = at_once(running.succeed for running in begun)

@@ -27,13 +27,13 @@ def test_protected_node_survives_scale_in_resize_and_replacement(cluster: Cluste
 
     shrunk = cluster.change('scale_in', count=1)
     resized = cluster.change('resize', adjustment_type='EXACT_CAPACITY', number=0)
+    assert ids(shrunk.removed + resized.removed).isdisjoint({oldest.id})
     new = senlin.create_node(cluster.profile)
     refused = cluster.fail('replace_nodes', nodes={oldest.id: new})
     survivors, servers = cluster.nodes(), cluster.cloud.servers()
     senlin.update_node(oldest.id, metadata={})
     replaced = cluster.change('replace_nodes', nodes={oldest.id: new})
 
-    assert ids(shrunk.removed + resized.removed).isdisjoint({oldest.id})
     assert [len(change.removed) for change in (shrunk, resized)] == [1, 1]
     assert REFUSED.format(oldest.id) in refused.action['status_reason']
     assert ids(survivors) == {oldest.id}
