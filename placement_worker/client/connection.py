@@ -4,6 +4,7 @@ import contextlib
 import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import oslo_messaging
 from amqp.exceptions import AccessRefused, NotAllowed
@@ -27,6 +28,11 @@ DEFAULTS = {
 CONNECT_TIMEOUT_S = 5
 ANSWER_S = 30
 RETRY_S = 0.2  # the pause before kombu's second attempt
+ENCODING = (
+    'percent-encode each of / ? # @ , : and % in user, password and virtual host, for example / '
+    'as %2F'
+)
+"""The remedy for a URL that is not split as meant; it must not show a part of the URL."""
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
 """Options of the rabbit driver that name files, by kombu's names for them."""
 TRANSIENT_TLS_ERRORS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
@@ -45,18 +51,31 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
     """
     try:
         target = oslo_messaging.TransportURL.parse(conf, url)
+        _check_encoding(url or conf.transport_url)
     except oslo_messaging.InvalidTransportURL as exc:
         raise ConfigurationError(
             f'The transport URL is not valid: {exc}; expected rabbit://user:password@host:port/vhost'
         ) from exc
     except ValueError:  # its text may contain a part of the password
         raise ConfigurationError(
-            'The transport URL is not valid: after host and colon it needs a number'
+            'The transport URL is not valid: after host and colon it needs a number; ' + ENCODING
         ) from None
     if target.transport.startswith('rabbit'):
         added = {key: str(value) for key, value in options.items()}
         target.query = {**DEFAULTS, **added, **target.query}
     return target
+
+
+def _check_encoding(url: str) -> None:
+    """Check that no separator of a password ends the address of the broker.
+
+    The rest of the password would become the name of a host, which errors show.
+
+    :raises ConfigurationError: the URL has a fragment, or an @ after the address.
+    """
+    parts = urlsplit(url)
+    if '#' in url or '@' in parts.path + parts.query:
+        raise ConfigurationError(f'The transport URL is not valid: {ENCODING}')
 
 
 def control_exchange(conf: cfg.ConfigOpts) -> str:

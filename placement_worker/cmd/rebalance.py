@@ -13,7 +13,7 @@ from placement_worker.cmd.base import OK, SOME_ERROR, Command
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.request_files import request_of
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckRequest, RebalanceRequest
+from placement_worker.contract.model import CheckRequest, RebalanceReply, RebalanceRequest
 from placement_worker.formats import documents
 from placement_worker.formats.documents import Document
 
@@ -24,6 +24,8 @@ OPTIONS: Sequence[tuple[str, type, int, str]] = (
     ('--min-age-s', int, 0, 'do not move nodes younger than this, in seconds; default: 0'),
 )
 """Name, type, least value and help of each option of a request."""
+REGIONS = 'regions: {RegionOne: {zones: {az1: true, az2: true}}}'
+"""An example of regions in the file of an embedded cloud."""
 ONLY_OF_CHECKS = {*CheckRequest.__struct_fields__} - {*RebalanceRequest.__struct_fields__}
 
 
@@ -74,7 +76,17 @@ class Rebalance(Command):
             self.note_shipped_cloud(args, path)
         else:
             self.write(output.document(reply, args.format))
+        if reply.status != 'OK' and args.cloud:
+            self._note_missing_regions(reply, args.cloud)
         return OK if reply.status == 'OK' else SOME_ERROR
+
+    def _note_missing_regions(self, reply: RebalanceReply, cloud: str) -> None:
+        """Note that a plan fails because the file of the cloud lacks the regions of a policy."""
+        if names := reply.details.get('unknown_regions'):
+            self.write_error(
+                f'{cloud} lacks the regions {names}; add them to this file with their zones, '
+                f'for example "{REGIONS}"'
+            )
 
 
 def _of_check(document: Any) -> Any:

@@ -135,6 +135,12 @@ WAYS = [
         'tests/unit/cmd/test_replay.py: prints a request and reads it again',
     ),
     Way('monitoring', r'sed ', ELSEWHERE, 'tests/unit/test_monitoring.py'),
+    Way(
+        '(install|operating)$',
+        r'python3 -c .*getpass',
+        SYNTAX,
+        'asks for a password on a terminal',
+    ),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (clusters|parked|ping|replay|why) ', WORKER),
     Way('', r'placement-policy .*--(transport|config-file) ', WORKER),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.factories import nodes, request, zone_policy
+from tests.factories import nodes, region_policy, request, zone_policy
 
 CLOUD = {'zones': {'a': True, 'b': True}}
 
@@ -48,6 +48,15 @@ def test_rebalance_that_cannot_be_planned_has_status_1(rebalance):
 
     assert status == 1
     assert 'ERROR\nThe cluster has 2 nodes, and its max_size is 2: ' in out
+
+
+def test_plan_over_a_file_that_lacks_all_regions_shows_how_to_add_them(rebalance):
+    """A file with zones alone does not fit a cluster with a policy for regions."""
+    status, _, err = rebalance({**asked(), 'policies': [region_policy('R1', 'R2')]})
+
+    assert status == 1
+    assert 'cloud lacks the regions R1, R2; add them to this file with their zones, ' in err
+    assert '"regions: {RegionOne: {zones: {az1: true, az2: true}}}"' in err
 
 
 @pytest.mark.parametrize(
