@@ -35,7 +35,7 @@ def test_help_of_a_command_shows_valid_examples_and_the_exit_status(program, nam
     assert command.examples
     for example in command.examples:
         assert f'\n  {example}\n' in out
-        words = shlex.split(example.partition(' < ')[0], comments=True)
+        words = shlex.split(re.split(' [<>] ', example)[0], comments=True)
         assert ' '.join(words).startswith(f'placement-policy {name}')
         parser.parse_args(words[1 + len(name.split()) :])
     assert ('Exit status: 0 ' in out) is (name not in ('type list', 'type show'))

@@ -40,8 +40,8 @@ def start(tmp_path, capsys):
         (
             f'[DEFAULT]\ntransport_uri = rabbit://x/\n{CLOUD}',
             '[DEFAULT] transport_url is not set (read: w.conf)\n'
-            'placement-worker: Unknown option [DEFAULT] transport_uri (did you mean '
-            'transport_url?) in w.conf; it has no effect',
+            'placement-worker: Possible cause: Unknown option [DEFAULT] transport_uri (did you '
+            'mean transport_url?) in w.conf; it has no effect',
         ),
         (
             f'[DEFAULT]\ntransport_url = rabbit://\n{CLOUD}',
@@ -56,7 +56,7 @@ def start(tmp_path, capsys):
         (
             CLOUD.replace('cloud.yaml', 'gone.yaml'),
             '[cloud] inventory_file: The cloud cannot be read: gone.yaml: No such file or '
-            'directory (read: w.conf)',
+            'directory; create it, or correct the path (read: w.conf)',
         ),
         (
             None,
