@@ -29,8 +29,8 @@ CONNECT_TIMEOUT_S = 5
 ANSWER_S = 30
 RETRY_S = 0.2  # the pause before kombu's second attempt
 ENCODING = (
-    'percent-encode each of / ? # @ , : and % in user, password and virtual host, for example / '
-    'as %2F'
+    'percent-encode each of ? # @ , : and % in user, password and virtual host, for example @ as '
+    '%40, and use no / in user and password'
 )
 """The remedy for a URL that is not split as meant; it must not show a part of the URL."""
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
@@ -52,6 +52,7 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
     try:
         target = oslo_messaging.TransportURL.parse(conf, url)
         _check_encoding(url or conf.transport_url)
+        _check_characters(target)
     except oslo_messaging.InvalidTransportURL as exc:
         raise ConfigurationError(
             f'The transport URL is not valid: {exc}; expected rabbit://user:password@host:port/vhost'
@@ -76,6 +77,27 @@ def _check_encoding(url: str) -> None:
     parts = urlsplit(url)
     if '#' in url or '@' in parts.path + parts.query:
         raise ConfigurationError(f'The transport URL is not valid: {ENCODING}')
+
+
+def _check_characters(target: oslo_messaging.TransportURL) -> None:
+    """Check that oslo.messaging can pass user, password and virtual host on to kombu.
+
+    Its rabbit driver does not encode a slash in user and password, nor the virtual host. A worker
+    would then try to connect for ever.
+
+    :raises ConfigurationError: it cannot; the text shows none of them.
+    :source: `_transform_transport_url` in oslo_messaging/_drivers/impl_rabbit.py, of 18.3.
+    """
+    if any('/' in f'{host.username}{host.password}' for host in target.hosts):
+        raise ConfigurationError(
+            'oslo.messaging cannot connect with a / in user or password, encoded or not: choose a '
+            'user and a password without it'
+        )
+    if target.virtual_host and not {*'?#%'}.isdisjoint(target.virtual_host):
+        raise ConfigurationError(
+            'oslo.messaging cannot connect to a virtual host with ?, # or % in its name, encoded '
+            'or not: choose another name'
+        )
 
 
 def control_exchange(conf: cfg.ConfigOpts) -> str:

@@ -1,10 +1,13 @@
 """The URL of the broker, and the connections outside of oslo.messaging."""
 
 import ssl
+from urllib.parse import quote
 
 import pytest
 from amqp.exceptions import AccessRefused, NotAllowed
+from kombu.utils.url import parse_url
 from oslo_config import cfg
+from oslo_messaging._drivers import impl_rabbit
 
 from placement_worker import config
 from placement_worker.client.connection import (
@@ -202,12 +205,39 @@ def test_transport_url_with_an_unencoded_password_shows_the_remedy_and_no_part_o
         transport_url(conf, url)
 
     text = str(raised.value)
-    assert 'percent-encode each of / ? # @ , : and % in user, password' in text
+    assert 'percent-encode each of ? # @ , : and % in user, password' in text
     assert not [part for part in ('s3', 'cr', '3t') if part in text]
 
 
-def test_transport_url_with_an_encoded_password_keeps_it(conf):
-    """A password with separators reaches the broker as it is."""
-    (host,) = transport_url(conf, 'rabbit://u:s3%40cr%2F3t%23@h:1/v%40w').hosts
+@pytest.mark.parametrize('character', '@:?#,% ')
+def test_transport_url_with_an_encoded_password_reaches_kombu_unchanged(character, conf):
+    """The broker gets a password with separators as it is."""
+    password = f's3{character}cr3t'
+    target = transport_url(conf, f'rabbit://u:{quote(password, safe="")}@h:1/v%40w')
+    (host,) = target.hosts
 
-    assert (host.hostname, host.password) == ('h', 's3@cr/3t#')
+    passed = impl_rabbit.Connection._transform_transport_url(None, target, host)
+    parts = parse_url(passed)
+
+    assert (host.hostname, host.password) == ('h', password)
+    assert (parts['password'], parts['virtual_host']) == (password, 'v@w')
+
+
+@pytest.mark.parametrize(
+    'url',
+    [
+        'rabbit://u:s3%2Fcr3t@h:1/v',
+        'rabbit://s3%2F:cr3t@h:1/v',
+        'rabbit://u:p@h:1,u:s3%2Fcr3t@i:1/v',
+        'rabbit://u:p@h:1/s3%23cr3t',
+        'rabbit://u:p@h:1/s3%3Fcr3t',
+        'rabbit://u:p@h:1/s3%2541',
+    ],
+)
+def test_transport_url_with_a_character_that_kombu_does_not_get_is_refused(url, conf):
+    """Encoding does not help, because oslo.messaging decodes it: the worker would never connect."""
+    with pytest.raises(ConfigurationError) as raised:
+        transport_url(conf, url)
+
+    assert 'oslo.messaging cannot connect' in str(raised.value)
+    assert 's3' not in str(raised.value)
