@@ -1,7 +1,7 @@
 """The command `placement-policy clusters`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,8 +26,9 @@ class Clusters(LocalCommand):
     )
     epilog = (
         'The nodes are those of the latest check of each cluster, without the nodes that its '
-        'action deletes. -f yaml prints files for placement-policy rebalance. Exit status: 0 '
-        'clusters were found, 1 none was found, 2 a log cannot be read or has invalid lines.'
+        'action deletes, and those that it creates. -f yaml prints files for placement-policy '
+        'rebalance. Exit status: 0 clusters were found, 1 none was found, 2 a log cannot be read '
+        'or has invalid lines.'
     )
 
     @override
@@ -41,8 +42,8 @@ class Clusters(LocalCommand):
             help='decision logs of all workers in any order, compressed by gzip or not',
         )
         parser.add_argument('--cluster', metavar='NAME', help='only clusters with this id or name')
-        parser.add_argument('--zone', help='only clusters with nodes in this zone')
-        parser.add_argument('--region', help='only clusters with nodes in this region')
+        parser.add_argument('--zone', help='only clusters with old or new nodes in this zone')
+        parser.add_argument('--region', help='only clusters with old or new nodes in this region')
         output.add_format_argument(parser, ('table', 'yaml', 'jsonl'))
 
     @override
@@ -74,7 +75,7 @@ class Clusters(LocalCommand):
 
 def _is_chosen(one: LatestCluster, args: argparse.Namespace) -> bool:
     is_named = args.cluster in (None, one.cluster.id, one.cluster.name)
-    is_placed = any(_is_in(place, args) for place in one.places)
+    is_placed = any(_is_in(place, args) for place in (*one.places, *one.new_places))
     return is_named and (is_placed or not (args.zone or args.region))
 
 
@@ -90,16 +91,16 @@ def _nothing_found(clusters: Sequence[LatestCluster], args: argparse.Namespace) 
     if args.cluster and not any(args.cluster in (c.cluster.id, c.cluster.name) for c in clusters):
         names = listed(one.cluster.name or one.cluster.id for one in clusters)
         return f'No check of cluster {args.cluster} in the logs; their clusters are {names}'
-    places = sorted({_place(place) for one in clusters for place in one.places})
+    found = {place for one in clusters for place in (*one.places, *one.new_places)}
+    places = sorted(map(_place, found))
     return f'No such cluster has nodes in this place; the logs have nodes in {listed(places)}'
 
 
 def _row(one: LatestCluster) -> dict[str, Any]:
-    places = sorted((_place(place), nodes) for place, nodes in one.places.items())
     return {
         'cluster': one.cluster.name or one.cluster.id,
         'project': one.cluster.project,
-        'nodes': [f'{place}: {nodes}' for place, nodes in places] + _missing(one),
+        'nodes': _counts(one.places) + [f'to create in {text}' for text in _counts(one.new_places)],
         'latest_check': [
             one.entry.at.isoformat(timespec='seconds'),
             one.action,
@@ -114,11 +115,8 @@ def _summary(one: LatestCluster) -> dict[str, Any]:
         'name': one.cluster.name,
         'project': one.cluster.project,
         'nodes': len(one.cluster.nodes),
-        'places': [
-            {'region': region, 'zone': zone, 'nodes': nodes}
-            for (region, zone), nodes in one.places.items()
-        ],
-        'to_create': one.to_create,
+        'places': _rows(one.places),
+        'to_create': _rows(one.new_places),
         'at': one.entry.at,
         'action': one.action,
         'request_id': one.entry.request_id,
@@ -128,12 +126,20 @@ def _summary(one: LatestCluster) -> dict[str, Any]:
 def _about(one: LatestCluster) -> str:
     """Return the cluster and its check in words, with the nodes that the document lacks."""
     check = f'{one.action} decided {one.entry.at.isoformat(timespec="seconds")}'
-    missing = f'; without {counted(one.to_create, "node")} to create' if one.to_create else ''
+    new = one.new_places.total()
+    missing = f'; without {counted(new, "node")} to create' if new else ''
     return f'{one.cluster.name or one.cluster.id}: {check}{missing}'
 
 
-def _missing(one: LatestCluster) -> list[str]:
-    return [f'to create: {one.to_create}'] if one.to_create else []
+def _rows(places: Mapping[Location, int]) -> list[dict[str, Any]]:
+    return [
+        {'region': region, 'zone': zone, 'nodes': nodes} for (region, zone), nodes in places.items()
+    ]
+
+
+def _counts(places: Mapping[Location, int]) -> list[str]:
+    counts = sorted((_place(place), nodes) for place, nodes in places.items())
+    return [f'{place}: {nodes}' for place, nodes in counts]
 
 
 def _place(place: Location) -> str:

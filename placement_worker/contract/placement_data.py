@@ -21,6 +21,18 @@ class Placement:
         """Return whether a region or a zone is named."""
         return bool(self._placement.get('zone') or self._placement.get('region_name'))
 
+    @property
+    def place(self) -> tuple[str | None, str | None]:
+        """Region and zone; None for one that is not named."""
+        region, zone = self._placement.get('region_name'), self._placement.get('zone')
+        return _name(region), _name(zone)
+
+    @property
+    def places(self) -> list[tuple[str | None, str | None]]:
+        """The place of each entry, one per node to create."""
+        listed = self._placement.get('placements')
+        return [Placement.of(one).place for one in listed] if isinstance(listed, list) else []
+
     def is_at(self, place: Mapping[str, str]) -> bool:
         """Return whether the placement has the region and the zone of `place`."""
         return place.items() <= self._placement.items()
@@ -35,6 +47,10 @@ class Placement:
         entries = chain(listed if isinstance(listed, list) else (), repeat({}))
         moved = [_moved(entry, place) for entry, place in zip(entries, places, strict=False)]
         return {**self._placement, 'count': len(moved), 'placements': moved}
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _moved(placement: object, place: Mapping[str, str]) -> dict[str, Any]:

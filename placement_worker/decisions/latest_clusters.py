@@ -13,6 +13,7 @@ from placement_worker.contract import actions, codec, rpc
 from placement_worker.contract.action_data import CREATION, ActionData
 from placement_worker.contract.cluster import Cluster, Excerpt, in_utc
 from placement_worker.contract.model import Action, Binding
+from placement_worker.contract.placement_data import Placement
 from placement_worker.decisions import replay
 from placement_worker.decisions.log_records import MALFORMED, InvalidLine, check_of
 from placement_worker.decisions.records import Entry
@@ -46,14 +47,15 @@ class LatestCluster:
     """A cluster as its latest check describes it.
 
     `entry`: the record of that check. `cluster`: without the nodes that the action deletes.
-    `to_create`: the number of nodes that the action creates, which the check does not describe.
+    `new_places`: the number of nodes that the action creates, by region and zone. The check does
+    not describe these nodes.
     """
 
     entry: Entry
     action: str
     cluster: Cluster
     policies: Sequence[Binding]
-    to_create: int
+    new_places: Counter[Location]
 
     @property
     def places(self) -> Counter[Location]:
@@ -122,7 +124,7 @@ def _existing(entry: Entry) -> Iterator[LatestCluster]:
         check.action.action,
         structs.replace(check.cluster, nodes=staying),
         check.policies,
-        _to_create(check.action, data) if goes_on else 0,
+        _new_places(check.action, data) if goes_on else Counter(),
     )
 
 
@@ -136,11 +138,14 @@ def _victims(action: Action, data: Mapping[str, Any]) -> Iterator[str]:
         yield action.node.id
 
 
-def _to_create(action: Action, data: Mapping[str, Any]) -> int:
-    """Return the number of nodes that an action creates.
+def _new_places(action: Action, data: Mapping[str, Any]) -> Counter[Location]:
+    """Return the number of nodes that an action creates, by region and zone.
 
     :raises InvalidInput: the data are none of a decision.
     """
+    count = ActionData(data).creation.count if CREATION in data else 0
     if action.action == actions.NODE_CREATE:
-        return 1
-    return ActionData(data).creation.count if CREATION in data else 0
+        count = 1
+    planned = Counter(Placement.of(data.get('placement')).places[:count])
+    planned[None, None] += count - planned.total()
+    return +planned

@@ -41,7 +41,7 @@ def test_clusters_shows_nodes_by_place_and_the_latest_check(run, log):
         ['', '', ''],
         ['web', rows[4][1], 'a: 1'],
         ['', '', 'b: 2'],
-        ['', '', 'to create: 2'],
+        ['', '', 'to create in a: 2'],
     ]
     assert [row[3] for row in rows][2:4] == ['CLUSTER_UPDATE', 'no request id']
     assert [row[3] for row in rows][5:] == ['CLUSTER_SCALE_OUT', 'req-1']
@@ -65,6 +65,20 @@ def test_clusters_lists_only_those_that_match_all_options(arguments, found, run,
     assert [json.loads(line)['name'] for line in out.splitlines()] == found
 
 
+def test_clusters_of_a_zone_include_those_that_create_nodes_there(run, registry):
+    """An operator who empties a zone sees the clusters that are about to enter it."""
+    lines = []
+    cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
+    endpoints = Endpoints(cloud, registry, recorder=DecisionLog(lines.append))
+    grown = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], nodes(b=1), inputs={'count': 1})
+    endpoints.policy_check(grown)
+
+    status, out, _ = run('clusters', '--log', 'log', '--zone', 'a', log=b''.join(lines).decode())
+
+    assert status == 0
+    assert 'to create in a: 1' in out
+
+
 def test_clusters_as_jsonl_counts_by_region_and_zone(run, log):
     """A line has the numbers that a script adds up."""
     _, out, _ = run('clusters', '--log', 'log', '--cluster', 'web', '-f', 'jsonl', log=log)
@@ -74,7 +88,8 @@ def test_clusters_as_jsonl_counts_by_region_and_zone(run, log):
         {'region': None, 'zone': 'a', 'nodes': 1},
         {'region': None, 'zone': 'b', 'nodes': 2},
     ]
-    assert (line['nodes'], line['to_create'], line['request_id']) == (3, 2, 'req-1')
+    assert line['to_create'] == [{'region': None, 'zone': 'a', 'nodes': 2}]
+    assert (line['nodes'], line['request_id']) == (3, 'req-1')
 
 
 def test_clusters_as_yaml_prints_files_for_rebalance(run, log):

@@ -80,18 +80,28 @@ def test_victims_of_a_refused_action_stay(clusters, decide):
 
 
 @pytest.mark.parametrize(
-    ('action', 'more', 'number'),
+    ('action', 'more', 'expected'),
     [
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'policies': [zone_policy('a', 'b')]}, 3),
-        ('NODE_CREATE', {'node': node(9, created_at=None)}, 1),
-        ('CLUSTER_SCALE_OUT', {'target': 'AFTER', 'data': {'creation': {'count': 3}}}, 0),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'inputs': {'count': 3}, 'policies': [zone_policy('a', 'b')]},
+            {(None, 'a'): 1, (None, 'b'): 2},
+        ),
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}}, {}),
+        (
+            'NODE_CREATE',
+            {'node': node(9, created_at=None), 'policies': [zone_policy('b')]},
+            {(None, 'b'): 1},
+        ),
+        ('NODE_CREATE', {'node': node(9, created_at=None)}, {(None, None): 1}),
+        ('CLUSTER_SCALE_OUT', {'target': 'AFTER', 'data': {'creation': {'count': 3}}}, {}),
     ],
 )
-def test_nodes_to_create_are_counted_before_the_action(action, more, number, clusters, decide):
-    """New nodes are unknown before the action, and part of the cluster after it."""
+def test_nodes_to_create_are_counted_before_the_action(action, more, expected, clusters, decide):
+    """New nodes are in the plan before the action, and part of the cluster after it."""
     (found,) = clusters([decide(_of('web', nodes(a=1), action, **more))[0]])
 
-    assert found.to_create == number
+    assert found.new_places == expected
 
 
 def test_dry_run_does_not_count(clusters, decide):
