@@ -103,7 +103,9 @@ class Snapshot:
 
     def region_of_each(self, nodes: Sequence[Node]) -> list[str | None]:
         """Return the regions of nodes, located by the rules of `region_of`."""
-        return [region or self._default_region for region, _ in self._stated_places(nodes)]
+        regions = [region for region, _ in self._stated_places(nodes)]
+        default = self._default_region if None in regions else None
+        return [region or default for region in regions]
 
     def named_region_of(self, node: Node) -> str | None:
         """Return the region that the request names for the node, or None for the home region."""

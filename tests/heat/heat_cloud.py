@@ -1,5 +1,8 @@
 """A cloud with Heat, whose engines have the plugin."""
 
+from functools import cached_property
+
+from openstack.compute.v2._proxy import Proxy
 from typing_extensions import override
 
 from tests.cloud.compute_cloud import ComputeCloud
@@ -16,7 +19,11 @@ class HeatCloud(ComputeCloud):
         super().__init__(layout.heat_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS)
         self.heat_programs = HeatPrograms(self.processes, self.broker.url, self.workers_url)
         self.heat = Heat(self.heat_programs.url, self.session('demo'))
-        self.compute = self.connect('demo').compute
+
+    @cached_property
+    def compute(self) -> Proxy:
+        """Nova, as the user of the stacks; the user exists once the cloud has started."""
+        return self.connect('demo').compute
 
     def engine_logs(self) -> str:
         """Return the logs of all engines."""
