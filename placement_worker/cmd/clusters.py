@@ -8,9 +8,9 @@ import msgspec
 from typing_extensions import override
 
 from placement_worker.cloud.snapshot import Location
-from placement_worker.cmd import output
+from placement_worker.cmd import decision_logs, output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
-from placement_worker.cmd.skipped_lines import SkippedLines
+from placement_worker.cmd.decision_logs import SkippedLines
 from placement_worker.decisions import latest_clusters
 from placement_worker.decisions.latest_clusters import LatestCluster
 from placement_worker.decisions.log_records import InvalidLine
@@ -33,14 +33,7 @@ class Clusters(LocalCommand):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            '--log',
-            dest='logs',
-            metavar='FILE',
-            nargs='+',
-            required=True,
-            help='decision logs of all workers in any order, compressed by gzip or not',
-        )
+        decision_logs.add_argument(parser)
         parser.add_argument('--cluster', metavar='NAME', help='only clusters with this id or name')
         parser.add_argument('--zone', help='only clusters with old or new nodes in this zone')
         parser.add_argument('--region', help='only clusters with old or new nodes in this region')

@@ -11,7 +11,7 @@ from typing_extensions import override
 from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, LocalCommand
 from placement_worker.cmd.colors import Paint
-from placement_worker.cmd.skipped_lines import SkippedLines
+from placement_worker.cmd.decision_logs import SkippedLines
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
 from placement_worker.formats.text import counted, escaped, shortened

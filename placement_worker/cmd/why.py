@@ -7,10 +7,10 @@ from typing import NoReturn
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cmd import output
+from placement_worker.cmd import decision_logs, output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.colors import Paint
-from placement_worker.cmd.skipped_lines import SkippedLines
+from placement_worker.cmd.decision_logs import SkippedLines
 from placement_worker.decisions import node_history
 from placement_worker.decisions.history_events import Event
 from placement_worker.decisions.log_records import InvalidLine
@@ -34,14 +34,7 @@ class Why(LocalCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('node', metavar='NODE', help='id or name of a node')
-        parser.add_argument(
-            '--log',
-            dest='logs',
-            metavar='FILE',
-            nargs='+',
-            required=True,
-            help='decision logs in any order, compressed by gzip or not',
-        )
+        decision_logs.add_argument(parser)
         output.add_format_argument(parser, ('table', 'jsonl'))
 
     @override

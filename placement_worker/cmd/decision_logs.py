@@ -1,10 +1,24 @@
-"""The messages about the lines of decision logs that a command skips."""
+"""The option that names decision logs, and the messages about their lines that are skipped."""
+
+import argparse
 
 from placement_worker.cmd.base import LocalCommand
 from placement_worker.formats.text import counted
 
 MAX_SHOWN = 5
 """The number of skipped lines that have a message of their own."""
+
+
+def add_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the logs to read, as `logs`."""
+    parser.add_argument(
+        '--log',
+        dest='logs',
+        metavar='FILE',
+        nargs='+',
+        required=True,
+        help='decision logs of all workers in any order, compressed by gzip or not',
+    )
 
 
 class SkippedLines:

@@ -4,7 +4,7 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from placement_worker.cmd.skipped_lines import MAX_SHOWN, SkippedLines
+from placement_worker.cmd.decision_logs import MAX_SHOWN, SkippedLines
 
 
 @pytest.mark.parametrize(
