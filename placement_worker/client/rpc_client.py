@@ -123,9 +123,9 @@ class PolicyClient(Caller):
         The timeouts of the client apply to calls only. Set `expires_at` of the request: a cast
         without it never expires.
 
-        Three mistakes are found here, before the request is sent: a value whose type does not fit
-        the contract, a missing key, and a `reply_to` that workers refuse in general. All others,
-        for example in the spec of a policy, are the reply.
+        Four mistakes are found here, before the request is sent: a value whose type does not fit
+        the contract, a missing key, a misspelt key, and a `reply_to` that workers refuse in
+        general. All others, for example in the spec of a policy, are the reply.
 
         :param request: the check; its own `reply_to` is replaced.
         :param reply_to: exchange, topic and method of the reply; None for no reply. The method is

@@ -3,7 +3,7 @@
 import datetime
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,12 +11,14 @@ import msgspec
 from placement_worker.contract import codec, rpc
 from placement_worker.contract.codec import decoder
 from placement_worker.contract.model import (
+    Action,
     BindReply,
     BindRequest,
     Capabilities,
     CheckReply,
     CheckRequest,
     PolicyType,
+    RebalanceOptions,
     RebalanceReply,
     RebalanceRequest,
     Spec,
@@ -25,6 +27,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.contract.rpc import Method
 from placement_worker.errors import InvalidRequest
+from placement_worker.formats.text import shortened
 
 Q = TypeVar('Q')
 A = TypeVar('A')
@@ -34,7 +37,7 @@ Context = Mapping[str, Any]
 SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
 MISSPELT = 0.8
-"""From this similarity on, an unknown key of the context is probably a misspelt id.
+"""From this similarity on, an unknown key of a context or request is probably a misspelt one.
 
 `requestid` has 0.95, and `resource_uuid`, a key of oslo.context, has 0.61.
 """
@@ -45,8 +48,9 @@ class Caller(ABC):
 
     Each may raise `Refused`, and `NoWorkerAnswered` if the worker runs elsewhere. Requests may be
     objects of `model` or plain data; keys of plain data that the contract does not list are removed
-    before a request is sent. `context` is the context of the caller as a dict; only its
-    `request_id`, `global_request_id`, `user_id` and `project_id` are sent.
+    before a request is sent, unless they are probably misspelt (`dryrun`). `context` is the context
+    of the caller as a dict; only its `request_id`, `global_request_id`, `user_id` and `project_id`
+    are sent.
 
     :raises Refused: the request does not fit the contract; do not send it again.
     :raises NoWorkerAnswered: no reply in time, or no broker (BrokerUnreachable); ask again.
@@ -104,6 +108,8 @@ class Caller(ABC):
         return self._call(rpc.GET_CAPABILITIES, {}, context)
 
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
+        if isinstance(request, Mapping):
+            _check_keys(request, kind)
         return codec.decode(request, kind)
 
     def _call(self, method: Method[Q, A], request: Q, context: Context | None) -> A:
@@ -148,8 +154,7 @@ def checked_context(context: Context | None) -> Context:
         if not isinstance(context.get(key), str | None):
             found = type(context[key]).__name__
             raise InvalidRequest(f'Expected `str`, got `{found}` - at `context.{key}`')
-    for key in context.keys() - SENT_CONTEXT:
-        _check_spelling(str(key), context)
+    _check_spelling(context, SENT_CONTEXT[:2], 'context')
     return context
 
 
@@ -163,15 +168,30 @@ def check_callback(callback: object) -> None:
         raise InvalidRequest(f'Expected a function, got `{found}` - at `callback`')
 
 
-def _check_spelling(key: str, context: Context) -> None:
-    """Check that an unknown key is no misspelt request id that the context lacks.
+def _check_keys(request: Mapping[str, Any], kind: type[R]) -> None:
+    """Check that no key of a request is misspelt: `dryrun` would change a load balancer.
 
-    :raises InvalidRequest: it is one.
+    The keys of nodes and policies are not checked: a cluster may have thousands.
+
+    :raises InvalidRequest: one is.
     """
-    missing = [name for name in SENT_CONTEXT[:2] if name not in context]
-    near = difflib.get_close_matches(key, missing, n=1, cutoff=MISSPELT)
-    if near:
-        raise InvalidRequest(f'Unknown key (did you mean `{near[0]}`?) - at `context.{key}`')
+    _check_spelling(request, kind.__struct_fields__, '$')
+    for name, part in (('action', Action), ('options', RebalanceOptions)):
+        if name in kind.__struct_fields__ and isinstance(request.get(name), Mapping):
+            _check_spelling(request[name], part.__struct_fields__, f'$.{name}')
+
+
+def _check_spelling(found: Mapping[str, Any], known: Sequence[str], at: str) -> None:
+    """Check that no unknown key resembles a known key that is missing.
+
+    :raises InvalidRequest: one does.
+    """
+    for key in found.keys() - known:
+        shown = shortened(str(key))
+        missing = [name for name in known if name not in found]
+        near = difflib.get_close_matches(shown, missing, n=1, cutoff=MISSPELT)
+        if near:
+            raise InvalidRequest(f'Unknown key (did you mean `{near[0]}`?) - at `{at}.{shown}`')
 
 
 def expiring(request: R, timeout_s: float) -> R:

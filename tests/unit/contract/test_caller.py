@@ -131,6 +131,51 @@ def test_context_that_would_lose_its_ids_is_refused(context, message):
     assert fake.sent == []
 
 
+@pytest.mark.parametrize(
+    ('method', 'request_', 'message'),
+    [
+        (
+            'policy_check',
+            {**CHECK, 'dryrun': True},
+            'Unknown key (did you mean `dry_run`?) - at `$.dryrun`',
+        ),
+        (
+            'policy_check',
+            {**CHECK, 'action': {'id': 'a', 'action': 'CLUSTER_SCALE_IN', 'input': {'count': 2}}},
+            'Unknown key (did you mean `inputs`?) - at `$.action.input`',
+        ),
+        (
+            'policy_rebalance',
+            {**REBALANCE, 'options': {'max_surg': 2}},
+            'Unknown key (did you mean `max_surge`?) - at `$.options.max_surg`',
+        ),
+        (
+            'policy_attach',
+            {**BIND, 'credential': {'trust_id': 't'}},
+            'Unknown key (did you mean `credentials`?) - at `$.credential`',
+        ),
+    ],
+)
+def test_request_with_a_misspelt_key_is_refused(method, request_, message):
+    """A request that would lose an option is refused before it is sent."""
+    fake = FakeCaller()
+
+    with pytest.raises(InvalidRequest) as raised:
+        getattr(fake, method)(request_)
+
+    assert str(raised.value) == message
+    assert fake.sent == []
+
+
+def test_request_with_keys_of_an_engine_is_sent():
+    """Keys of an engine that resemble no key of the contract are removed as before."""
+    fake = FakeCaller()
+
+    fake.policy_check({**CHECK, 'tags': [], 'action': {**CHECK['action'], 'outputs': {}, 1: 2}})
+
+    assert fake.sent[0][1] is CheckRequest
+
+
 def test_context_with_the_keys_of_an_engine_is_sent():
     """The keys of oslo.context that are not sent are no mistakes."""
     context = {'request_id': None, 'resource_uuid': 'u', 'user': 'u', 'project': 'p', 'roles': []}
