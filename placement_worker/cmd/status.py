@@ -2,13 +2,16 @@
 
 import argparse
 import datetime
+import difflib
 import sys
 
 from placement_worker.cmd import argument_types
+from placement_worker.formats.text import escaped
 from placement_worker.health import probe
 
 PROGRAM = 'placement-worker-status'
 FAILED = 1
+WRONG_ARGUMENTS = 2
 PROBES = {'liveness': 'alive', 'readiness': 'ready'}
 USAGE = f"""usage: {PROGRAM} liveness --file FILE [--max-age SECONDS]
        {PROGRAM} readiness --file FILE [--max-age SECONDS]
@@ -37,17 +40,29 @@ def main() -> int:
         return 0
     if arguments[0] in PROBES:
         return _probe(*arguments)
+    near = difflib.get_close_matches(arguments[0], PROBES, n=1)
+    if near:
+        return _refuse(f'Unknown command "{arguments[0]}". Did you mean "{near[0]}"?')
     # A container runs probes often, so they must not wait for these imports.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
     threading_backend.choose()
     from placement_worker.cmd import upgrade  # noqa: PLC0415
+    from placement_worker.config import arguments as config_arguments  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(prog=PROGRAM, add_help=False, allow_abbrev=False)
     parser.add_argument('--user')
     parser.add_argument('--engine-file', action='append', default=[])
     args, others = parser.parse_known_args(arguments)
+    unknown = config_arguments.describe_unknown(PROGRAM, others, ['--json'])
+    if unknown:
+        return _refuse(unknown)
     return upgrade.run(PROGRAM, others, user=args.user, engine_files=args.engine_file)
+
+
+def _refuse(message: str) -> int:
+    print(f'{PROGRAM}: {escaped(message)}', file=sys.stderr)  # noqa: T201
+    return WRONG_ARGUMENTS
 
 
 def _probe(name: str, *arguments: str) -> int:

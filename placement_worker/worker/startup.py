@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement_worker import config, errors
+from placement_worker.config import arguments as config_arguments
 from placement_worker.config import unknown_options, validation
 from placement_worker.formats.text import escaped
 from placement_worker.worker import log_lines
@@ -31,6 +32,9 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET_LOGGERS])
     config.set_defaults()
+    unknown = config_arguments.describe_unknown(PROGRAM, arguments)
+    if unknown:
+        raise cfg.Error(unknown)
     _validate_log_options(conf, arguments)
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     validation.validate(conf)

@@ -29,6 +29,22 @@ def test_status_without_a_command_prints_the_usage(run, arguments):
     assert all(name in out for name in ('liveness:', 'readiness:', 'upgrade check:'))
 
 
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (
+            ('--conf-file', 'f', 'upgrade', 'check'),
+            'Unknown option --conf-file (did you mean --config-file?); run '
+            '"placement-worker-status --help" for the usage',
+        ),
+        (('livness',), 'Unknown command "livness". Did you mean "liveness"?'),
+    ],
+)
+def test_status_with_a_misspelt_argument_names_the_one_that_is_meant(run, arguments, message):
+    """A wrong option or command is reported in one line, with exit status 2."""
+    assert run(*arguments) == (2, '', f'placement-worker-status: {message}\n')
+
+
 def test_probe_with_a_malformed_age_names_the_value(run, capsys):
     """The option --max-age takes a positive number of seconds."""
     with pytest.raises(SystemExit):

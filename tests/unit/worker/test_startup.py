@@ -73,7 +73,7 @@ def test_configure_with_an_invalid_debug_in_a_folder_names_file_and_value(tmp_pa
     )
 
 
-@pytest.mark.parametrize('arguments', [['--config-file'], ['--unknown']])
+@pytest.mark.parametrize('arguments', [['--config-file'], ['--conf', 'file'], ['word']])
 def test_configure_with_malformed_arguments_leaves_the_report_to_oslo_config(arguments, capsys):
     """The usage of the whole program is printed, with exit status 2."""
     with pytest.raises(SystemExit) as raised:
@@ -81,6 +81,17 @@ def test_configure_with_malformed_arguments_leaves_the_report_to_oslo_config(arg
 
     assert raised.value.code == 2
     assert '--log-file' in capsys.readouterr().err
+
+
+def test_configure_with_a_misspelt_option_names_the_option_that_is_meant():
+    """A wrong option is reported in one line, not after the usage of the whole program."""
+    with pytest.raises(startup.STARTUP_ERRORS) as raised:
+        startup.configure(Options(), ['--conf-file', 'worker.conf'])
+
+    assert startup.describe_error(raised.value) == (
+        'Unknown option --conf-file (did you mean --config-file?); run "placement-worker --help" '
+        'for the usage'
+    )
 
 
 @pytest.mark.parametrize('args', ['(', 'nothing', '(sys.nothing,)'])

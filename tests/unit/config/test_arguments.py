@@ -1,0 +1,38 @@
+"""Unknown options on the command line."""
+
+import pytest
+
+from placement_worker.config import arguments
+
+
+@pytest.mark.parametrize(
+    ('typed', 'described'),
+    [
+        (
+            ['--config-flie=w.conf'],
+            'Unknown option --config-flie (did you mean --config-file?); run "p --help" for the '
+            'usage',
+        ),
+        (['--debug', '--bogus'], 'Unknown option --bogus; run "p --help" for the usage'),
+        (
+            ['--jason'],
+            'Unknown option --jason (did you mean --json?); run "p --help" for the usage',
+        ),
+    ],
+)
+def test_describe_unknown_of_a_misspelt_option_suggests_a_known_one(typed, described):
+    """The sentence names the first unknown option without its value."""
+    assert arguments.describe_unknown('p', typed, ['--json']) == described
+
+
+@pytest.mark.parametrize(
+    'typed',
+    [
+        [],
+        ['--config-file', 'w.conf', '--nodebug', '--version', '--help'],
+        ['--config-f=w.conf', '-h', '--', 'upgrade', 'check', '--json'],
+    ],
+)
+def test_describe_unknown_of_known_and_abbreviated_options_is_none(typed):
+    """argparse accepts each unique beginning of an option."""
+    assert arguments.describe_unknown('p', typed, ['--json']) is None
