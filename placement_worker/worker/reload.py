@@ -1,6 +1,8 @@
 """Reload of the options that may change while the worker runs."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from oslo_config import cfg
@@ -10,12 +12,17 @@ from placement_worker.worker import log_lines
 from placement_worker.worker.startup import STARTUP_ERRORS, describe_error
 
 LOG = logging.getLogger(__name__)
+OF_OPTIONS = logging.getLogger(cfg.__name__)
+"""The logger of oslo.config about each option that has changed."""
 
 
-def reload(conf: cfg.ConfigOpts) -> None:
+def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
     """Read the files again and apply the mutable options.
 
     Files with which a worker would not start change nothing.
+
+    :param logs_changes: False in the processes, whose parent logs the same changes. Errors are
+        always logged.
     """
     try:
         validation.validate_files(conf)
@@ -23,7 +30,8 @@ def reload(conf: cfg.ConfigOpts) -> None:
         LOG.error('Kept the current configuration: %s', describe_error(exc))
         return
     try:
-        changed = conf.mutate_config_files()
+        with nullcontext() if logs_changes else _silent(OF_OPTIONS):
+            changed = conf.mutate_config_files()
     except Exception as exc:  # the file of log_config_append can raise any exception
         LOG.error('Reloaded the mutable options, but not those of the log: %s', exc)
         return
@@ -33,7 +41,24 @@ def reload(conf: cfg.ConfigOpts) -> None:
         conf.register_opts([])
         log_lines.install()  # the file of log_config_append may have created handlers
     shown = sorted(_shown(conf, group, name) for group, name in changed)
-    LOG.info('Reloaded the mutable options; changed: %s', ', '.join(shown) or 'none')
+    LOG.log(
+        logging.INFO if logs_changes else logging.DEBUG,
+        'Reloaded the mutable options; changed: %s',
+        ', '.join(shown) or 'none',
+    )
+
+
+@contextmanager
+def _silent(logger: logging.Logger) -> Iterator[None]:
+    logger.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_nothing)
+
+
+def _nothing(_record: logging.LogRecord) -> bool:
+    return False
 
 
 def _shown(conf: cfg.ConfigOpts, group: str | None, name: str) -> str:

@@ -16,8 +16,8 @@ from placement_worker.formats.text import escaped
 from placement_worker.worker import log_lines
 
 PROGRAM = 'placement-worker'
-QUIET_LOGGERS = ('amqp=ERROR', 'stevedore=CRITICAL')
-"""Noisy or redundant loggers."""
+QUIET_LOGGERS = ('amqp=ERROR', 'oslo_config=WARNING', 'stevedore=CRITICAL')
+"""Noisy or redundant loggers: `reload` logs the changed options in one line."""
 STARTUP_ERRORS = (cfg.Error, errors.PlacementWorkerError, OSError, UnicodeDecodeError)
 """The errors that a configuration that cannot work raises."""
 

@@ -45,7 +45,7 @@ class WorkerProcess(cotyledon.Service):
 
         By default cotyledon restarts the process, and oslo_config_glue does not change that.
         """
-        reload(self._conf)
+        reload(self._conf, logs_changes=False)
 
     def terminate(self) -> None:
         """Take no more requests, return waiting ones to the broker, and finish the others."""

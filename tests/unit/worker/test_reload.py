@@ -61,6 +61,20 @@ def test_reload_of_an_unchanged_file_says_that_no_option_changed(conf, caplog):
     assert 'Reloaded the mutable options; changed: none' in caplog.messages
 
 
+def test_reload_in_a_process_logs_no_change_that_its_parent_logs(conf, file, caplog):
+    """A reload adds one line to the log per change, however many processes the worker has."""
+    file.write_text('[worker]\nmax_nodes_per_cluster = 9\nthreads = 3\n')
+    with caplog.at_level(logging.INFO):
+        reload.reload(conf, logs_changes=False)
+        of_process = list(caplog.messages)
+        file.write_text('[worker]\nmax_nodes_per_cluster = 5\nthreads = 4\n')
+        reload.reload(conf)
+
+    assert of_process == []
+    assert caplog.messages[-1].startswith('Reloaded the mutable options; changed: ')
+    assert 'Ignoring change to immutable option worker.threads' in caplog.messages
+
+
 def test_mutable_options_are_not_secret():
     """The log shows the new values of changed options, so none of them may be a secret."""
     declared = [*config.own_opts(), *list_opts()]

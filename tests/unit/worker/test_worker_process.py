@@ -87,13 +87,15 @@ def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, factory, t
 
 
 def test_reload_applies_the_mutable_options_without_a_restart(worker, monkeypatch):
-    """SIGHUP does not end the requests in flight."""
+    """SIGHUP does not end the requests in flight, and the parent alone logs the changes."""
     reloaded = []
-    monkeypatch.setattr(worker_process, 'reload', reloaded.append)
+    monkeypatch.setattr(
+        worker_process, 'reload', lambda conf, **options: reloaded.append((conf, options))
+    )
 
     worker.reload()
 
-    assert reloaded == ['configuration']
+    assert reloaded == [('configuration', {'logs_changes': False})]
 
 
 def test_process_creates_its_servers_with_an_event_that_is_not_set(worker, factory):
