@@ -314,18 +314,30 @@ def test_alert_rules_have_unique_names_and_descriptions():
 
 
 def test_runbook_url_of_each_alert_is_the_section_of_its_name():
-    """After its first three sections, the runbook has one per alert; links are in lower case."""
+    """After its first four sections, the runbook has one per alert; links are in lower case."""
     lines = RUNBOOK.read_text().splitlines()
     titles = [title for title, line in itertools.pairwise(lines) if title and set(line) == {'='}]
-    _, *general = titles[:4]
-    sections = titles[4:]
+    _, *general = titles[:5]
+    sections = titles[5:]
 
-    assert general == ['Questions', 'Before you start', 'Nothing happens']
+    assert general == ['Which alerts can wait', 'Questions', 'Before you start', 'Nothing happens']
     assert sorted(sections) == sorted(rule.alert for rule in RULES)
     for rule in RULES:
         page, _, anchor = rule.annotations['runbook_url'].partition('#')
         assert page == 'https://docs.example.org/placement-worker/runbook.html'
         assert anchor == rule.alert.lower()
+
+
+def test_runbook_gives_the_urgency_of_each_alert_once():
+    """The first row of the table has the critical alerts, and the other rows the warnings."""
+    page = RUNBOOK.read_text()
+    table = page[page.index('.. _alerts-at-night:') : page.index('\nQuestions\n')]
+    rows = [re.findall(r'<alert-(\w+)>', row) for row in table.split('   * - ')[2:]]
+
+    assert sorted(rows[0]) == sorted(
+        rule.alert for rule in RULES if rule.labels['severity'] == 'critical'
+    )
+    assert sorted(itertools.chain(*rows)) == sorted(rule.alert for rule in RULES)
 
 
 def test_alert_rules_installed_as_in_the_manual_link_to_its_address():
