@@ -25,9 +25,10 @@ class HeatCloud(ComputeCloud):
         """Nova, as the user of the stacks; the user exists once the cloud has started."""
         return self.connect('demo').compute
 
-    def engine_logs(self) -> str:
-        """Return the logs of all engines."""
-        return ''.join(engine.log.read_text() for engine in self.heat_programs.engines.values())
+    def engine_logs(self) -> dict[str, str]:
+        """Return the log of each engine by its name."""
+        engines = self.heat_programs.engines
+        return {name: engine.log.read_text() for name, engine in engines.items()}
 
     @override
     def prepare_engine(self) -> None:

@@ -149,6 +149,11 @@ class Stack:
             if event['resource_status'] == 'SIGNAL_FAILED'
         ]
 
+    def completed_signals(self, policy: str) -> int:
+        """Return how many signals to a policy have ended without a failure."""
+        statuses = [event['resource_status'] for event in self.events(policy)]
+        return statuses.count('SIGNAL_COMPLETE')
+
     def failed_members(self) -> list[str]:
         """Return the names of the members that failed."""
         return [
