@@ -124,7 +124,11 @@ class Proxy(ThreadingHTTPServer):
         self.closing = threading.Event()
         self._rules: list[Rule] = []
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={'poll_interval': POLL_S})
+        self._thread = threading.Thread(
+            target=self.serve_forever,
+            kwargs={'poll_interval': POLL_S},
+            daemon=True,  # a test run whose set-up fails closes no proxy
+        )
         self._thread.start()
 
     def inject(self, fault: Fault, method: str = '', target: str = '', times: float = 1) -> Rule:
