@@ -27,6 +27,7 @@ from placement_worker.handlers.ports import Recorder
 from placement_worker.messaging import notification_sender, parking, rpc_server, topology
 from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
 from placement_worker.messaging.late_ack import LateAckServer
+from placement_worker.messaging.late_ack.outage_log import OutageLog
 from placement_worker.messaging.late_ack.poison import PoisonMessages
 from placement_worker.messaging.reply_casts import ReplyCasts
 from placement_worker.messaging.reply_sender import ReplySender
@@ -63,7 +64,9 @@ class ServerFactory:
         events = Listeners(*[one for one in (metrics, notifications) if one])
         replies = _replies(self.conf, stopping)
         endpoints = self._endpoints(events, ReplyCasts(replies))
-        builder = _ServerBuilder(self.conf, endpoints, events, replies, threading.Lock())
+        builder = _ServerBuilder(
+            self.conf, endpoints, events, replies, OutageLog(), threading.Lock()
+        )
         transports = [_connect(self.conf, queue.threads) for queue in consumed]
         servers = [builder.build(*pair) for pair in zip(transports, consumed, strict=True)]
         senders = (replies, notifications) if notifications else (replies,)
@@ -96,6 +99,7 @@ class _ServerBuilder:
     endpoints: Endpoints
     events: Listener
     replies: ReplySender
+    outages: OutageLog
     move_lock: AbstractContextManager[Any]
 
     def build(self, transport: Any, queue: Queue) -> Server:
@@ -114,7 +118,11 @@ class _ServerBuilder:
             functools.partial(rpc_server.report_parked, self.endpoints),
         )
         return functools.partial(
-            LateAckServer, events=self.events, poison=poison, replies=self.replies
+            LateAckServer,
+            events=self.events,
+            poison=poison,
+            replies=self.replies,
+            outages=self.outages,
         )
 
     def _move(self, message: Any, limit: parking.DeliveryLimit) -> None:

@@ -16,6 +16,7 @@ from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import MessageRedelivered
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
 from placement_worker.messaging.late_ack.listen_connection import ListenConnection
+from placement_worker.messaging.late_ack.outage_log import OutageLog
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.parking import RETRIED
 from placement_worker.messaging.reply_sender import ReplySender
@@ -33,8 +34,6 @@ RECONNECT_PAUSE_S = 0.5
 
 A random factor of up to two keeps workers from reconnecting at the same time.
 """
-WARN_DISCONNECTED_S = 30
-"""The interval of warnings while no host of the broker responds."""
 REMEMBERED = 4096
 """The number of finished requests that are recognized if their acknowledgement was lost."""
 
@@ -54,6 +53,7 @@ class LateAckListener(base.PollStyleListener):
         events: Listener | None = None,
         topic: str = '',
         replies: ReplySender | None = None,
+        outages: OutageLog | None = None,
     ) -> None:
         super().__init__(driver.prefetch_size)
         self.driver = driver
@@ -64,7 +64,7 @@ class LateAckListener(base.PollStyleListener):
         self.in_flight = RequestsInFlight(monotonic, self._events, topic)
         self.polled_at = monotonic()
         self.disconnected_at: float | None = None
-        self._warned_at = 0.0
+        self._outages = outages or OutageLog(monotonic)
         self._monotonic = monotonic
         self._connection = connection
         self._waiting: collections.deque[LateAckRequest] = collections.deque()
@@ -169,31 +169,28 @@ class LateAckListener(base.PollStyleListener):
             try:
                 self._connection.wait(POLL_S)
             except Exception as exc:
-                LOG.warning(
-                    'Lost the connection to the broker at %s: %s', self._connection.host, exc
-                )
-                self.disconnected_at = self._warned_at = self._monotonic()
+                self._lose(exc)
         elif self._stopping.is_set():
             # The broker has requeued every request; a new connection could not settle them.
             time.sleep(STOPPING_PAUSE_S)
         else:
             self._reconnect()
 
+    def _lose(self, cause: object) -> None:
+        self.disconnected_at = self._monotonic()
+        self._outages.lost(self._topic, self._connection.host, cause)
+
     def _reconnect(self) -> None:
-        now = self._monotonic()
-        lost_at = self.disconnected_at = self.disconnected_at or now
+        if self.disconnected_at is None:
+            self._lose('it broke while a request was settled')
         host = self._connection.host
         try:
             self._connection.reconnect()
         except Exception as exc:
-            if now - self._warned_at >= WARN_DISCONNECTED_S:
-                LOG.warning('No broker connection for %d s; %s: %s', now - lost_at, host, exc)
-                self._warned_at = now
+            self._outages.attempt_failed(host, exc)
             self._stopping.wait(RECONNECT_PAUSE_S * random.uniform(1, 2))  # noqa: S311  # no secret
         else:
-            LOG.info(
-                'Reconnected to the broker at %s after %.1f s', host, self._monotonic() - lost_at
-            )
+            self._outages.restored(self._topic, host)
             self.disconnected_at = None
 
     def _run_operations(self) -> None:

@@ -15,6 +15,7 @@ from placement_worker.events.listener import Listener, Listeners
 from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging.late_ack import plain_requests
 from placement_worker.messaging.late_ack.listen_connection import ListenConnection
+from placement_worker.messaging.late_ack.outage_log import OutageLog
 from placement_worker.messaging.late_ack.poison import PoisonMessages
 from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from placement_worker.messaging.late_ack.request import LateAckRequest
@@ -35,6 +36,7 @@ class LateAckServer(rpc_server.RPCServer):
         events: Listener | None = None,
         poison: PoisonMessages | None = None,
         replies: ReplySender | None = None,
+        outages: OutageLog | None = None,
     ) -> None:
         """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
 
@@ -42,11 +44,13 @@ class LateAckServer(rpc_server.RPCServer):
         :param poison: moves requests that were delivered too often; None for no limit.
         :param replies: sends the replies to calls; None to let the driver send them, without a
             bound.
+        :param outages: logs lost connections; the servers of a process share it.
         """
         super().__init__(transport, target, dispatcher, executor)
         self._events = events or Listeners()
         self._poison = poison
         self._replies = replies
+        self._outages = outages
 
     @override
     def _create_listener(self) -> Any:
@@ -65,6 +69,7 @@ class LateAckServer(rpc_server.RPCServer):
             events=self._events,
             topic=self._target.topic,
             replies=self._replies,
+            outages=self._outages,
         )
         for topic in (self._target.topic, f'{self._target.topic}.{self._target.server}'):
             connection.add_consumer(driver._get_exchange(self._target), topic, listener)

@@ -169,17 +169,19 @@ def hasty(monkeypatch):
 def test_listener_without_a_connection_reconnects_and_polls_between_attempts(
     connection, hasty, caplog
 ):
-    """Each attempt to reconnect counts as a poll; the log has host and cause of the loss."""
+    """Each attempt to reconnect counts as a poll; the log has host, topic and cause of the loss."""
     caplog.set_level(logging.INFO)
-    listener = LateAckListener(Driver(), connection, Clock())
+    listener = LateAckListener(Driver(), connection, Clock(), topic='t')
     connection.refusals, connection.waiting = 3, [connection.lose]
 
     turn(listener, connection)
 
     assert connection.attempts == 4
     assert listener.disconnected_at is None
-    assert caplog.messages[0] == 'Lost the connection to the broker at broker:5672: gone'
-    assert caplog.messages[-1].startswith('Reconnected to the broker at broker:5672 after ')
+    assert caplog.messages[0] == 'Lost the connection to the broker at broker:5672 (topic t): gone'
+    assert caplog.messages[-1].startswith(
+        'Reconnected to the broker at broker:5672 (topic t) after '
+    )
 
 
 def test_listener_without_a_broker_reports_the_time_of_the_loss_and_warns(
