@@ -40,7 +40,10 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (documents.DocumentError, 'write the file in YAML or JSON'),
     (FileNotFoundError, 'check the path'),
     (IsADirectoryError, 'name a file in this directory'),
-    (PermissionError, 'check the permissions of the file'),
+    (
+        PermissionError,
+        'run the command as a user who has access to the file, for example with sudo',
+    ),
     (OSError, 'check the file and its file system'),
 )
 """The hint for each type of error; the first match counts."""
@@ -58,6 +61,12 @@ OPERATOR_NEEDED = (
     'the broker runs, but this user lacks a permission; use the broker user of an operator '
     '("Configuration of operators" in the manual)'
 )
+TOPIC_REFUSED = 'access to topic '
+"""The resource of an operation that a topic permission forbids, in the text of the broker."""
+TOPIC_PERMISSION_NEEDED = (
+    'the broker runs, but the topic permissions of this user forbid this topic; compare the topic '
+    'with "rabbitmqctl list_topic_permissions"'
+)
 _WITH_REMEDY = (errors.BrokerRefused, errors.NoWorkerAnswered, InvalidCordonFile)
 """The errors whose texts may name a remedy."""
 _HAS_REMEDY = re.compile('; (check|create it,|the page|start) ')
@@ -73,7 +82,7 @@ def with_hint(exc: Exception, text: str = '') -> str:
     if isinstance(exc, errors.WorkerFailed):
         hint: str | None = _for_internal_error(text)
     elif isinstance(exc, errors.BrokerUnreachable) and ACCESS_REFUSED in text:
-        hint = OPERATOR_NEEDED
+        hint = TOPIC_PERMISSION_NEEDED if TOPIC_REFUSED in text else OPERATOR_NEEDED
     elif isinstance(exc, _WITH_REMEDY) and _HAS_REMEDY.search(text):
         hint = None
     elif isinstance(exc, (errors.InvalidRequest, documents.DocumentError)):

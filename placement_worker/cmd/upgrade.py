@@ -96,7 +96,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @reports_startup_errors
     def check_queues(self) -> Result:
-        """Check that existing exchanges and queues have the properties that the worker needs."""
+        """Check the permissions on exchange and queues, and the properties of existing ones."""
         if self._broker_failed:
             return Result(Code.WARNING, 'Not checked: the check of the broker failed')
         found = topology.compare(

@@ -2,10 +2,10 @@
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from amqp import Message
-from amqp.exceptions import AccessRefused, PreconditionFailed
+from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
 from kombu.connection import Connection
 
 from placement_worker.errors import BrokerRefused
@@ -24,16 +24,43 @@ def needed(**permissions: str) -> Iterator[None]:
     try:
         yield
     except AccessRefused as exc:
+        by_kind = {**permissions, 'topic': 'topic'}
         missing = [
             permission
-            for kind, permission in permissions.items()
+            for kind, permission in by_kind.items()
             if f'access to {kind} ' in exc.reply_text
         ]
         raise BrokerRefused(
             f'The {" or ".join(missing or permissions.values())} permission is missing on the '
             f'broker: {exc.reply_text}; the page "Security of the bus" of the manual has the '
-            'command that grants all permissions'
+            'rabbitmqctl command that grants it'
         ) from exc
+
+
+def check_declare(connection: Connection, exchange: str, queues: Collection[str]) -> None:
+    """Check the permissions to declare, bind and consume, and change nothing.
+
+    RabbitMQ checks the permission before the arguments, and before it looks for the resource. An
+    argument of the wrong type therefore keeps it from declaring anything, and a binding that does
+    not exist is removed.
+
+    :raises BrokerRefused: a permission is missing.
+    :source: `handle_method` and `binding_action` in rabbit_channel.erl of RabbitMQ 3.10 to 4.1.
+    """
+    with needed(exchange='configure'), contextlib.suppress(PreconditionFailed):
+        connection.channel().exchange_declare(
+            exchange, 'topic', auto_delete=False, arguments={'alternate-exchange': 0}
+        )
+    for queue in queues:
+        with needed(queue='configure'), contextlib.suppress(PreconditionFailed):
+            connection.channel().queue_declare(
+                queue, durable=True, auto_delete=False, arguments={'x-dead-letter-exchange': 0}
+            )
+        with needed(queue='write', exchange='read'), contextlib.suppress(NotFound):
+            unbound = {'placement-worker': uuid.uuid4().hex}
+            connection.channel().queue_unbind(queue, exchange, queue, arguments=unbound)
+        with contextlib.suppress(NotFound):
+            check_consume(connection, queue)
 
 
 def check_consume(connection: Connection, queue: str) -> None:

@@ -86,6 +86,7 @@ def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Diffe
     """Return what `declare` would create or reject, without creating anything.
 
     :param target: as for `declare`.
+    :raises BrokerRefused: a permission is missing that `declare` or the worker needs.
     :raises BrokerUnreachable: no host responds, or the broker stops responding.
     """
     found = Differences([], [])
@@ -93,6 +94,8 @@ def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Diffe
         return found
     with _connected(conf, target) as connection:
         topology = _Topology(conf, target)
+        broker_permissions.check_declare(connection, topology.exchange, queues)
+        broker_permissions.check_reply(connection)
         with _recorded(found, f'exchange {topology.exchange}'):
             connection.channel().exchange_declare(topology.exchange, 'topic', passive=True)
             topology.declare_exchange(connection)

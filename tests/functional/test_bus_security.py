@@ -80,8 +80,8 @@ def client(worker):
         yield client
 
 
-def url_of(broker, user, password=PASSWORD):
-    return f'rabbit://{user}:{password}@127.0.0.1:{broker.port}/{VHOST}'
+def url_of(broker, user, password=PASSWORD, vhost=VHOST):
+    return f'rabbit://{user}:{password}@127.0.0.1:{broker.port}/{vhost}'
 
 
 @contextmanager
@@ -203,6 +203,25 @@ def test_ping_and_check_as_operator_get_a_reply(operator_config, worker, tmp_pat
     assert 'hostname' in placement_policy(operator_config, 'ping')
     (tmp_path / 'request.json').write_bytes(msgspec.json.encode(GOOD))
     assert 'OK' in placement_policy(operator_config, 'check', tmp_path / 'request.json')
+
+
+def test_check_on_a_topic_that_the_operator_must_not_write_names_the_topic_permissions(
+    secured, worker, tmp_path
+):
+    """The error tells topic permissions apart, which `rabbitmqctl list_permissions` omits."""
+    config = tmp_path / 'other.conf'
+    config.write_text(
+        f'[DEFAULT]\ntransport_url = {url_of(secured, OPERATOR)}\n[worker]\ntopic = other\n'
+    )
+    program = Path(sys.executable).with_name('placement-policy')
+
+    done = subprocess.run(
+        [program, 'ping', '--config-file', config], capture_output=True, text=True, check=False
+    )
+
+    (line,) = done.stderr.splitlines()
+    assert "access to topic 'other' in exchange" in line
+    assert line.endswith('compare the topic with "rabbitmqctl list_topic_permissions"')
 
 
 def test_parked_requests_as_operator_are_listed_shown_retried_and_dropped(
@@ -449,8 +468,42 @@ def test_worker_without_a_permission_names_it_at_start(
     assert line == (
         f'The {permission} permission is missing on the broker: '
         f"ACCESS_REFUSED - access to {resource} in vhost 'placement' refused for user 'lesser'; "
-        'the page "Security of the bus" of the manual has the command that grants all permissions'
+        'the page "Security of the bus" of the manual has the rabbitmqctl command that grants it'
     )
+
+
+def test_upgrade_check_before_a_first_start_checks_the_permissions_and_creates_nothing(
+    secured, tmp_path
+):
+    """The check fails for each permission without which the worker would not start."""
+    vhost = 'fresh'
+    secured.control('add_vhost', vhost)
+    (granted,) = [command[4:] for command in commands() if command[3:4] == [WORKER]]
+    config = tmp_path / 'worker.conf'
+    config.write_text(
+        f'[DEFAULT]\ntransport_url = {url_of(secured, lesser(secured), vhost=vhost)}\n'
+        f'[cloud]\nbackend = inventory\n[worker]\nhost = testhost\n'
+    )
+    command = [Path(sys.executable).with_name('placement-worker-status'), '--config-file', config]
+
+    def check(*permissions):
+        secured.control('set_permissions', '-p', vhost, 'lesser', *permissions)
+        done = subprocess.run(
+            [*command, 'upgrade', 'check', '--json'], capture_output=True, text=True, check=False
+        )
+        checks = json.loads(done.stdout)['checks']
+        return next(one['details'] for one in checks if one['check'] == 'Exchange and queues')
+
+    refused = [check(*granted[:lost], 'none', *granted[lost + 1 :]) for lost in range(3)]
+
+    assert [text.partition(' permission is missing')[0] for text in refused] == [
+        'The configure',
+        'The write',
+        'The read',
+    ]
+    assert check(*granted).startswith('Not declared yet; a worker declares: exchange ')
+    assert secured.control('list_queues', '-p', vhost, 'name') == ''
+    assert EXCHANGE not in secured.control('list_exchanges', '-p', vhost, 'name')
 
 
 def lesser(broker):

@@ -79,7 +79,10 @@ REAL_OPEN = open
             ['ping'],
             'Name the running workers with --transport or --config-file; ',
         ),
-        (['ping', '--config-file', 'locked'], 'locked: Permission denied; check the permissions'),
+        (
+            ['ping', '--config-file', 'locked'],
+            'locked: Permission denied; run the command as a user ',
+        ),
         (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker responded: 127.0.0.1:1: '),
         (
             ['ping', '--config-file', 'none.conf'],

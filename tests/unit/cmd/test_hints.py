@@ -48,6 +48,20 @@ def test_with_hint_of_a_missing_permission_names_the_user_to_use():
     )
 
 
+def test_with_hint_of_a_missing_topic_permission_names_the_command_that_lists_them():
+    """Topic permissions are easily overlooked: `list_permissions` does not show them."""
+    text = (
+        'The request could not be delivered: 127.0.0.1:5672: Basic.publish: (403) ACCESS_REFUSED - '
+        "access to topic 'other' in exchange 'placement_worker' in vhost 'placement' refused for "
+        "user 'operator'"
+    )
+
+    assert hints.with_hint(errors.BrokerUnreachable(text)) == (
+        f'{text}; the broker runs, but the topic permissions of this user forbid this topic; '
+        'compare the topic with "rabbitmqctl list_topic_permissions"'
+    )
+
+
 def test_with_hint_of_an_error_that_names_a_command_adds_none():
     """An error that names a command needs no second hint."""
     text = 'No parked request 7; run "placement-policy parked list" for the parked requests'
@@ -60,7 +74,7 @@ def test_with_hint_of_an_error_that_names_a_command_adds_none():
     [
         'The broker at h:5672 refused access: 403; check user and password',
         'The read permission is missing on the broker: 403; the page "Security of the bus" of the '
-        'manual has the command that grants all permissions',
+        'manual has the rabbitmqctl command that grants it',
     ],
 )
 def test_with_hint_of_refused_access_with_a_remedy_adds_none(text):

@@ -13,6 +13,7 @@ class Broker:
     def __init__(self, **failures):
         self._failures = failures
         self.routing_keys = []
+        self.asked = []
         self.is_open = True
 
     def channel(self):
@@ -20,6 +21,19 @@ class Broker:
 
     def close(self):
         self.is_open = False
+
+    def exchange_declare(self, exchange, kind, auto_delete, arguments):
+        self._ask('exchange_declare', exchange, PreconditionFailed('argument'))
+
+    def queue_declare(self, queue, durable, auto_delete, arguments):
+        self._ask('queue_declare', queue, PreconditionFailed('argument'))
+
+    def queue_unbind(self, queue, exchange, routing_key, arguments):
+        self._ask('queue_unbind', queue, NotFound('no queue'))
+
+    def _ask(self, operation, name, failure):
+        self.asked.append((operation, name))
+        raise self._failures.get(operation, failure)
 
     def basic_consume(self, queue, arguments):
         if 'consume' in self._failures:
@@ -33,7 +47,7 @@ class Broker:
 
 @pytest.mark.parametrize(
     ('resource', 'permission'),
-    [('queue', 'write'), ('exchange', 'read'), ('vhost', 'write or read')],
+    [('queue', 'write'), ('exchange', 'read'), ('topic', 'topic'), ('vhost', 'write or read')],
 )
 def test_needed_with_a_refused_resource_names_its_permission(resource, permission):
     """An operation on two resources names the permission of the one that was refused."""
@@ -53,6 +67,39 @@ def test_needed_with_another_error_raises_it_unchanged():
     """A queue that is missing is not reported as a missing permission."""
     with pytest.raises(NotFound), broker_permissions.needed(queue='write'):
         raise NotFound('no queue')
+
+
+def test_check_declare_on_an_empty_broker_tries_each_operation_on_each_queue():
+    """The permissions of a first installation are checked before anything exists."""
+    broker = Broker(consume=NotFound('no queue'))
+
+    broker_permissions.check_declare(broker, 'e', ['t1', 't2'])
+
+    assert broker.asked == [
+        ('exchange_declare', 'e'),
+        ('queue_declare', 't1'),
+        ('queue_unbind', 't1'),
+        ('queue_declare', 't2'),
+        ('queue_unbind', 't2'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('operation', 'resource', 'permission'),
+    [
+        ('exchange_declare', 'exchange', 'configure'),
+        ('queue_declare', 'queue', 'configure'),
+        ('queue_unbind', 'queue', 'write'),
+        ('queue_unbind', 'exchange', 'read'),
+        ('consume', 'queue', 'read'),
+    ],
+)
+def test_check_declare_without_a_permission_names_it(operation, resource, permission):
+    """Each permission that the start of a worker needs is named before the start."""
+    broker = Broker(**{operation: AccessRefused(f"access to {resource} 'x' refused")})
+
+    with pytest.raises(BrokerRefused, match=f'^The {permission} permission is missing'):
+        broker_permissions.check_declare(broker, 'e', ['t'])
 
 
 def test_check_consume_with_a_refused_argument_passes():

@@ -22,16 +22,23 @@ class Channel:
         if (operation, name) in self._failures:
             raise self._failures[operation, name]
 
-    def exchange_declare(self, name, kind, passive=False, **flags):
+    def exchange_declare(self, name, kind, passive=False, arguments=None, **flags):
+        if arguments:
+            raise PreconditionFailed('invalid argument')
         self._run('find' if passive else 'declare', name)
 
     def queue_declare(self, name, passive=False, arguments=None, **flags):
+        if 'x-dead-letter-exchange' in (arguments or ()):
+            raise PreconditionFailed('invalid argument')
         self._run('find' if passive else 'declare', name)
         if not passive:
             self._declared[name] = arguments
 
     def queue_bind(self, queue, exchange, routing_key):
         self._run('bind', queue)
+
+    def queue_unbind(self, queue, exchange, routing_key, arguments):
+        self._run('unbind', queue)
 
     def basic_consume(self, queue, arguments):
         self._run('consume', queue)
@@ -134,6 +141,16 @@ def test_compare_lists_missing_and_mismatched_queues_without_creating_any(
     assert found.missing == ['queue t1']
     assert len(found.mismatches) == 1
     assert 't1' not in declared
+
+
+@pytest.mark.parametrize('operation', [('unbind', 't'), ('consume', 't'), ('publish', '')])
+def test_compare_without_a_permission_names_it(operation, conf, target, declared, failures):
+    """The check before a first start finds what would prevent it."""
+    failures['find', 't'] = NotFound('no queue')
+    failures[operation] = AccessRefused("access to queue 'x' refused")
+
+    with pytest.raises(BrokerRefused, match='permission is missing on the broker'):
+        topology.compare(conf, target, ['t'])
 
 
 def test_compare_with_another_driver_finds_no_difference(conf):
