@@ -58,8 +58,7 @@ class Attach(Bind):
 
     examples = (
         'placement-policy attach request.yaml    # on an embedded cloud, to try it out',
-        'placement-policy attach --config-file /etc/placement-worker/placement-worker.conf '
-        'request.yaml',
+        'placement-policy attach --config-file /etc/placement-worker/operator.conf request.yaml',
     )
 
     @override
@@ -71,8 +70,7 @@ class Detach(Bind):
     """The command `detach`."""
 
     examples = (
-        'placement-policy detach --config-file /etc/placement-worker/placement-worker.conf '
-        'request.yaml',
+        'placement-policy detach --config-file /etc/placement-worker/operator.conf request.yaml',
         'placement-policy detach --timeout 600 --transport rabbit://user:password@host/ '
         'request.yaml',
     )

@@ -35,7 +35,7 @@ class ParkedCommand(LocalCommand):
         parser.add_argument(
             '--config-file',
             metavar='FILE',
-            help='configuration of the workers; without this option, no file is read',
+            help='configuration of the operators; without this option, no file is read',
         )
         return parser
 
@@ -63,9 +63,7 @@ class ParkedCommand(LocalCommand):
 class ParkedList(ParkedCommand):
     """The command `parked list`."""
 
-    examples = (
-        'placement-policy parked list --config-file /etc/placement-worker/placement-worker.conf',
-    )
+    examples = ('placement-policy parked list --config-file /etc/placement-worker/operator.conf',)
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -108,8 +106,7 @@ class ParkedRetry(ParkedCommand):
     """The command `parked retry`."""
 
     examples = (
-        'placement-policy parked retry ID '
-        '--config-file /etc/placement-worker/placement-worker.conf',
+        'placement-policy parked retry ID --config-file /etc/placement-worker/operator.conf',
     )
 
     @override
@@ -130,7 +127,7 @@ class ParkedDrop(ParkedCommand):
     """The command `parked drop`."""
 
     examples = (
-        'placement-policy parked drop ID --config-file /etc/placement-worker/placement-worker.conf',
+        'placement-policy parked drop ID --config-file /etc/placement-worker/operator.conf',
     )
 
     @override

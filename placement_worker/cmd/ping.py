@@ -16,7 +16,7 @@ class Ping(Command):
 
     examples = (
         'placement-policy ping --transport rabbit://user:password@host/',
-        'placement-policy ping --config-file /etc/placement-worker/placement-worker.conf '
+        'placement-policy ping --config-file /etc/placement-worker/operator.conf '
         '--server HOST --timeout 5',
     )
     epilog = 'Exit status: 0 a worker replied, 2 no worker replied.'

@@ -27,8 +27,7 @@ class Plan(Command):
     examples = (
         'placement-policy plan examples/scale-in.yaml    # victims with their reasons',
         'placement-policy plan --cloud cloud.yaml request.yaml -f json',
-        'placement-policy plan --config-file /etc/placement-worker/placement-worker.conf '
-        'request.yaml',
+        'placement-policy plan --config-file /etc/placement-worker/operator.conf request.yaml',
     )
     epilog = (
         'Exit status: 0 nothing would change, 2 something would change, 1 a check ended in ERROR, '

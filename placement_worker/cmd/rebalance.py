@@ -35,7 +35,7 @@ class Rebalance(Command):
     examples = (
         'placement-policy rebalance examples/rebalance.yaml',
         'placement-policy rebalance --max-surge 2 --min-age-s 3600 --cloud cloud.yaml cluster.yaml',
-        'placement-policy rebalance --config-file /etc/placement-worker/placement-worker.conf '
+        'placement-policy rebalance --config-file /etc/placement-worker/operator.conf '
         '-f json cluster.yaml',
     )
     epilog = (

@@ -50,7 +50,7 @@ def add_remote_arguments(
     parser.add_argument(
         '--config-file',
         metavar='FILE',
-        help='configuration of running workers, with transport_url and topics',
+        help='configuration of the operators, with transport_url and topics of running workers',
     )
     parser.add_argument(
         '--timeout',

@@ -128,7 +128,6 @@ def test_manual_installs_operates_and_upgrades_a_worker(operator):
         else:
             operator.type_in(command)
 
-    operator.type_in(f'cp {CONFIGURED} /etc/placement-worker/operator.conf')
     operator.follow(SOURCE / 'operating.rst', serve, upgrade)
     operator.follow(SOURCE / 'bus-security.rst')
 
