@@ -15,10 +15,8 @@ from placement_worker.cloud.ports import (
     Resource,
     Subnet,
 )
+from placement_worker.cloud.stated_places import Location, stated_place, stated_places
 from placement_worker.contract.cluster import Cluster, Node, ServerDetails
-
-Location = tuple[str | None, str | None]
-"""Region and zone; None stands for an unknown one."""
 
 
 @dataclass(slots=True)
@@ -107,6 +105,11 @@ class Snapshot:
         default = self._default_region if None in regions else None
         return [region or default for region in regions]
 
+    def place_of(self, node: Node) -> Location:
+        """Return the region and the zone of a node, by the rules of `region_of` and `zone_of`."""
+        region, zone = stated_place(node)
+        return region or self._default_region, zone or self._unstated_zone_of(node)
+
     def named_region_of(self, node: Node) -> str | None:
         """Return the region that the request names for the node, or None for the home region."""
         region, _ = stated_place(node)
@@ -119,9 +122,12 @@ class Snapshot:
         request, Nova, the profile of the node or else of the cluster.
         """
         _, zone = stated_place(node)
-        if not zone and node.physical_id:
-            server = self._unplaced_servers.get(node.physical_id)
-            zone = server.availability_zone if server else None
+        return zone or self._unstated_zone_of(node)
+
+    def _unstated_zone_of(self, node: Node) -> str | None:
+        """Return the zone of a node that the request does not name, or None if it is unknown."""
+        server = self._unplaced_servers.get(node.physical_id) if node.physical_id else None
+        zone = server.availability_zone if server else None
         return zone or (node.profile or self._cluster.profile).zone
 
     def in_same_region(self, node: Node, nodes: Sequence[Node]) -> Sequence[Node]:
@@ -201,10 +207,7 @@ class Snapshot:
         They are cached because several policies need all of them. Equal locations share one tuple.
         """
         if self._places is None:
-            known: dict[Location, Location] = {}
-            self._places = [
-                known.setdefault(place, place) for place in map(stated_place, self._cluster.nodes)
-            ]
+            self._places = stated_places(self._cluster.nodes)
         return self._places
 
     @property
@@ -228,18 +231,3 @@ class Snapshot:
         for region, server_ids in ids.items():
             found.update(self._cloud.servers(region, server_ids))
         return found
-
-
-def stated_place(node: Node) -> Location:
-    """Return region and zone according to the request, except the zone of a profile."""
-    placement = node.data.get('placement')
-    if not isinstance(placement, dict):
-        placement = {}
-    region, zone = _name(placement.get('region_name')), _name(placement.get('zone'))
-    if region is None and node.profile is not None:
-        region = node.profile.region
-    return region, zone or (node.details.availability_zone or None if node.details else None)
-
-
-def _name(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

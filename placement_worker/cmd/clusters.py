@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cloud.snapshot import Location
+from placement_worker.cloud.stated_places import Location
 from placement_worker.cmd import decision_logs, output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.decision_logs import SkippedLines

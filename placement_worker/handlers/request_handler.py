@@ -135,7 +135,7 @@ class RequestHandler:
         except Rejected as exc:
             reply = _refusal(exc)
         warnings = self._warnings_of_cordons(links, state)
-        misspelled = request_warnings.misspelled_statuses(request.cluster)
+        misspelled = request_warnings.misspelled_statuses(state.exceptional(request.cluster))
         warnings += [misspelled] if misspelled else []
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])
 
@@ -152,7 +152,9 @@ class RequestHandler:
         reply = chain.run(links, request, state, self.clock)
         warnings = [
             *self._warnings_of_cordons(links, state),
-            *request_warnings.warnings_of(request, links, self.registry.inputs),
+            *request_warnings.warnings_of(
+                request, state.exceptional(request.cluster), links, self.registry.inputs
+            ),
         ]
         if not warnings:
             return reply

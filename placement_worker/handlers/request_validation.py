@@ -38,7 +38,8 @@ def validate_cluster(cluster: Cluster) -> None:
 
     :raises InvalidRequest: it has a node twice; the text names the first.
     """
-    _check_distinct([node.id for node in cluster.nodes], 'node', '$.cluster.nodes')
+    if len({node.id for node in cluster.nodes}) < len(cluster.nodes):
+        _check_distinct([node.id for node in cluster.nodes], 'node', '$.cluster.nodes')
 
 
 def validate_policies(bindings: Sequence[Binding]) -> None:

@@ -2,10 +2,10 @@
 
 import difflib
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from placement_worker.contract import actions, known_inputs
-from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import Action, CheckRequest
 from placement_worker.formats.text import enumerated, listed, shortened
 from placement_worker.handlers.chain_links import Link, versioned
@@ -31,10 +31,14 @@ MAX_STATUSES = 20
 
 
 def warnings_of(
-    request: CheckRequest, links: Sequence[Link], declared: Collection[str]
+    request: CheckRequest,
+    exceptional: Iterable[Node],
+    links: Sequence[Link],
+    declared: Collection[str],
 ) -> list[str]:
     """Return the sentences about the inputs, the profile type and the statuses of a check.
 
+    :param exceptional: the nodes that may have a misspelled status.
     :param declared: the keys of inputs that policy types of plugins read.
     """
     unknown = known_inputs.unknown(request.action, declared)
@@ -42,17 +46,17 @@ def warnings_of(
         known_inputs.describe(request.action, unknown, declared) if unknown else None,
         _ignored_number(request.action) if request.target == BEFORE else None,
         _profile_without_version(request, links),
-        misspelled_statuses(request.cluster),
+        misspelled_statuses(exceptional),
     )
     return [sentence for sentence in found if sentence]
 
 
-def misspelled_statuses(cluster: Cluster) -> str | None:
+def misspelled_statuses(nodes: Iterable[Node]) -> str | None:
     """Return a sentence about statuses that resemble those of unhealthy nodes, or None.
 
     An engine may have statuses of its own, so any other status is no mistake.
     """
-    given = (node.status for node in cluster.nodes)
+    given = (node.status for node in nodes)
     statuses = dict.fromkeys(one for one in given if one and one not in KNOWN_STATUSES)
     found = [
         f'{shown} (did you mean {near}?)'

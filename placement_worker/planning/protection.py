@@ -62,7 +62,6 @@ def parse(value: object) -> Protection | None:
 
 def marked(nodes: Iterable[Node]) -> list[Node]:
     """Return the nodes that have metadata or the key in their data, so that few are parsed."""
-    # This takes 20 ns per node; iterators of C (`map` and `attrgetter`) take 60 ns.
     return [node for node in nodes if KEY in node.data or node.metadata is not None]
 
 

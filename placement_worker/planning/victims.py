@@ -48,16 +48,24 @@ class Choice:
     protected: Mapping[str, Protection] = field(default_factory=dict)
 
 
-def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
+def order(
+    nodes: Sequence[Node],
+    criteria: Criteria,
+    seed: str,
+    exceptional: Sequence[Node] | None = None,
+) -> list[Node]:
     """Return all nodes, the preferred victims first, independent of the order of the request.
 
     Unhealthy nodes come first, then nodes that were never created, then healthy nodes by criteria.
     Ties are broken by index, then id.
 
     :param seed: of the random order; the same seed and node ids give the same order.
+    :param exceptional: those of the nodes that may be unhealthy or never created; None for all.
     """
     by_index = _by_index(nodes)
-    unhealthy, never_created = before_healthy(by_index)
+    unhealthy, never_created = before_healthy(
+        by_index if exceptional is None else _by_index(exceptional)
+    )
     first = {node.id for node in (*unhealthy, *never_created)}
     healthy = [node for node in by_index if node.id not in first] if first else by_index
     return [*unhealthy, *never_created, *_by_criteria(healthy, criteria, seed)]
@@ -65,13 +73,11 @@ def order(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
 
 def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
     """Return the nodes that leave before healthy ones: unhealthy ones, and ones never created."""
-    groups: tuple[list[Node], list[Node]] = ([], [])
-    first = [
-        node for node in nodes if node.created_at is None or node.tainted or node.status in FAILING
-    ]
-    for node in first:
+    groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
+    for node in nodes:
         groups[_group(node)].append(node)
-    return groups
+    unhealthy, never_created, _ = groups
+    return unhealthy, never_created
 
 
 def choose(

@@ -19,7 +19,7 @@ from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.actions import OF_A_NODE
-from placement_worker.contract.cluster import Data, Node
+from placement_worker.contract.cluster import Cluster, Data, Node
 from placement_worker.contract.model import (
     Binding,
     BindRequest,
@@ -31,6 +31,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.planning import protection, sizing
 from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.exceptional import exceptional
 from placement_worker.planning.protection import Protection
 from placement_worker.policies.outcomes import BindingOutcome, Outcome, skipped
 
@@ -93,7 +94,7 @@ class State:
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
     cordons: Sequence[Cordon] = ()
-    _marked: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
+    _exceptional: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -111,14 +112,18 @@ class State:
         be a member of the cluster, and would reduce the number of members that can be deleted.
         """
         nodes, node = request.cluster.nodes, request.action.node
-        if not self._marked:  # the states of all policies of a check share this list
-            self._marked.append(protection.marked(nodes))
-        versions = list(self._marked[0])
+        versions = protection.marked(self.exceptional(request.cluster))
         if self.nodes:
             versions += [one for one in nodes if one.id in self.nodes]
         if node and request.action.action in OF_A_NODE:
             versions.append(node)
         return protection.in_force(versions, self.nodes, self.now)
+
+    def exceptional(self, cluster: Cluster) -> Sequence[Node]:
+        """Return the members that may be unhealthy, never created or protected."""
+        if not self._exceptional:  # the states of all policies of a check share this list
+            self._exceptional.append(exceptional(cluster.nodes))
+        return self._exceptional[0]
 
     def node_data(self, node: Node) -> Data:
         """Return the node's data with the changes of earlier policies."""

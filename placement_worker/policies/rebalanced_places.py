@@ -4,7 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from placement_worker.cloud.snapshot import Location, Snapshot
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.cluster import Node
 from placement_worker.planning.places import Place
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding

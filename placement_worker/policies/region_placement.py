@@ -83,12 +83,8 @@ class RegionPlacement(Policy[RegionPlacementProperties]):
         """Plan by region, and return the outcome."""
         request, state, size = task.request, task.state, task.size
         nodes = sizing.current_nodes(request.action, request.cluster)
-        groups, staying = shared_placement.in_groups(
-            size,
-            nodes,
-            state.cloud.regions_of,
-            task.protected,
-            without_failed=self.on_shortage is not None,
+        groups, staying = task.in_groups(
+            nodes, state.cloud.regions_of, without_failed=self.on_shortage is not None
         )
         places = self._places(request, size, state)
         if self.on_shortage and size.kind == CREATION:

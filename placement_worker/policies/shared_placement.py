@@ -67,6 +67,40 @@ class Task:
             return None
         return min_size.refusal(self.request, self.possible.count)
 
+    def in_groups(
+        self,
+        nodes: Sequence[Node],
+        count: Callable[[Sequence[Node]], Counter[T]],
+        *,
+        without_failed: bool = False,
+    ) -> tuple[list[Counter[T]], Counter[T]]:
+        """Count nodes by place, in the groups in which they leave, and those that stay.
+
+        All nodes are counted in one pass, which other policies share, and the few exceptional ones
+        in a second pass.
+
+        :param nodes: members of the cluster.
+        :param without_failed: whether a creation does not count the nodes whose own creation
+            failed.
+        :returns: the groups, one for a creation, and the protected nodes, none for a creation.
+        """
+        everywhere = count(nodes)
+        if self.size.kind == CREATION:
+            failed = failed_nodes(self._exceptional(nodes)) if without_failed else []
+            return [everywhere - count(failed) if failed else everywhere], Counter()
+        staying: Counter[T] = Counter()
+        first: Sequence[Sequence[Node]] = victims.before_healthy(self._exceptional(nodes))
+        if self.protected:
+            staying = count([node for node in nodes if node.id in self.protected])
+            first = [[node for node in group if node.id not in self.protected] for group in first]
+        unhealthy, never_created = map(count, first)
+        return [unhealthy, never_created, everywhere - unhealthy - never_created - staying], staying
+
+    def _exceptional(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return those of some nodes that may be unhealthy or never created."""
+        is_whole = nodes is self.request.cluster.nodes
+        return self.state.exceptional(self.request.cluster) if is_whole else nodes
+
     def applied(
         self,
         kind: str,
@@ -110,36 +144,6 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
     if request.action.action != actions.NODE_CREATE or request.action.node is None:
         return None
     return request.action.node.profile or request.cluster.profile
-
-
-def in_groups(
-    size: Size,
-    nodes: Sequence[Node],
-    count: Callable[[Sequence[Node]], Counter[T]],
-    protected: Collection[str],
-    *,
-    without_failed: bool = False,
-) -> tuple[list[Counter[T]], Counter[T]]:
-    """Count the nodes by place, in the groups in which they leave, and those that stay.
-
-    Few nodes are unhealthy, were never created or are protected. All nodes are therefore counted in
-    one pass, which other policies share, and the few in a second one.
-
-    :param protected: the ids of the nodes that must not be deleted.
-    :param without_failed: whether a creation does not count the nodes whose own creation failed.
-    :returns: the groups, one for a creation, and the protected nodes, none for a creation.
-    """
-    everywhere = count(nodes)
-    if size.kind == CREATION:
-        failed = failed_nodes(nodes) if without_failed else []
-        return [everywhere - count(failed) if failed else everywhere], Counter()
-    staying: Counter[T] = Counter()
-    first: Sequence[Sequence[Node]] = victims.before_healthy(nodes)
-    if protected:
-        staying = count([node for node in nodes if node.id in protected])
-        first = [[node for node in group if node.id not in protected] for group in first]
-    unhealthy, never_created = map(count, first)
-    return [unhealthy, never_created, everywhere - unhealthy - never_created - staying], staying
 
 
 def placed_node(

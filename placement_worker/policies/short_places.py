@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from placement_worker.cloud.snapshot import Location
+from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.placement_data import Placement

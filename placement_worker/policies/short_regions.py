@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement_worker.cloud.snapshot import Location
+from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import CheckRequest
 from placement_worker.planning.places import Place

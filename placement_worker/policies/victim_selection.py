@@ -116,7 +116,9 @@ def choose(
     eligible, staying = _divided(request.cluster.nodes, {node.id for node in kept}, protected)
     if count > len(eligible):
         count = max(len(eligible), count - len(staying))
-    ordered = victims.order(eligible, criteria, request.action.id)
+    exceptional = state.exceptional(request.cluster)
+    exceptional, _ = _divided(exceptional, {node.id for node in kept}, protected)
+    ordered = victims.order(eligible, criteria, request.action.id, exceptional)
     choice = victims.choose(ordered, count, planned, location_of, counts.unknown, staying)
     return replace(choice, protected=protected), location_of
 
@@ -151,6 +153,8 @@ def warnings(
 
 def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
     """Return the function that looks up the parts of a node's location that the counts need."""
+    if counts.by_region and counts.by_zone:
+        return lambda node: counts.location(*cloud.place_of(node))
 
     def location_of(node: Node) -> victims.Location:
         return counts.location(
@@ -162,8 +166,8 @@ def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
 
 
 def _divided(
-    nodes: list[Node], kept: Collection[str], protected: Collection[str]
-) -> tuple[list[Node], list[Node]]:
+    nodes: Sequence[Node], kept: Collection[str], protected: Collection[str]
+) -> tuple[Sequence[Node], Sequence[Node]]:
     """Return the nodes that may still be chosen, and the protected ones.
 
     :param kept: the ids of the victims that are already chosen.

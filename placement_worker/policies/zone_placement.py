@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
-from placement_worker.cloud.snapshot import Location
+from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus

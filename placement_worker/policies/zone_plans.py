@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from placement_worker.cloud.snapshot import Location
+from placement_worker.cloud.stated_places import Location
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
@@ -20,7 +20,6 @@ from placement_worker.planning.skew import Skew
 from placement_worker.policies import (
     cordoned_places,
     place_names,
-    shared_placement,
     short_places,
     zone_shares,
 )
@@ -92,13 +91,7 @@ class ZonePlans:
     def _in_groups(
         self, nodes: Sequence[Node], count: Callable[[Sequence[Node]], Counter[T]]
     ) -> tuple[list[Counter[T]], Counter[T]]:
-        return shared_placement.in_groups(
-            self.task.size,
-            nodes,
-            count,
-            self.task.protected,
-            without_failed=self.on_shortage is not None,
-        )
+        return self.task.in_groups(nodes, count, without_failed=self.on_shortage is not None)
 
     def _shortages(self, locate: Callable[[Node], Location]) -> short_places.Shortages:
         """Return the shortages that matter: a deletion is planned without them."""

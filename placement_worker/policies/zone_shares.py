@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from placement_worker.cloud.snapshot import Location
+from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.action_data import CREATION
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.places import NO_CAP

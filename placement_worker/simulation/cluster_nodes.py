@@ -9,6 +9,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.cluster import Node, NodeMetadata
 from placement_worker.contract.model import NodePatch
 from placement_worker.planning import protection
+from placement_worker.planning.exceptional import exceptional
 from placement_worker.simulation.addresses import Addresses
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -35,7 +36,7 @@ class ClusterNodes:
 
     def protected(self, now: datetime.datetime) -> Collection[str]:
         """Return the ids of the nodes that are protected."""
-        return protection.in_force(protection.marked(self.by_id.values()), {}, now)
+        return protection.in_force(exceptional(self.by_id.values()), {}, now)
 
     def create(
         self, placement: Mapping[str, str], now: datetime.datetime, *, has_room: bool

@@ -37,7 +37,7 @@ def test_status_of_senlin_or_of_another_engine_is_no_misspelling(status):
     """An engine may have statuses of its own."""
     cluster = request('', (), [node(1, status=status)])['cluster']
 
-    assert misspelled_statuses(codec.decode(cluster, Cluster)) is None
+    assert misspelled_statuses(codec.decode(cluster, Cluster).nodes) is None
 
 
 def test_misspelled_status_in_a_rebalance_is_a_warning(registry):

@@ -50,9 +50,8 @@ def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
     asked, state = made('CLUSTER_SCALE_IN', members)
 
     def groups(kind, *protected):
-        return shared_placement.in_groups(
-            Size(kind, 1), asked.cluster.nodes, state.cloud.zones_of, protected
-        )
+        task = Task(asked, state, Size(kind, 1), Size(kind, 1), protected)
+        return task.in_groups(asked.cluster.nodes, state.cloud.zones_of)
 
     assert groups(DELETION) == ([{'a': 1}, {'b': 1}, {'a': 2}], {})
     assert groups(DELETION, 'n1', 'n4') == ([{'a': 1}, {}, {'a': 1}], {'a': 1, 'b': 1})

@@ -1,0 +1,37 @@
+"""Places that the request states, for all nodes at once and for one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement_worker.cloud.stated_places import stated_place, stated_places
+from placement_worker.contract import codec
+from placement_worker.contract.cluster import Node
+
+names = st.sampled_from(['a', 'b', '', None, 7, ['a'], {}])
+placements = st.one_of(
+    st.sampled_from([None, 'a', []]),
+    st.dictionaries(st.sampled_from(['zone', 'region_name']), names),
+)
+texts = st.sampled_from(['a', 'b', '', None])
+profiles = texts.map(
+    lambda region: {'type': 't', 'properties': {'context': {'region_name': region}}}
+)
+details = texts.map(lambda zone: {'OS-EXT-AZ:availability_zone': zone})
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> Node:
+    """Return a node whose place may be anywhere, valid or not."""
+    described = {
+        'id': 'n',
+        'data': draw(st.sampled_from([{}, {'placement': draw(placements)}])),
+        'profile': draw(st.none() | profiles),
+        'details': draw(st.none() | details),
+    }
+    return codec.decode(described, Node)
+
+
+@given(st.lists(nodes(), max_size=8))
+def test_places_of_all_nodes_are_those_of_each_node(listed):
+    """The places of all nodes at once are the places of each node, also of malformed ones."""
+    assert stated_places(listed) == [stated_place(node) for node in listed]
