@@ -8,6 +8,7 @@ T = TypeVar('T')
 
 
 def at_once(functions: Iterable[Callable[[], T]]) -> list[T]:
-    """Call functions in parallel and return their results in order."""
-    with ThreadPoolExecutor() as pool:
-        return [future.result() for future in [pool.submit(one) for one in functions]]
+    """Call functions, each in a thread of its own, and return their results in order."""
+    calls = list(functions)
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(lambda call: call(), calls))

@@ -17,6 +17,7 @@ from tests.cloud.tally import Tally
 from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
 
+WORKER, BROKER, ENGINES = PROCESSES = ('worker', 'broker', 'engines')
 KILLS = int(os.environ.get('PLACEMENT_WORKER_TEST_KILLS', '1'))
 
 
@@ -26,11 +27,13 @@ def number(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
-@pytest.fixture
-def operations(cloud: WholeCloud, number: int) -> list[Operation]:
-    """One operation of each kind, with a cluster of its own."""
+@pytest.fixture(scope='module')
+def prepared(cloud: WholeCloud, number: int) -> dict[str, list[Operation]]:
+    """The operations for the kill of each process; creating all clusters together saves time."""
     cloud.run_only('worker1')
-    return at_once(partial(prepare, cloud, number) for prepare in OPERATIONS)
+    each = [partial(prepare, cloud, number) for prepare in OPERATIONS]
+    made = iter(at_once(each * len(PROCESSES)))
+    return {process: [next(made) for _ in each] for process in PROCESSES}
 
 
 def kill_worker(cloud: WholeCloud, operations: list[Operation]) -> None:
@@ -47,14 +50,16 @@ def kill_broker(cloud: WholeCloud, operations: list[Operation]) -> None:
     cloud.workers_broker.start()
 
 
-KILL = {'worker': kill_worker, 'broker': kill_broker}
+KILL = {WORKER: kill_worker, BROKER: kill_broker}
 
 
-@pytest.mark.parametrize('process', ['worker', 'broker'])
+@pytest.mark.parametrize('process', KILL)
 def test_process_killed_during_actions_loses_none(
-    cloud: WholeCloud, operations: list[Operation], tally: Tally, process: str
+    cloud: WholeCloud, prepared: dict[str, list[Operation]], tally: Tally, process: str
 ) -> None:
     """All actions succeed although a worker or the broker is killed, and leave nothing behind."""
+    operations = prepared[process]
+    cloud.run_only('worker1')
     begun = begin_and_hold(cloud, operations)
     KILL[process](cloud, operations)
     changes = at_once(running.succeed for running in begun)
@@ -66,9 +71,11 @@ def test_process_killed_during_actions_loses_none(
 
 
 def test_engines_killed_during_actions_leave_nothing_after_repetition(
-    cloud: WholeCloud, operations: list[Operation], tally: Tally
+    cloud: WholeCloud, prepared: dict[str, list[Operation]], tally: Tally
 ) -> None:
     """Actions of killed engines fail, and the same actions reach the wanted state afterwards."""
+    operations = prepared[ENGINES]
+    cloud.run_only('worker1')
     begun = begin_and_hold(cloud, operations)
     sizes = [len(operation.cluster.nodes()) for operation in operations]
     for engine in cloud.senlin_programs.engines.values():
@@ -86,7 +93,7 @@ def test_engines_killed_during_actions_leave_nothing_after_repetition(
     for operation in operations:
         agreement.check_nodes(operation.cluster)
     finish(operations)
-    tally.add('engines', operations, actions)
+    tally.add(ENGINES, operations, actions)
 
 
 def has_all_members(cluster: Cluster) -> bool:
