@@ -2,11 +2,9 @@
 
 import argparse
 import datetime
-import difflib
 import sys
 
 from placement_worker.cmd import argument_types
-from placement_worker.formats.text import escaped
 from placement_worker.health import probe
 
 PROGRAM = 'placement-worker-status'
@@ -40,10 +38,12 @@ def main() -> int:
         return 0
     if arguments[0] in PROBES:
         return _probe(*arguments)
+    # A container runs probes often, so they must not wait for these imports and the next ones.
+    import difflib  # noqa: PLC0415
+
     near = difflib.get_close_matches(arguments[0], PROBES, n=1)
     if near:
         return _refuse(f'Unknown command "{arguments[0]}". Did you mean "{near[0]}"?')
-    # A container runs probes often, so they must not wait for these imports.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
     threading_backend.choose()
@@ -61,6 +61,8 @@ def main() -> int:
 
 
 def _refuse(message: str) -> int:
+    from placement_worker.formats.text import escaped  # noqa: PLC0415
+
     print(f'{PROGRAM}: {escaped(message)}', file=sys.stderr)  # noqa: T201
     return WRONG_ARGUMENTS
 
