@@ -10,7 +10,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import threading_backend
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.policies import plugins
+from placement_worker.policies.plugin_interface import is_built_in
 from placement_worker.policies.registry import Registry
 from tests.failure_logs import pytest_runtest_makereport
 
@@ -29,7 +29,7 @@ Check = Callable[..., Any]
 def registry() -> Registry:
     """Return the policy types of this package without those of installed plugins."""
     installed = Registry.installed().types.items()
-    return Registry((name, policy) for name, policy in installed if plugins.is_built_in(policy))
+    return Registry((name, policy) for name, policy in installed if is_built_in(policy))
 
 
 @pytest.fixture

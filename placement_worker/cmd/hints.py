@@ -67,6 +67,7 @@ TOPIC_PERMISSION_NEEDED = (
     'the broker runs, but the topic permissions of this user forbid this topic; compare the topic '
     'with "rabbitmqctl list_topic_permissions"'
 )
+SKIPPED_TYPE = 'correct or upgrade the package, and restart the workers'
 _WITH_REMEDY = (errors.BrokerRefused, errors.NoWorkerAnswered, InvalidCordonFile)
 """The errors whose texts may name a remedy."""
 _HAS_REMEDY = re.compile('; (check|create it,|the page|start) ')
@@ -83,6 +84,8 @@ def with_hint(exc: Exception, text: str = '') -> str:
         hint: str | None = _for_internal_error(text)
     elif isinstance(exc, errors.BrokerUnreachable) and ACCESS_REFUSED in text:
         hint = TOPIC_PERMISSION_NEEDED if TOPIC_REFUSED in text else OPERATOR_NEEDED
+    elif isinstance(exc, errors.PolicyTypeNotFound) and ' was skipped: ' in text:
+        hint = SKIPPED_TYPE
     elif isinstance(exc, _WITH_REMEDY) and _HAS_REMEDY.search(text):
         hint = None
     elif isinstance(exc, (errors.InvalidRequest, documents.DocumentError)):

@@ -1,51 +1,37 @@
 """Load the installed policy types and skip those that do not fit the plugin interface."""
 
-import json
+import contextlib
+import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
-from typing import Any, TypeGuard, get_args
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 from stevedore import extension
 
-from placement_worker.contract import actions
-from placement_worker.contract.model import Phase, SupportStatus
-from placement_worker.formats.text import listed, shortened
-from placement_worker.policies import base
+from placement_worker.errors import PlacementWorkerError
+from placement_worker.formats.text import enumerated, listed, noun_for
+from placement_worker.policies import plugin_interface
+from placement_worker.policies.plugin_interface import (
+    UPGRADE,
+    PolicyClass,
+    Unusable,
+    described,
+    is_built_in,
+)
 
 LOG = logging.getLogger(__name__)
 NAMESPACE = 'placement_worker.policies'
-UPGRADE = (
-    'import placement_worker.contract.model and placement_worker.contract.cluster instead of '
-    'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
-    'state.cloud.octavia_settings, and set interface = (2, 0)'
-)
-"""The changes that a plugin for interface 1.x needs."""
-ATTRIBUTES: Mapping[str, tuple[Any, str]] = {
-    'priority': (int, 'an integer'),
-    'targets': (frozenset[tuple[str, str]], 'a frozenset of pairs of phase and action'),
-    'profile_types': (frozenset[str] | None, 'a frozenset of strings or None'),
-    'stored_as': (str | None, 'a string or None'),
-    'after': (frozenset[str], 'a frozenset of strings'),
-    'inputs': (frozenset[str], 'a frozenset of strings'),
-    'exclusive': (bool, 'a boolean'),
-    'support_status': (
-        dict[str, list[SupportStatus]],
-        'a map of lists of SupportStatus',
-    ),
-}
-"""Attribute of a policy class -> the type of its value, and that type in words."""
-_OWN_MODULES = f'{__name__.partition(".")[0]}.'
-PolicyClass = type[base.Policy[Any]]
 
 
 def installed() -> Iterator[tuple[str, object]]:
-    """Return the name and the object of each entry point; log those that cannot be imported."""
-    manager: Any = extension.ExtensionManager(NAMESPACE, on_load_failure_callback=_log_failed_load)
-    return ((plugin.name, plugin.plugin) for plugin in manager)
+    """Yield the name and the object of each entry point; an `Unusable` if it cannot be loaded."""
+    # The constructor would load the objects itself, and raise an AssertionError of a plugin.
+    manager: Any = extension.ExtensionManager.make_test_instance([], NAMESPACE)
+    for entry_point in manager.list_entry_points():
+        yield entry_point.name, _loaded(entry_point)
 
 
 def checked(
@@ -53,21 +39,26 @@ def checked(
 ) -> tuple[dict[str, PolicyClass], dict[str, str]]:
     """Return the classes that fit the plugin interface, and the reasons to skip the others.
 
-    The keys of both maps are entry-point names. The reasons are logged.
+    The keys of both maps are entry-point names. The reasons are logged. If several packages provide
+    a type, a class of this package is used, but none of other packages: the order in which they are
+    found differs between hosts.
 
     :param found: pairs of entry-point name and loaded object.
     """
+    provided: dict[str, list[object]] = {}
+    for name, plugin in sorted(found, key=lambda pair: pair[0]):
+        candidates = provided.setdefault(name, [])
+        if plugin not in candidates:
+            candidates.append(plugin)
     types: dict[str, PolicyClass] = {}
     skipped: dict[str, str] = {}
-    for name, plugin in sorted(found, key=lambda pair: pair[0]):
-        if _is_policy(plugin):
-            problem = _interface_problem(plugin) or _problem(name, plugin)
-        else:
-            problem = 'it must be a subclass of placement_worker.policies.base.Policy'
+    for name, candidates in provided.items():
+        plugin = _chosen(name, candidates)
+        problem = plugin_interface.problem(name, plugin)
         if problem:
             skipped[name] = problem
         else:
-            types[name] = plugin  # type: ignore[assignment]  # is_policy
+            types[name] = plugin  # type: ignore[assignment]  # without a problem, it is a class
     for name, cycle in _in_cycles(types).items():
         skipped[name] = f'after forms a cycle: {", ".join(cycle)}'
         del types[name]
@@ -77,103 +68,41 @@ def checked(
     return types, skipped
 
 
+@contextlib.contextmanager
+def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
+    """Add the type and the package of a policy to any error that is not raised on purpose."""
+    try:
+        yield
+    except PlacementWorkerError:
+        raise
+    except Exception as exc:
+        exc.add_note(origin(type_name, policy))
+        raise
+
+
+def origin(type_name: str, policy: PolicyClass) -> str:
+    """Return the type, and its package if that is another one, for an error of the policy."""
+    if is_built_in(policy):
+        return f'in {type_name}'
+    return f'in {type_name}, a plugin of {enumerated(packages(type_name)) or policy.__module__}'
+
+
+@functools.lru_cache
+def packages(type_name: str) -> tuple[str, ...]:
+    """Return the names of the packages that provide a type; stevedore's cache drops them."""
+    found = metadata.entry_points(group=NAMESPACE, name=type_name)
+    return tuple(sorted({one.dist.name for one in found if one.dist is not None}))
+
+
+def from_packages(type_name: str) -> str:
+    """Return e.g. ' from package X' or ' from packages X and Y'; '' if no package has the type."""
+    names = packages(type_name)
+    return f' from {noun_for(len(names), "package")} {enumerated(names)}' if names else ''
+
+
 def schema(policy: PolicyClass, type_name: str) -> type[Struct]:
     """Return the schema of the properties of a type, given with its version."""
     return policy.versions[type_name.rpartition('-')[2]]
-
-
-def is_built_in(policy: PolicyClass) -> bool:
-    """Return whether a class is part of this package."""
-    return policy.__module__.startswith(_OWN_MODULES)
-
-
-def _is_policy(plugin: object) -> TypeGuard[PolicyClass]:
-    return isinstance(plugin, type) and issubclass(plugin, base.Policy)
-
-
-def _interface_problem(plugin: PolicyClass) -> str | None:
-    """Return what to change if the worker does not support the interface version of a class.
-
-    The worker supports all earlier minor versions of its major version. A class for a later one may
-    need an attribute or a method that the worker lacks. A class of another package must define
-    `interface` itself, because the inherited value is the version of the worker, whatever version
-    the class was written for.
-    """
-    upgrade = f'in {plugin.__module__}, {UPGRADE}'
-    if 'interface' not in vars(plugin) and not is_built_in(plugin):
-        return f'its class must define interface; if it implements plugin interface 1, {upgrade}'
-    if not _fits(plugin.interface, tuple[int, int]):
-        return f'interface must be a pair of integers, got {_shown(plugin.interface)}'
-    (major, minor), supported = plugin.interface, base.INTERFACE
-    if major == supported[0] and minor <= supported[1]:
-        return None
-    change = upgrade if major < supported[0] else 'upgrade the worker'
-    return (
-        f'it implements plugin interface {major}.{minor}, this worker supports '
-        f'{supported[0]}.{supported[1]}; {change}'
-    )
-
-
-def _problem(name: str, plugin: PolicyClass) -> str | None:
-    """Return the reason to skip a class, or None if it fits its entry point."""
-    required = ('name', 'versions', 'priority', 'targets')
-    missing = [attribute for attribute in required if not hasattr(plugin, attribute)]
-    missing += sorted(plugin.__abstractmethods__)
-    if missing:
-        return f'it must define {", ".join(missing)}'
-    if not _are_schemas(plugin.versions):
-        return 'versions must map strings to subclasses of msgspec.Struct'
-    kind, _, version = name.rpartition('-')
-    if plugin.name != kind or version not in plugin.versions:
-        return f'its class defines {plugin.name} with versions {", ".join(plugin.versions)}'
-    mutable = [one for one, schema in plugin.versions.items() if not _is_frozen(schema)]
-    if mutable:
-        return f'the properties of version {", ".join(mutable)} must be a Struct with frozen=True'
-    return '; '.join(_attribute_problems(plugin)) or None
-
-
-def _are_schemas(versions: object) -> bool:
-    return isinstance(versions, Mapping) and all(
-        isinstance(version, str) and isinstance(schema, type) and issubclass(schema, Struct)
-        for version, schema in versions.items()
-    )
-
-
-def _is_frozen(schema: type[Struct]) -> bool:
-    """Return whether concurrent requests can share an object of a schema."""
-    return bool(schema.__struct_config__.frozen)
-
-
-def _attribute_problems(plugin: PolicyClass) -> Iterator[str]:
-    """Yield a sentence per attribute with a wrong value."""
-    for name, (expected, words) in ATTRIBUTES.items():
-        value = getattr(plugin, name)
-        if not _fits(value, expected):
-            yield f'{name} must be {words}, got {_shown(value)}'
-        elif name == 'targets':
-            yield from _target_problems(value)
-
-
-def _target_problems(targets: Iterable[tuple[str, str]]) -> Iterator[str]:
-    wrong = [
-        ' '.join(target)
-        for target in sorted(targets)
-        if target[0] not in get_args(Phase) or target[1] not in actions.ALL
-    ]
-    if wrong:
-        yield f'targets must be phases of actions of Senlin, got {listed(wrong)}'
-
-
-def _fits(value: object, expected: Any) -> bool:
-    try:
-        msgspec.convert(value, expected)
-    except msgspec.ValidationError:
-        return False
-    return True
-
-
-def _shown(value: object) -> str:
-    return shortened(json.dumps(value) if isinstance(value, (str, bool)) else repr(value))
 
 
 def _in_cycles(types: Mapping[str, PolicyClass]) -> dict[str, Sequence[str]]:
@@ -205,25 +134,36 @@ def _warn_of_unknown(types: Mapping[str, PolicyClass]) -> None:
                 'Policy type %s%s runs after types that are not installed: %s; check the names in '
                 'after',
                 type_name,
-                _package(type_name),
+                from_packages(type_name),
                 listed(unknown),
             )
 
 
+def _chosen(name: str, candidates: Sequence[object]) -> object:
+    """Return the only object of a type, or the one of this package."""
+    plugin, *others = sorted(candidates, key=is_built_in, reverse=True)
+    if not others:
+        return plugin
+    if not is_built_in(plugin):
+        return Unusable('several packages provide it with different classes; uninstall all but one')
+    LOG.error(
+        'Policy type %s%s: only the class of placement-worker is used; rename the type in the '
+        'other package',
+        name,
+        from_packages(name),
+    )
+    return plugin
+
+
 def _log_skipped(name: str, problem: str) -> None:
-    LOG.error('Skipped policy type %s%s: %s', name, _package(name), problem)
+    LOG.error('Skipped policy type %s%s: %s', name, from_packages(name), problem)
 
 
-def _package(name: str) -> str:
-    """Return ' from package X' for an entry point; stevedore's cache drops the distribution."""
-    for entry_point in metadata.entry_points(group=NAMESPACE, name=name):
-        if entry_point.dist is not None:
-            return f' from package {entry_point.dist.name}'
-    return ''
-
-
-def _log_failed_load(_manager: object, entry_point: Any, exc: BaseException) -> None:
-    problem = f'{entry_point.value} cannot be loaded: {type(exc).__name__}: {exc}'
-    if isinstance(exc, ImportError) and (exc.name or '').startswith('placement_worker.'):
-        problem += f'; if it implements plugin interface 1, {UPGRADE}'
-    _log_skipped(entry_point.name, problem)
+def _loaded(entry_point: metadata.EntryPoint) -> object:
+    try:
+        return entry_point.load()
+    except Exception as exc:  # a module of a plugin may raise any error
+        problem = f'{entry_point.value} cannot be loaded: {described(exc)}'
+        if isinstance(exc, ImportError) and (exc.name or '').startswith('placement_worker.'):
+            problem += f'; if it implements plugin interface 1, {UPGRADE}'
+        return Unusable(problem)

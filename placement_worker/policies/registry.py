@@ -68,8 +68,10 @@ class Registry:
         policy_class = self.lookup(type_name, at)
         schema = plugins.schema(policy_class, type_name)
         raw = normalized(msgspec.json.decode(properties), schema)
-        decoded = codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec)
-        policy = policy_class(decoded)
+        with plugins.named_in_errors(type_name, policy_class):
+            policy = policy_class(
+                codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec)
+            )
         policy.type_name = type_name
         return policy
 
@@ -94,7 +96,9 @@ class Registry:
                 shortened(binding.id),
                 exc,
             )
-            return (named or storing)[0](None)
+            policy_class = (named or storing)[0]
+            with plugins.named_in_errors(policy_class.name, policy_class):
+                return policy_class(None)
 
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
         """Return the class of a policy type.
@@ -104,7 +108,8 @@ class Registry:
         """
         if problem := self._skipped.get(type_name):
             raise errors.PolicyTypeNotFound(
-                f'Policy type `{type_name}` was skipped: {problem} - at `{at}`'
+                f'Policy type `{type_name}`{plugins.from_packages(type_name)} was skipped: '
+                f'{problem} - at `{at}`'
             )
         try:
             return self.types[type_name]

@@ -213,29 +213,6 @@ def test_checked_skipped_type_of_an_installed_package_names_the_package(caplog, 
     ]
 
 
-@pytest.mark.parametrize(
-    ('error', 'hint'),
-    [
-        (ImportError("cannot import name 'Bond'", name='placement_worker.policies.base'), True),
-        (ModuleNotFoundError("No module named 'x'", name='placement_worker.model'), True),
-        (ModuleNotFoundError("No module named 'x'", name='x'), False),
-        (ZeroDivisionError('division by zero'), False),
-    ],
-)
-def test_log_failed_load_import_of_an_old_name_explains_the_upgrade(error, hint, caplog):
-    """A plugin whose import fails is skipped; the message explains the upgrade if it may help."""
-    entry_point = metadata.EntryPoint('test.bad-1.0', 'bad:Bad', plugins.NAMESPACE)
-
-    plugins._log_failed_load(None, entry_point, error)
-
-    [message] = caplog.messages
-    assert message.startswith(
-        f'Skipped policy type test.bad-1.0: bad:Bad cannot be loaded: {type(error).__name__}: '
-        f'{error}'
-    )
-    assert message.endswith('set interface = (2, 0)') == hint
-
-
 def test_installed_yields_the_types_of_this_package():
     """Every policy type of this package is found through its entry point."""
     own = metadata.distribution('placement-worker').entry_points.select(group=plugins.NAMESPACE)

@@ -2,9 +2,10 @@
 
 import msgspec
 import pytest
+from msgspec import Struct
 
 from placement_worker.contract import codec
-from placement_worker.contract.model import Spec
+from placement_worker.contract.model import Binding, Spec
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
 from placement_worker.formats.text import MAX_ITEMS
 from placement_worker.policies.registry import KEPT_BYTES, Registry
@@ -82,6 +83,41 @@ def test_skipped_type_is_refused_with_the_reason():
         'Policy type `test.good-2.0` was skipped: its class defines test.good with versions 1.0 - '
         'at `$.policies[0].spec`'
     )
+
+
+class RaisingProperties(Struct, frozen=True):
+    def __post_init__(self):
+        raise KeyError('x')
+
+
+class Raising(Good):
+    interface = (2, 0)
+
+    def __init__(self, properties):
+        raise KeyError('x')
+
+
+@pytest.mark.parametrize(
+    'attributes', [{'versions': {'1.0': RaisingProperties}}, {'__init__': Raising.__init__}]
+)
+def test_policy_of_a_class_that_fails_names_the_plugin(attributes):
+    """An unexpected error in the properties or the constructor of a plugin names the plugin."""
+    kind = type('Variant', (Good,), {'interface': (2, 0), **attributes})
+
+    with pytest.raises(KeyError) as raised:
+        Registry([('test.good-1.0', kind)]).policy(Spec(Good.name, '1.0'), '$')
+
+    assert raised.value.__notes__ == [f'in test.good-1.0, a plugin of {kind.__module__}']
+
+
+def test_detachable_policy_of_a_class_that_fails_names_the_plugin():
+    """So does the constructor of a policy that is detached without properties."""
+    binding = Binding('p', Spec(Good.name, '2.0'))
+
+    with pytest.raises(KeyError) as raised:
+        Registry([('test.good-1.0', Raising)]).detachable(binding, '$')
+
+    assert raised.value.__notes__ == [f'in test.good, a plugin of {__name__}']
 
 
 @pytest.mark.parametrize('given', ['senlin.policy', 'senlin.policy.affinity-1.0', '', 'foo'])

@@ -1,0 +1,93 @@
+"""Tests for types of several packages, and for packages that cannot be imported."""
+
+import sys
+from importlib import metadata
+
+import pytest
+from stevedore import extension
+
+from placement_worker.policies import plugins
+from tests.unit.policies.good_policy import Good
+
+
+class Other(Good):
+    interface = (2, 0)
+
+
+class Named(Good):
+    interface = (2, 0)
+    name = 'test.other'
+
+
+def test_checked_type_of_two_packages_is_skipped(caplog):
+    """No class is used if packages provide a type with different ones; other types stay."""
+    problem = 'several packages provide it with different classes; uninstall all but one'
+    found = [('test.good-1.0', Good), ('test.good-1.0', Other), ('test.other-1.0', Named)]
+
+    types, skipped = plugins.checked(found)
+
+    assert (sorted(types), skipped) == (['test.other-1.0'], {'test.good-1.0': problem})
+    assert caplog.messages == [f'Skipped policy type test.good-1.0: {problem}']
+
+
+def test_checked_same_class_of_two_packages_is_accepted(caplog):
+    """A renamed package may be installed beside its predecessor, with the same module."""
+    found = [('test.good-1.0', Good), ('test.good-1.0', Good)]
+
+    assert plugins.checked(found) == ({'test.good-1.0': Good}, {})
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize('first', [True, False])
+def test_checked_plugin_with_a_built_in_name_does_not_replace_the_class(registry, caplog, first):
+    """A plugin cannot replace a type of this package, nor prevent its use."""
+    name, own = next(iter(registry.types.items()))
+    found = [(name, own), (name, Good)] if first else [(name, Good), (name, own)]
+
+    assert plugins.checked(found) == ({name: own}, {})
+    assert caplog.messages == [
+        f'Policy type {name} from package placement-worker: only the class of placement-worker is '
+        'used; rename the type in the other package'
+    ]
+
+
+@pytest.mark.parametrize(
+    ('source', 'error', 'hint'),
+    [
+        ('from placement_worker.policies.base import Bond', "cannot import name 'Bond'", True),
+        ('import placement_worker.model', "No module named 'placement_worker.model'", True),
+        ('import no_such_module', "No module named 'no_such_module'", False),
+        ('1 / 0', 'ZeroDivisionError: division by zero', False),
+        ('assert False, "x"', 'AssertionError: x', False),
+    ],
+)
+def test_installed_class_that_cannot_be_loaded_is_skipped_with_the_cause(
+    source, error, hint, monkeypatch, tmp_path, caplog
+):
+    """A plugin whose module fails is skipped; the reason explains an upgrade if it may help."""
+    (tmp_path / 'bad_plugin.py').write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, 'bad_plugin', raising=False)
+    entry_point = metadata.EntryPoint('test.bad-1.0', 'bad_plugin:Bad', plugins.NAMESPACE)
+    monkeypatch.setattr(
+        extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
+    )
+
+    types, skipped = plugins.checked(plugins.installed())
+
+    assert types == {}
+    assert skipped['test.bad-1.0'].startswith('bad_plugin:Bad cannot be loaded: ')
+    assert error in skipped['test.bad-1.0']
+    assert skipped['test.bad-1.0'].endswith('set interface = (2, 0)') == hint
+    assert caplog.messages == [f'Skipped policy type test.bad-1.0: {skipped["test.bad-1.0"]}']
+
+
+def test_origin_of_a_type_names_its_package_or_else_its_module(registry):
+    """An error names the package of a plugin; a type of this package needs none."""
+    name, own = next(iter(registry.types.items()))
+
+    assert plugins.origin(name, own) == f'in {name}'
+    assert plugins.origin(name, Good) == f'in {name}, a plugin of placement-worker'
+    assert plugins.origin('test.good-1.0', Good) == (
+        f'in test.good-1.0, a plugin of {Good.__module__}'
+    )
