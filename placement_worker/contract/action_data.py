@@ -36,6 +36,7 @@ class Change:
 
     kind: ClassVar[Kind]
     path: ClassVar[str]
+    views: ClassVar[Sequence[str]] = ('count', 'regions', 'zones')
 
     _decided: Mapping[str, Any]
 
@@ -64,6 +65,14 @@ class Change:
         :raises InvalidInput: it is no map of integers >= 0.
         """
         return self._planned('zones', 'zone')
+
+    def check(self) -> None:
+        """Check all keys that have a view.
+
+        :raises InvalidInput: a value does not fit.
+        """
+        for name in self.views:
+            getattr(self, name)
 
     def regions_of(self, count: int) -> dict[str, int] | None:
         """Return the share of `count` nodes that each region takes, as `regions`.
@@ -106,6 +115,7 @@ class Creation(Change):
 
     kind = CREATION
     path = f'{PATH}.{CREATION}'
+    views = (*Change.views, 'nodes')
 
     @property
     def nodes(self) -> list[str]:
@@ -121,6 +131,7 @@ class Deletion(Change):
 
     kind = DELETION
     path = f'{PATH}.{DELETION}'
+    views = (*Change.views, 'candidates', 'grace_period', 'places')
 
     @property
     def candidates(self) -> list[str] | None:

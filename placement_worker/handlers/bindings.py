@@ -5,9 +5,11 @@ from typing import Any
 
 from placement_worker.contract.model import BindingPatch, BindReply, BindRequest
 from placement_worker.errors import NotApplicable, Rejected
-from placement_worker.handlers.chain_links import origin
+from placement_worker.handlers import plugin_outcomes
 from placement_worker.handlers.decision_state import Conditions, state_for_binding
+from placement_worker.policies import plugins
 from placement_worker.policies.base import BindingOutcome, Policy, State
+from placement_worker.policies.plugin_interface import is_built_in
 
 
 def attach(policy: Policy[Any], request: BindRequest, conditions: Conditions) -> BindReply:
@@ -44,10 +46,12 @@ def _reply(
             raise TypeError(
                 f'{policy.name} returned {type(outcome).__name__}, expected a BindingOutcome'
             )
+        if not is_built_in(type(policy)):
+            plugin_outcomes.check_values(outcome)
     except Rejected as exc:
         return _failed(request, exc)
     except Exception as exc:
-        exc.add_note(f'in {request.policy.spec.type_name}{origin(policy)}')
+        exc.add_note(plugins.origin(policy.type_name or policy.name, type(policy)))
         raise
     return BindReply(
         status='OK',

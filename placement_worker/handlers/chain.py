@@ -18,11 +18,13 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
-from placement_worker.handlers.chain_links import Link, conflict, described, origin
+from placement_worker.handlers import plugin_outcomes
+from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.planning.sizing import with_size_of_resize
-from placement_worker.policies import ignored_deletion, victim_selection
+from placement_worker.policies import ignored_deletion, plugins, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
+from placement_worker.policies.plugin_interface import is_built_in
 
 LOG = logging.getLogger(__name__)
 COMPLETED = 'Completed policy checking.'
@@ -152,10 +154,16 @@ def _consult(
             raise TypeError(
                 f'{link.policy.name} returned {type(outcome).__name__}, expected an Outcome'
             )
+        if not is_built_in(type(link.policy)):
+            plugin_outcomes.check_values(outcome)
+            if outcome.data is not None:
+                plugin_outcomes.check_action_data(
+                    link.policy.type_name, outcome.data, progress.data
+                )
     except Rejected:
         raise
     except Exception as exc:
-        exc.add_note(f'in {link.binding.spec.type_name}{origin(link.policy)}')
+        exc.add_note(plugins.origin(link.binding.spec.type_name, type(link.policy)))
         raise
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details

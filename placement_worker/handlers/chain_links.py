@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from placement_worker.contract import actions
 from placement_worker.contract.model import Binding, CheckRequest
-from placement_worker.policies import plugins
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 
@@ -100,12 +99,6 @@ def versioned(policy: Policy[Any], profile_type: str) -> str | None:
     """Return the type that the policy supports with a version, and the profile has without."""
     supported = policy.profile_types or ()
     return min((name for name in supported if name.startswith(f'{profile_type}-')), default=None)
-
-
-def origin(policy: Policy[Any]) -> str:
-    """Return the module of a third-party policy type, for errors."""
-    policy_class = type(policy)
-    return '' if plugins.is_built_in(policy_class) else f', a plugin of {policy_class.__module__}'
 
 
 def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:

@@ -27,12 +27,12 @@ from placement_worker.contract.rpc import A, Method, Q
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
-from placement_worker.handlers import reply_encoding
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import CordonsInForce, Delivery, Recorder
 from placement_worker.handlers.reply_delivery import ReplyDelivery
 from placement_worker.handlers.request_handler import RequestHandler
 from placement_worker.handlers.request_log import RequestLog
+from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
 
 _now = functools.partial(datetime.datetime.now, datetime.UTC)
@@ -105,7 +105,7 @@ class Endpoints:
             if request.reply_to:
                 return self._check_and_deliver(request, request.reply_to, request_id, raw)
             reply = self._handler.check(request, request_id)
-            return reply_encoding.encode(reply, raw, self._registry)
+            return codec.encode(reply, like=raw)
         except Exception as exc:
             self._events.handle(RequestFailed(rpc.POLICY_CHECK.name, exc, request_id))
             raise
@@ -144,7 +144,8 @@ class Endpoints:
         request = self._decode(raw, ValidateRequest)
         policy = self._registry.policy(request.spec, '$.spec')
         if request.check_resources:
-            policy.check_resources(self._clouds.acting_as_service())
+            with plugins.named_in_errors(policy.type_name, type(policy)):
+                policy.check_resources(self._clouds.acting_as_service())
         properties = msgspec.to_builtins(policy.properties)
         spec = msgspec.structs.replace(request.spec, properties=properties)
         return codec.encode(ValidateReply(spec), like=raw)
@@ -201,7 +202,7 @@ class Endpoints:
         self._replies.check_destination(to, request_id)
         try:
             decided = self._handler.check(request, request_id)
-            reply = reply_encoding.encode(decided, raw, self._registry)
+            reply = codec.encode(decided, like=raw)
         except Exception as exc:
             error = codec.encode(error_object(exc), like=raw)
             self._replies.deliver(to, request.expires_at, request_id, error)

@@ -25,6 +25,8 @@ CONDITIONS = Conditions(Inventory(), OctaviaSettings(), 1000, NOW, left_s=lambda
 class Scripted(Deletion):
     """Does what its property does."""
 
+    type_name = 'test.scripted-1.0'
+
     def attach(self, request, state):
         return self.properties()
 
@@ -70,7 +72,7 @@ def test_internal_error_names_the_policy_type(act):
     with pytest.raises(KeyError) as raised:
         act(Scripted(failing), REQUEST, CONDITIONS)
 
-    assert raised.value.__notes__ == [f'in senlin.policy.deletion-1.1, a plugin of {__name__}']
+    assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
 
 
 @pytest.mark.parametrize('act', [bindings.attach, bindings.detach])
@@ -79,7 +81,7 @@ def test_result_of_a_wrong_type_names_the_policy_type(act):
     with pytest.raises(TypeError, match='returned NoneType, expected a BindingOutcome') as raised:
         act(Scripted(lambda: None), REQUEST, CONDITIONS)
 
-    assert raised.value.__notes__ == [f'in senlin.policy.deletion-1.1, a plugin of {__name__}']
+    assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
 
 
 def test_attach_to_an_unsupported_profile_type_is_rejected():

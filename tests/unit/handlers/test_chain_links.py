@@ -95,10 +95,3 @@ def test_links_of_a_check_are_sorted_by_priority(registry):
     found = linked(registry, 'CLUSTER_SCALE_IN', [deletion_policy(), zone_policy('a')])
 
     assert [link.priority for link in found] == [300, 400]
-
-
-def test_origin_of_a_built_in_policy_is_empty(registry):
-    """Only the types of plugins have an origin in errors."""
-    (link,) = linked(registry, 'CLUSTER_SCALE_IN', [deletion_policy()])
-
-    assert chain_links.origin(link.policy) == ''

@@ -14,11 +14,11 @@ from placement_worker.errors import (
     PolicyTypeNotFound,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import changed, deletion_policy, node, request, zone_policy
 from tests.malformed_requests import GOOD
 from tests.unit.handlers.conftest import CLOUD, Refusing
+from tests.unit.policies.good_policy import Good
 
 
 def test_policy_check_replies_in_the_form_of_the_request(endpoints):
@@ -249,11 +249,11 @@ def test_get_capabilities_returns_version_process_and_types(endpoints):
     assert capabilities['started_at'] == '2026-01-01T12:00:00Z'
 
 
-@pytest.mark.parametrize('method', ['policy_attach', 'policy_detach'])
+@pytest.mark.parametrize('method', ['policy_attach', 'policy_detach', 'policy_validate'])
 def test_internal_error_of_a_policy_names_its_type(method):
     """The error of a policy that fails by mistake names its type, as at a check."""
 
-    class Broken(Deletion):
+    class Broken(Good):
         interface = (2, 0)
 
         def attach(self, request, state):
@@ -261,10 +261,16 @@ def test_internal_error_of_a_policy_names_its_type(method):
 
         detach = attach
 
-    endpoints = Endpoints(CLOUD, Registry([('senlin.policy.deletion-1.1', Broken)]))
+        def check_resources(self, cloud):
+            raise KeyError('zone')
+
+    endpoints = Endpoints(CLOUD, Registry([('test.good-1.0', Broken)]))
+    spec = {'type': 'test.good', 'version': '1.0'}
+    binding = {'cluster': GOOD['cluster'], 'policy': {'id': 'p', 'spec': spec}}
+    validation = {'spec': spec, 'check_resources': True}
 
     with pytest.raises(KeyError) as raised:
-        getattr(endpoints, method)({'cluster': GOOD['cluster'], 'policy': deletion_policy()})
+        getattr(endpoints, method)(validation if method == 'policy_validate' else binding)
 
-    message = f"KeyError: 'zone' (in senlin.policy.deletion-1.1, a plugin of {__name__})"
+    message = f"KeyError: 'zone' (in test.good-1.0, a plugin of {__name__})"
     assert errors.with_notes(raised.value) == message

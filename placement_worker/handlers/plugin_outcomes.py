@@ -1,0 +1,90 @@
+"""Check the outcomes of plugins, so that an error names the policy that wrote a value."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
+from placement_worker.contract.codec import NOT_PLAIN
+from placement_worker.contract.model import ClusterPatch, NodePatch
+from placement_worker.errors import InvalidInput
+from placement_worker.formats.text import shortened
+from placement_worker.policies.outcomes import BindingOutcome, Outcome
+
+KINDS: tuple[Kind, ...] = (CREATION, DELETION)
+
+
+class _Patches(Struct):
+    """The patches of an outcome as plain data."""
+
+    nodes: dict[str, NodePatch]
+    cluster: ClusterPatch | None
+
+
+def check_values(outcome: Outcome | BindingOutcome) -> None:
+    """Check that a reply can hold the values of an outcome exactly.
+
+    The encoder would turn a time or a set into another type, and name no policy if it fails.
+
+    :raises TypeError: a value is not plain data; the text has its path.
+    :raises msgspec.ValidationError: a patch has a value of a wrong type.
+    """
+    values = {one.name: _as_data(getattr(outcome, one.name)) for one in fields(outcome)}
+    found = _not_plain(values)
+    if found:
+        raise TypeError(found.removeprefix('.'))
+    msgspec.convert(values, _Patches)
+
+
+def check_action_data(type_name: str, data: Mapping[str, Any], earlier: Mapping[str, Any]) -> None:
+    """Check the creation and the deletion that a policy wrote, which other policies read.
+
+    :param earlier: the data before the policy; it is not to blame for values that it kept.
+    :raises InvalidInput: a value does not fit; the text names the policy and the path.
+    """
+    for kind in KINDS:
+        if data.get(kind, {}) != earlier.get(kind, {}):
+            try:
+                ActionData(data).change(kind).check()
+            except InvalidInput as exc:
+                raise InvalidInput(f'{type_name} wrote invalid data: {exc}') from exc
+
+
+def _as_data(value: object) -> object:
+    """Return the outer maps and patches of an outcome as dictionaries."""
+    if isinstance(value, Struct):
+        return structs.asdict(value)
+    if isinstance(value, Mapping):
+        return {
+            key: structs.asdict(one) if isinstance(one, NodePatch) else one
+            for key, one in value.items()
+        }
+    return value
+
+
+def _not_plain(value: object) -> str | None:
+    """Return the path and the type of the first value that JSON changes or cannot hold."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                return f': the key {shortened(repr(key))} is not a string'
+            if found := _not_plain(item):
+                return f'.{shortened(key)}{found}'
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            if found := _not_plain(item):
+                return f'[{i}]{found}'
+    elif not _is_kept(value):
+        return f': {value if isinstance(value, float) else type(value).__name__} is not JSON'
+    return None
+
+
+def _is_kept(value: object) -> bool:
+    """Return whether a value is the same after it was encoded and decoded."""
+    try:
+        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
+    except NOT_PLAIN:
+        return False

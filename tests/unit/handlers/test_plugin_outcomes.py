@@ -1,0 +1,132 @@
+"""Tests for the checks of outcomes of plugins: each error names the policy and the value."""
+
+import datetime
+import json
+import uuid
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import ClusterPatch, NodePatch
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.base import BindingOutcome, Outcome
+from placement_worker.policies.registry import Registry
+from tests.factories import bind, request, zone_policy
+from tests.unit.policies.good_policy import Good
+
+CLOUD = Inventory.parse({'zones': {'a': True}}, 'the test')
+GOOD = {'id': 'p', 'spec': {'type': Good.name, 'version': '1.0', 'properties': {}}}
+ASKED = request('CLUSTER_SCALE_OUT', [GOOD, zone_policy('a')])
+NAMED = f'in test.good-1.0, a plugin of {__name__}'
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def endpoints(registry):
+    """Return a function that returns a worker with a plugin whose methods return some values."""
+
+    def start(**values):
+        class Writing(Good):
+            interface = (2, 0)
+
+            def check(self, request, state):
+                return Outcome('APPLIED', 'r', **values)
+
+            def attach(self, request, state):
+                return BindingOutcome(**values)
+
+        return Endpoints(CLOUD, Registry([*registry.types.items(), ('test.good-1.0', Writing)]))
+
+    return start
+
+
+@pytest.mark.parametrize('asked', [ASKED, json.dumps(ASKED)], ids=['data', 'JSON'])
+@pytest.mark.parametrize(
+    ('values', 'error'),
+    [
+        (
+            {'data': {'placement': {'placements': [{}, {'when': NOW}]}}},
+            'data.placement.placements[1].when: datetime is not JSON',
+        ),
+        ({'data': {'x': ({'y': {1}},)}}, 'data.x[0].y: set is not JSON'),
+        ({'data': {'x': uuid.UUID(int=0)}}, 'data.x: UUID is not JSON'),
+        ({'data': {'x': float('nan')}}, 'data.x: nan is not JSON'),
+        ({'data': {'x': '\ud800'}}, 'data.x: str is not JSON'),
+        ({'data': {'x': {1: 2}}}, 'data.x: the key 1 is not a string'),
+        ({'details': {'x': object()}}, 'details.x: object is not JSON'),
+        ({'nodes': {'n': NodePatch({'x': b''})}}, 'nodes.n.data.x: bytes is not JSON'),
+        ({'nodes': {'n': NodePatch(3)}}, 'Expected `object`, got `int` - at `$.nodes[...].data`'),
+        (
+            {'nodes': {'n': NodePatch({}, status=3)}},
+            'Expected `str | null`, got `int` - at `$.nodes[...].status`',
+        ),
+        ({'cluster': ClusterPatch({'x': object()})}, 'cluster.data.x: object is not JSON'),
+    ],
+    ids=lambda value: value if isinstance(value, str) else '',
+)
+def test_value_that_json_changes_or_cannot_hold_names_policy_and_path(
+    endpoints, asked, values, error
+):
+    """A value of a plugin that is not plain data is an error with its type, package and path."""
+    with pytest.raises((TypeError, ValueError)) as raised:
+        endpoints(**values).policy_check(asked)
+
+    assert (str(raised.value), raised.value.__notes__) == (error, [NAMED])
+
+
+def test_values_that_json_holds_are_kept(endpoints):
+    """A plugin may write any plain data, also numbers above 64 bits."""
+    data = {'x': [None, True, 1, 2**70, 1.5, 'é', {'y': {}}]}
+
+    reply = endpoints(data=data, details=data).policy_check(ASKED)
+
+    assert reply['action']['data']['x'] == reply['decisions'][0]['details']['x'] == data['x']
+
+
+def test_attach_with_a_value_that_is_not_plain_names_policy_and_path(endpoints):
+    """The data of a binding must be plain data, too."""
+    with pytest.raises(TypeError, match=r'^data\.x: datetime is not JSON') as raised:
+        endpoints(data={'x': NOW}).policy_attach(bind(GOOD))
+
+    assert raised.value.__notes__ == [NAMED]
+
+
+@pytest.mark.parametrize(
+    ('data', 'error'),
+    [
+        ({'creation': 3}, 'Expected `object`, got `3` - at `$.action.data.creation`'),
+        ({'deletion': None}, 'Expected `object`, got `null` - at `$.action.data.deletion`'),
+        (
+            {'creation': {'count': 'three'}},
+            'Expected `int`, got `"three"` - at `$.action.data.creation.count`',
+        ),
+        (
+            {'creation': {'zones': {'a': -1}}},
+            'Expected `int` >= 0, got `-1` - at `$.action.data.creation.zones.a`',
+        ),
+        (
+            {'creation': {'nodes': 'n1'}},
+            'Expected `array`, got `"n1"` - at `$.action.data.creation.nodes`',
+        ),
+        (
+            {'deletion': {'places': [3]}},
+            'Expected `object` with `region_name`, got `3` - at `$.action.data.deletion.places[0]`',
+        ),
+    ],
+)
+def test_invalid_creation_or_deletion_of_a_plugin_names_the_policy(endpoints, data, error):
+    """The policy that wrote an invalid plan fails, and not a later one that reads it."""
+    reply = endpoints(data=data).policy_check(ASKED)
+
+    assert [one['outcome'] for one in reply['decisions']] == ['FAILED']
+    assert reply['action']['data']['reason'] == f'test.good-1.0 wrote invalid data: {error}'
+
+
+def test_invalid_creation_of_the_request_does_not_name_a_plugin_that_keeps_it(endpoints):
+    """A plugin is not to blame for an invalid plan that the engine sent."""
+    sent = {'creation': {'count': 'three'}}
+    asked = request('CLUSTER_SCALE_OUT', [GOOD, zone_policy('a')], data=sent)
+
+    reply = endpoints(data={**sent, 'x': 1}).policy_check(asked)
+
+    assert [one['outcome'] for one in reply['decisions']] == ['APPLIED', 'FAILED']
