@@ -23,9 +23,7 @@ class Ping(Command):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            '--server', metavar='HOST', help='the [worker] host of one worker; default: any worker'
-        )
+        targets.add_server_argument(parser)
         output.add_format_argument(parser)
 
     @override

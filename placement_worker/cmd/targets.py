@@ -60,6 +60,13 @@ def add_remote_arguments(
     )
 
 
+def add_server_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that chooses one of the running workers."""
+    parser.add_argument(
+        '--server', metavar='HOST', help='the [worker] host of one worker; default: any worker'
+    )
+
+
 def require_broker(args: argparse.Namespace, command: str) -> None:
     """Check that the arguments of a command choose a broker.
 
@@ -92,6 +99,10 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
     :raises ConfigurationError: the arguments or the configuration file are not valid.
     """
     if args.transport is None and args.config_file is None:
+        if args.server:
+            raise errors.ConfigurationError(
+                '--server names a running worker; add --transport or --config-file'
+            )
         yield _in_process(args)
         return
     _refuse_options_of_embedded_clouds(args)

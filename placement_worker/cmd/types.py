@@ -5,7 +5,7 @@ import argparse
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import hints, output
+from placement_worker.cmd import hints, output, targets
 from placement_worker.cmd.base import OK, Command
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
@@ -60,10 +60,17 @@ class TypeList(Command):
     examples = (
         'placement-policy type list',
         'placement-policy type list -f json --transport rabbit://user:password@host/',
+        'placement-policy type list --config-file /etc/placement-worker/operator.conf '
+        '--server HOST',
+    )
+    epilog = (
+        'A type that cannot be used is not listed. Exit status: 0 the usable types are listed, 2 '
+        'no worker replied.'
     )
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        targets.add_server_argument(parser)
         output.add_format_argument(parser)
 
     @override
@@ -87,11 +94,20 @@ class TypeList(Command):
 class TypeShow(Command):
     """The command `type show`."""
 
-    examples = ('placement-policy type show senlin.policy.zone_placement-1.0 -f json',)
+    examples = (
+        'placement-policy type show senlin.policy.zone_placement-1.0 -f json',
+        'placement-policy type show my.policy.pause-1.0 --server HOST '
+        '--transport rabbit://user:password@host/',
+    )
+    epilog = (
+        'Exit status: 0 success, 2 the type is not installed or cannot be used, or no worker '
+        'replied.'
+    )
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('type_name', metavar='NAME', help='e.g. senlin.policy.deletion-1.1')
+        targets.add_server_argument(parser)
         output.add_format_argument(parser, ('yaml', 'json'))
 
     @override

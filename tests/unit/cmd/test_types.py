@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import remote
+from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
 from tests.factories import (
@@ -105,6 +108,44 @@ def test_type_list_with_a_broken_plugin_lists_the_others(run, monkeypatch, caplo
     assert caplog.messages == [
         'Skipped policy type acme.broken-1.0: priority must be an integer, got "high"'
     ]
+
+
+def test_type_show_of_a_broken_plugin_says_what_to_do(run, monkeypatch):
+    """The reason to skip a type is shown with a hint about its package, not about other types."""
+    monkeypatch.setattr(plugins, 'installed', lambda: [('acme.broken-1.0', BROKEN)])
+
+    status, out, err = run('type', 'show', 'acme.broken-1.0')
+
+    assert (status, out) == (2, '')
+    assert err.endswith(
+        'placement-policy type show: Policy type `acme.broken-1.0` was skipped: priority must be '
+        'an integer, got "high"; correct or upgrade the package, and restart the workers\n'
+    )
+
+
+@pytest.mark.parametrize('command', [('list',), ('show', 'senlin.policy.deletion-1.1')])
+def test_type_of_a_server_asks_that_worker(run, monkeypatch, command):
+    """The option --server selects one worker by its host, with both commands."""
+    asked = []
+
+    def client(url, config_file, timeout_s, server):
+        asked.append(server)
+        return InProcessCaller(Inventory(), Registry.installed())
+
+    monkeypatch.setattr(remote, 'client', client)
+
+    status, _, _ = run('type', *command, '--transport', 'rabbit://x/', '--server', 'host1')
+
+    assert (status, asked) == (0, ['host1'])
+
+
+@pytest.mark.parametrize('command', [('list',), ('show', 'x')])
+def test_type_of_a_server_without_a_broker_is_refused(run, command):
+    """A worker is not asked silently in this process instead of on its host."""
+    status, out, err = run('type', *command, '--server', 'host1')
+
+    assert (status, out) == (2, '')
+    assert '--server names a running worker; add --transport or --config-file; ' in err
 
 
 def test_type_list_prints_a_table_or_data(run):
