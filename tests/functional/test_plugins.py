@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from placement_worker.errors import WorkerFailed
+from placement_worker.errors import PolicyTypeNotFound, WorkerFailed
 from tests.factories import nodes, request, zone_policy
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'policy-plugin'
@@ -60,6 +60,15 @@ def plugins(tmp_path_factory):
         'broken.old-1.0 = broken:Old\n'
         'broken.new-1.0 = broken:New\n'
     )
+    (folder / 'twin-1.0.dist-info').mkdir()
+    (folder / 'twin-1.0.dist-info' / 'METADATA').write_text(
+        'Metadata-Version: 2.1\nName: twin\nVersion: 1.0\n'
+    )
+    (folder / 'twin-1.0.dist-info' / 'entry_points.txt').write_text(
+        '[placement_worker.policies]\n'
+        'broken.new-1.0 = broken:Raising\n'
+        'senlin.policy.deletion-1.0 = broken:Raising\n'
+    )
     return folder
 
 
@@ -97,8 +106,10 @@ BROKEN = (
     "ModuleNotFoundError: No module named 'no_such_module'",
     'Skipped policy type broken.class-1.0 from package broken: it must be a subclass of '
     'placement_worker.policies.base.Policy',
-    'Skipped policy type broken.new-1.0 from package broken: it implements plugin interface 2.1, '
-    'this worker supports 2.0; upgrade the worker',
+    'Skipped policy type broken.new-1.0 from packages broken and twin: several packages provide it '
+    'with different classes; uninstall all but one',
+    'Policy type senlin.policy.deletion-1.0 from packages placement-worker and twin: only the '
+    'class of placement-worker is used; rename the type in the other package',
     'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1.2, '
     'this worker supports 2.0; in broken, import placement_worker.contract.model and '
     'placement_worker.contract.cluster instead of placement_worker.model, rename Bond to '
@@ -197,4 +208,21 @@ def test_failing_policy_in_a_worker_is_reported_without_a_traceback(
         'broken.check-1.0, a plugin of '
         'broken)'
     )
-    assert 'ZeroDivisionError' in worker.log.read_text()
+    assert 'in broken.check-1.0, a plugin of broken' in worker.log.read_text()
+
+
+def test_request_for_a_type_that_cannot_be_imported_names_package_and_error(
+    plugins, start_worker, monkeypatch
+):
+    """The engine learns which package provides a type, and why the worker could not import it."""
+    monkeypatch.setenv('PYTHONPATH', str(plugins))
+    spec = {'type': 'broken.import', 'version': '1.0'}
+
+    with closing(start_worker(CLOUD).client()) as client, pytest.raises(PolicyTypeNotFound) as no:
+        client.policy_check(request('CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': spec}]))
+
+    assert str(no.value) == (
+        'Policy type `broken.import-1.0` from package broken was skipped: no_such_module:X cannot '
+        "be loaded: ModuleNotFoundError: No module named 'no_such_module' - at "
+        '`$.policies[0].spec`'
+    )
