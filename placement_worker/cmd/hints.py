@@ -67,7 +67,7 @@ TOPIC_PERMISSION_NEEDED = (
     'the broker runs, but the topic permissions of this user forbid this topic; compare the topic '
     'with "rabbitmqctl list_topic_permissions"'
 )
-SKIPPED_TYPE = 'correct or upgrade the package, and restart the workers'
+SKIPPED_TYPE = 'correct the cause, and restart the workers'
 _WITH_REMEDY = (errors.BrokerRefused, errors.NoWorkerAnswered, InvalidCordonFile)
 """The errors whose texts may name a remedy."""
 _HAS_REMEDY = re.compile('; (check|create it,|the page|start) ')

@@ -20,6 +20,8 @@ from placement_worker.cmd import permissions, trustees
 from placement_worker.config import unknown_options, validation
 from placement_worker.formats.text import escaped
 from placement_worker.messaging import notification_sender, topology
+from placement_worker.policies.plugins import from_packages
+from placement_worker.policies.registry import Registry
 from placement_worker.worker import cloud_factory, cordon_factory, queues, startup
 
 OLDEST_BROKER = '3.10'
@@ -116,6 +118,12 @@ class Checks(upgradecheck.UpgradeCommands):
         wrong = unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
+    def check_policy_types(self) -> Result:
+        """Check that this version can use the policy types of all installed packages."""
+        skipped = Registry.installed().skipped
+        found = [f'{name}{from_packages(name)}: {why}' for name, why in sorted(skipped.items())]
+        return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
+
     @reports_startup_errors
     def check_trustee(self) -> Result:
         """Check that the service user is the trustee of each engine."""
@@ -127,6 +135,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Permissions', check_permissions),
         ('Order of timeouts', check_timeouts),
         ('Libraries', check_libraries),
+        ('Policy types', check_policy_types),
         ('Broker', check_broker),
         ('Exchange and queues', check_queues),
     )

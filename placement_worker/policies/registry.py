@@ -30,6 +30,7 @@ class Registry:
     """The installed policy types.
 
     :ivar types: name and version, e.g. senlin.policy.zone_placement-1.0 -> class.
+    :ivar skipped: name and version of each type that cannot be used -> the reason.
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
     """
 
@@ -38,7 +39,7 @@ class Registry:
 
         :param found: pairs of entry-point name and loaded object.
         """
-        self.types, self._skipped = plugins.checked(found)
+        self.types, self.skipped = plugins.checked(found)
         self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
         self._kept = functools.lru_cache(KEPT_POLICIES)(self._create)
 
@@ -106,7 +107,7 @@ class Registry:
         :raises PolicyTypeNotFound: the type is not installed; the text suggests the nearest name.
             If the worker skipped the type, the text has the reason instead.
         """
-        if problem := self._skipped.get(type_name):
+        if problem := self.skipped.get(type_name):
             raise errors.PolicyTypeNotFound(
                 f'Policy type `{type_name}`{plugins.from_packages(type_name)} was skipped: '
                 f'{problem} - at `{at}`'

@@ -119,7 +119,7 @@ def test_type_show_of_a_broken_plugin_says_what_to_do(run, monkeypatch):
     assert (status, out) == (2, '')
     assert err.endswith(
         'placement-policy type show: Policy type `acme.broken-1.0` was skipped: priority must be '
-        'an integer, got "high"; correct or upgrade the package, and restart the workers\n'
+        'an integer, got "high"; correct the cause, and restart the workers\n'
     )
 
 

@@ -10,6 +10,8 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker import config
 from placement_worker.cmd import upgrade
+from placement_worker.policies import plugins
+from tests.unit.policies.good_policy import Good
 
 REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == "test"']
 
@@ -95,6 +97,25 @@ def test_queues_of_a_broker_that_cannot_be_reached_are_not_checked(tmp_path):
 
     assert (broker.code, queues.code) == (Code.FAILURE, Code.WARNING)
     assert queues.details == 'Not checked: the check of the broker failed'
+
+
+def test_policy_type_that_would_be_skipped_is_a_warning(monkeypatch):
+    """An operator learns before the upgrade that the new version cannot use a plugin."""
+    monkeypatch.setattr(plugins, 'installed', lambda: [('test.good-2.0', Good)])
+
+    result = upgrade.Checks(cfg.ConfigOpts()).check_policy_types()
+
+    assert (result.code, result.details) == (
+        Code.WARNING,
+        'test.good-2.0: its class defines test.good with versions 1.0',
+    )
+
+
+def test_policy_types_of_this_package_are_a_success(monkeypatch, registry):
+    """Without plugins there is nothing to warn of."""
+    monkeypatch.setattr(plugins, 'installed', registry.types.items)
+
+    assert upgrade.Checks(cfg.ConfigOpts()).check_policy_types().code == Code.SUCCESS
 
 
 def test_upgrade_check_into_a_closed_pipe_ends_without_a_message(tmp_path):
