@@ -41,18 +41,16 @@ def _reply(
     done: str,
 ) -> BindReply:
     try:
-        outcome = act(state_for_binding(request, conditions))
-        if not isinstance(outcome, BindingOutcome):
-            raise TypeError(
-                f'{policy.name} returned {type(outcome).__name__}, expected a BindingOutcome'
-            )
-        if not is_built_in(type(policy)):
-            plugin_outcomes.check_values(outcome)
+        with plugins.named_in_errors(policy.type_name or policy.name, type(policy)):
+            outcome = act(state_for_binding(request, conditions))
+            if not isinstance(outcome, BindingOutcome):
+                raise TypeError(
+                    f'{policy.name} returned {type(outcome).__name__}, expected a BindingOutcome'
+                )
+            if not is_built_in(type(policy)):
+                plugin_outcomes.check_values(outcome)
     except Rejected as exc:
         return _failed(request, exc)
-    except Exception as exc:
-        exc.add_note(plugins.origin(policy.type_name or policy.name, type(policy)))
-        raise
     return BindReply(
         status='OK',
         reason=done,

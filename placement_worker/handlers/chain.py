@@ -148,7 +148,7 @@ def _consult(
     if _names_victims(request, progress):
         victim_selection.check_candidates(request, state)
         state = _without_ignored_deletion(request, state, progress)
-    try:
+    with plugins.named_in_errors(link.binding.spec.type_name, type(link.policy)):
         outcome = link.policy.check(request, state)
         if not isinstance(outcome, Outcome):
             raise TypeError(
@@ -160,11 +160,6 @@ def _consult(
                 plugin_outcomes.check_action_data(
                     link.policy.type_name, outcome.data, progress.data
                 )
-    except Rejected:
-        raise
-    except Exception as exc:
-        exc.add_note(plugins.origin(link.binding.spec.type_name, type(link.policy)))
-        raise
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
 

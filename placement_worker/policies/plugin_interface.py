@@ -1,5 +1,6 @@
 """Check that a class fits the plugin interface."""
 
+import difflib
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,6 +44,8 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 }
 """Method of a policy class -> the arguments that the worker passes, in this order."""
 _OWN_MODULES = f'{__name__.partition(".")[0]}.'
+SIMILAR = 0.8
+"""The similarity of a misspelled name; `afer` has 0.89 to `after`."""
 MAX_CAUSE = 300
 """The number of characters of an error's text that a reason shows."""
 PolicyClass = type[base.Policy[Any]]
@@ -67,6 +70,20 @@ def problem(name: str, plugin: object) -> str | None:
 def is_built_in(plugin: object) -> bool:
     """Return whether a class is part of this package."""
     return isinstance(plugin, type) and plugin.__module__.startswith(_OWN_MODULES)
+
+
+def misspelled(plugin: PolicyClass) -> dict[str, str]:
+    """Return the names of a plugin's class that resemble one of the interface that it lacks."""
+    if is_built_in(plugin):
+        return {}
+    own = [name for kind in plugin.__mro__ if not is_built_in(kind) for name in vars(kind)]
+    optional = {*ATTRIBUTES, *METHODS}.difference(own)
+    near = {
+        name: difflib.get_close_matches(name, optional, 1, SIMILAR)
+        for name in own
+        if not name.startswith('_') and not hasattr(base.Policy, name)
+    }
+    return {name: found[0] for name, found in near.items() if found}
 
 
 def described(exc: Exception) -> str:

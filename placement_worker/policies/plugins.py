@@ -65,6 +65,7 @@ def checked(
     for name, problem in skipped.items():
         _log_skipped(name, problem)
     _warn_of_unknown(types)
+    _warn_of_misspelled(types)
     return types, skipped
 
 
@@ -78,6 +79,10 @@ def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
     except Exception as exc:
         exc.add_note(origin(type_name, policy))
         raise
+    except SystemExit as exc:  # it would end the process without a message
+        error = RuntimeError(f'A policy must not end the process; it raised {exc!r}')
+        error.add_note(origin(type_name, policy))
+        raise error from exc
 
 
 def origin(type_name: str, policy: PolicyClass) -> str:
@@ -136,6 +141,20 @@ def _warn_of_unknown(types: Mapping[str, PolicyClass]) -> None:
                 type_name,
                 from_packages(type_name),
                 listed(unknown),
+            )
+
+
+def _warn_of_misspelled(types: Mapping[str, PolicyClass]) -> None:
+    """Warn of names that resemble optional names of the interface, which would have no effect."""
+    for type_name, policy in types.items():
+        for name, meant in plugin_interface.misspelled(policy).items():
+            LOG.warning(
+                'Policy type %s%s defines %s, which the plugin interface does not have; did you '
+                'mean %s?',
+                type_name,
+                from_packages(type_name),
+                name,
+                meant,
             )
 
 

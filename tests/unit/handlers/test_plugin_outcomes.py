@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import sys
 import uuid
 
 import pytest
@@ -72,6 +73,23 @@ def test_value_that_json_changes_or_cannot_hold_names_policy_and_path(
         endpoints(**values).policy_check(asked)
 
     assert (str(raised.value), raised.value.__notes__) == (error, [NAMED])
+
+
+def test_policy_that_ends_the_process_is_an_error_that_names_it(registry):
+    """A policy that calls sys.exit neither ends the process nor hides which policy it was."""
+
+    class Ending(Good):
+        interface = (2, 0)
+
+        def check(self, request, state):
+            sys.exit()
+
+    worker = Endpoints(CLOUD, Registry([*registry.types.items(), ('test.good-1.0', Ending)]))
+
+    with pytest.raises(RuntimeError, match=r'must not end the process') as raised:
+        worker.policy_check(ASKED)
+
+    assert raised.value.__notes__ == [NAMED]
 
 
 def test_values_that_json_holds_are_kept(endpoints):

@@ -200,6 +200,21 @@ def test_checked_unknown_name_in_after_logs_a_warning(caplog):
     ]
 
 
+def test_checked_misspelled_optional_names_log_a_warning(caplog):
+    """An optional attribute or method with a misspelled name has no effect, so a warning names it.
+
+    Names of the author's own, and attributes that the class defines as well, cause none.
+    """
+    own = {'afer': frozenset({'b'}), 'atach': 1, 'windows': 2, 'checks': 3, '_inputs': 4}
+    misspelled = type('Misspelled', (Good,), {'interface': (2, 0), **own})
+
+    assert list(plugins.checked([('test.good-1.0', misspelled)])[0]) == ['test.good-1.0']
+    assert [message.partition('defines ')[2] for message in caplog.messages] == [
+        f'{wrong}, which the plugin interface does not have; did you mean {meant}?'
+        for wrong, meant in (('afer', 'after'), ('atach', 'attach'))
+    ]
+
+
 def test_checked_skipped_type_of_an_installed_package_names_the_package(caplog, monkeypatch):
     """The log message for a skipped type names the package that provides it."""
     [installed] = metadata.entry_points(
