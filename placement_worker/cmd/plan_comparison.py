@@ -1,28 +1,24 @@
 """The comparison of a cluster with the result of a reply, for `placement-policy plan`."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import structs
 
-from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cmd import draining, plan_size, plan_victims
+from placement_worker.cmd import draining, plan_places, plan_size, plan_victims
 from placement_worker.cmd.plan_changes import (
     Changes,
-    PlaceChange,
     PoolChange,
     ProtectedNode,
     SkippedPolicy,
     Victim,
 )
-from placement_worker.contract.action_data import CREATION, DELETION, PLAN_KEYS
-from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Decision
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
-from placement_worker.planning.places import NO_PLACE
 from placement_worker.policies.base import AFTER
+from placement_worker.policies.deletion import Deletion
 
 
 def compare(request: CheckRequest, reply: CheckReply) -> Changes:
@@ -69,27 +65,18 @@ def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Change
     :raises InvalidInput: the inputs of the action are malformed.
     """
     data, size = reply.action.data, plan_size.of(request, reply.action.data)
-    planned, victims = dict(_planned(reply.decisions)), list(_victims(request, reply))
-    if _is_trimmed(data.get(DELETION)):
-        planned = {}
+    victims = list(_victims(request, reply))
+    places = plan_places.changes(request, reply, size, [victim.id for victim in victims])
     return structs.replace(
         changes,
         created=size.count if size.kind == CREATION else 0,
         deleted=size.count if size.kind == DELETION else 0,
-        is_decided=bool(planned or victims or _is_detailed(data.get(size.kind))),
-        places=planned or _emptied(request.cluster, victims),
+        is_decided=bool(places or victims or _is_detailed(data.get(size.kind))),
+        places=places,
         victims=victims,
         wait_s=draining.wait_s(data, reply.decisions),
         protected=list(_protected(reply.decisions)),
     )
-
-
-def _is_trimmed(decided: object) -> bool:
-    """Return whether a deletion has victims without counts by place.
-
-    A later policy has spared victims, or no policy planned by place.
-    """
-    return isinstance(decided, dict) and 'candidates' in decided and not PLAN_KEYS & decided.keys()
 
 
 def _is_detailed(decided: object) -> bool:
@@ -109,62 +96,27 @@ def _skipped(request: CheckRequest, reply: CheckReply) -> Iterator[SkippedPolicy
             yield SkippedPolicy(name, decision.reason.rstrip('.'))
 
 
-def _planned(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[PlaceChange]]]:
-    """Yield the rows of each placement policy; nodes in no known place come last."""
-    for decision in decisions:
-        for key in ('regions', 'zones'):
-            rows = decision.details.get(key)
-            if decision.outcome == 'APPLIED' and isinstance(rows, list):
-                changes = [
-                    PlaceChange(
-                        _named(row.get('region_name'), row['name']),
-                        row['current'],
-                        row['final'],
-                        row['note'],
-                    )
-                    for row in rows
-                ]
-                unplaced = decision.details.get('unplaced', 0)
-                yield key, changes + [PlaceChange(NO_PLACE, unplaced, 0)] * bool(unplaced)
-
-
-def _emptied(cluster: Cluster, victims: Sequence[Victim]) -> dict[str, list[PlaceChange]]:
-    """Return the changes by place if no placement policy decided; {} without victims."""
-    if not victims:
-        return {}
-    stated = Snapshot(Inventory(), cluster)
-    place_of = {
-        node.id: _named(stated.region_of(node), stated.zone_of(node)) for node in cluster.nodes
-    }
-    before = Counter(place_of.values())
-    gone = Counter(place_of[victim.id] for victim in victims if victim.id in place_of)
-    return {
-        'nodes': [
-            PlaceChange(name, before[name], before[name] - gone[name]) for name in sorted(before)
-        ]
-    }
-
-
 def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
-    ranked = {
-        row['id']: row
-        for decision in reply.decisions
-        for row in decision.details.get('victims', ())
-        if isinstance(row, dict)
-    }
+    ranked = {row['id']: row for row in _rows(reply.decisions, 'victims')}
     nodes = {node.id: node for node in request.cluster.nodes}
-    stated = Snapshot(Inventory(), request.cluster)
+    place_of = plan_places.stated_places(request.cluster)
     for node_id in plan_victims.ids(request, reply):
         node, row = nodes.get(node_id), ranked.get(node_id, {})
-        place = _named(stated.region_of(node), stated.zone_of(node)) if node else ''
+        place = plan_places.named(*place_of[node_id]) if node else ''
         reason = row.get('reason') or plan_victims.reason(node_id, request, reply)
         yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
 
 
 def _protected(decisions: Sequence[Decision]) -> Iterator[ProtectedNode]:
+    for row in _rows(decisions, 'protected_nodes'):
+        yield ProtectedNode(row['id'], row['place'], row['until'], row['reason'])
+
+
+def _rows(decisions: Sequence[Decision], key: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows under a key of the details of deletion; plugins may use the key otherwise."""
     for decision in decisions:
-        for row in decision.details.get('protected_nodes', ()):
-            yield ProtectedNode(row['id'], row['place'], row['until'], row['reason'])
+        if decision.policy_type.startswith(f'{Deletion.name}-'):
+            yield from decision.details.get(key, ())
 
 
 def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
@@ -174,7 +126,3 @@ def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
             and decision.outcome == 'APPLIED'
         ):
             yield PoolChange(decision.policy_name or decision.policy_id, decision.details)
-
-
-def _named(region: str | None, zone: str | None) -> str:
-    return '/'.join(filter(None, (region, zone))) or NO_PLACE
