@@ -41,7 +41,7 @@ def _reply(
     done: str,
 ) -> BindReply:
     try:
-        with plugins.named_in_errors(policy.type_name or policy.name, type(policy)):
+        with plugins.named_in_decisions(policy.type_name or policy.name, type(policy)):
             outcome = act(state_for_binding(request, conditions))
             if not isinstance(outcome, BindingOutcome):
                 raise TypeError(

@@ -148,7 +148,7 @@ def _consult(
     if _names_victims(request, progress):
         victim_selection.check_candidates(request, state)
         state = _without_ignored_deletion(request, state, progress)
-    with plugins.named_in_errors(link.binding.spec.type_name, type(link.policy)):
+    with plugins.named_in_decisions(link.binding.spec.type_name, type(link.policy)):
         outcome = link.policy.check(request, state)
         if not isinstance(outcome, Outcome):
             raise TypeError(

@@ -15,6 +15,8 @@ from placement_worker.formats.text import shortened
 from placement_worker.policies.outcomes import BindingOutcome, Outcome
 
 KINDS: tuple[Kind, ...] = (CREATION, DELETION)
+MAX_DEPTH = 100
+"""The number of maps and lists inside each other; the encoder fails at about 1000."""
 
 
 class _Patches(Struct):
@@ -65,21 +67,32 @@ def _as_data(value: object) -> object:
     return value
 
 
-def _not_plain(value: object) -> str | None:
-    """Return the path and the type of the first value that JSON changes or cannot hold."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                return f': the key {shortened(repr(key))} is not a string'
-            if found := _not_plain(item):
-                return f'.{shortened(key)}{found}'
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            if found := _not_plain(item):
-                return f'[{i}]{found}'
-    elif not _is_kept(value):
+def _not_plain(value: object, around: tuple[object, ...] = ()) -> str | None:
+    """Return the path and the type of the first value that JSON changes or cannot hold.
+
+    :param around: the maps and lists that contain the value.
+    """
+    if not isinstance(value, (dict, list, tuple)):
+        if _is_kept(value):
+            return None
         return f': {value if isinstance(value, float) else type(value).__name__} is not JSON'
-    return None
+    if any(one is value for one in around):
+        return f': {type(value).__name__} contains itself'
+    if len(around) > MAX_DEPTH:
+        return f': more than {MAX_DEPTH} maps and lists inside each other'
+    around = (*around, value)
+    if isinstance(value, dict):
+        return next((found for one in value.items() if (found := _in_entry(*one, around))), None)
+    items = ((i, _not_plain(item, around)) for i, item in enumerate(value))
+    return next((f'[{i}]{found}' for i, found in items if found), None)
+
+
+def _in_entry(key: object, item: object, around: tuple[object, ...]) -> str | None:
+    """Return the path and the problem of an entry of a map."""
+    if not isinstance(key, str):
+        return f': the key {shortened(repr(key))} is not a string'
+    found = _not_plain(item, around)
+    return f'.{shortened(key)}{found}' if found else None
 
 
 def _is_kept(value: object) -> bool:

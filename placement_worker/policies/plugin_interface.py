@@ -86,7 +86,7 @@ def misspelled(plugin: PolicyClass) -> dict[str, str]:
     return {name: found[0] for name, found in near.items() if found}
 
 
-def described(exc: Exception) -> str:
+def described(exc: BaseException) -> str:
     """Return the class and the text of an error in the code of a plugin."""
     return shortened(f'{type(exc).__name__}: {exc}', MAX_CAUSE)
 
@@ -151,10 +151,15 @@ def _attribute_problems(plugin: PolicyClass) -> Iterator[str]:
     """Yield a sentence per attribute with a wrong value."""
     for name, (expected, words) in ATTRIBUTES.items():
         value = getattr(plugin, name)
-        if not _fits(value, expected):
+        # msgspec converts lists and tuples to sets, but the worker uses the value as it is.
+        if not _fits(value, expected) or isinstance(value, (list, tuple)):
             yield f'{name} must be {words}, got {_shown(value)}'
         elif name == 'targets':
             yield from _target_problems(value)
+        elif name == 'profile_types' and value == frozenset():
+            yield 'profile_types must not be empty; None stands for all'
+        elif name == 'support_status' and (unknown := sorted({*value} - {*plugin.versions})):
+            yield f'support_status has versions that versions lacks: {listed(unknown)}'
 
 
 def _target_problems(targets: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from stevedore import extension
 
-from placement_worker.errors import PlacementWorkerError
+from placement_worker.errors import PlacementWorkerError, Rejected
 from placement_worker.formats.text import enumerated, listed, noun_for
 from placement_worker.policies import plugin_interface
 from placement_worker.policies.plugin_interface import (
@@ -85,6 +85,27 @@ def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
         raise error from exc
 
 
+@contextlib.contextmanager
+def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
+    """Add the type and the package of a policy to any error without a reason for operators.
+
+    A request may have several policies, so a refusal needs the name of the one that raised it.
+    """
+    with named_in_errors(type_name, policy):
+        try:
+            yield
+        except Rejected as exc:
+            if not str(exc).strip():
+                reason = f'A policy gave no reason for its rejection ({origin(type_name, policy)})'
+                exc.args = (reason,)
+            raise
+        except PlacementWorkerError as exc:
+            named = f' ({origin(type_name, policy)})'
+            if not str(exc).endswith(named):  # a policy may raise the same object again
+                exc.args = (f'{exc}{named}',)
+            raise
+
+
 def origin(type_name: str, policy: PolicyClass) -> str:
     """Return the type, and its package if that is another one, for an error of the policy."""
     if is_built_in(policy):
@@ -94,9 +115,16 @@ def origin(type_name: str, policy: PolicyClass) -> str:
 
 @functools.lru_cache
 def packages(type_name: str) -> tuple[str, ...]:
-    """Return the names of the packages that provide a type; stevedore's cache drops them."""
-    found = metadata.entry_points(group=NAMESPACE, name=type_name)
-    return tuple(sorted({one.dist.name for one in found if one.dist is not None}))
+    """Return the names of the packages that provide a type; stevedore's cache drops them.
+
+    :param type_name: with its version, or without for all versions.
+    """
+    found = [
+        one.dist.name
+        for one in metadata.entry_points(group=NAMESPACE)
+        if type_name in (one.name, one.name.rpartition('-')[0]) and one.dist is not None
+    ]
+    return tuple(sorted(set(found)))
 
 
 def from_packages(type_name: str) -> str:
@@ -181,7 +209,7 @@ def _log_skipped(name: str, problem: str) -> None:
 def _loaded(entry_point: metadata.EntryPoint) -> object:
     try:
         return entry_point.load()
-    except Exception as exc:  # a module of a plugin may raise any error
+    except (Exception, SystemExit) as exc:  # a module of a plugin may raise any error
         problem = f'{entry_point.value} cannot be loaded: {described(exc)}'
         if isinstance(exc, ImportError) and (exc.name or '').startswith('placement_worker.'):
             problem += f'; if it implements plugin interface 1, {UPGRADE}'

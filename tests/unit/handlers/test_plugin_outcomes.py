@@ -9,6 +9,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import ClusterPatch, NodePatch
+from placement_worker.errors import InvalidSpec, Rejected
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.base import BindingOutcome, Outcome
 from placement_worker.policies.registry import Registry
@@ -19,6 +20,11 @@ CLOUD = Inventory.parse({'zones': {'a': True}}, 'the test')
 GOOD = {'id': 'p', 'spec': {'type': Good.name, 'version': '1.0', 'properties': {}}}
 ASKED = request('CLUSTER_SCALE_OUT', [GOOD, zone_policy('a')])
 NAMED = f'in test.good-1.0, a plugin of {__name__}'
+RECURSIVE: dict[str, object] = {}
+RECURSIVE['y'] = [RECURSIVE]
+DEEP: dict[str, object] = {}
+for _ in range(200):
+    DEEP = {'y': DEEP}
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -54,6 +60,8 @@ def endpoints(registry):
         ({'data': {'x': float('nan')}}, 'data.x: nan is not JSON'),
         ({'data': {'x': '\ud800'}}, 'data.x: str is not JSON'),
         ({'data': {'x': {1: 2}}}, 'data.x: the key 1 is not a string'),
+        ({'data': {'x': [1, RECURSIVE]}}, 'data.x[1].y[0]: dict contains itself'),
+        ({'details': DEEP}, f'details{".y" * 100}: more than 100 maps and lists inside each other'),
         ({'details': {'x': object()}}, 'details.x: object is not JSON'),
         ({'nodes': {'n': NodePatch({'x': b''})}}, 'nodes.n.data.x: bytes is not JSON'),
         ({'nodes': {'n': NodePatch(3)}}, 'Expected `object`, got `int` - at `$.nodes[...].data`'),
@@ -90,6 +98,44 @@ def test_policy_that_ends_the_process_is_an_error_that_names_it(registry):
         worker.policy_check(ASKED)
 
     assert raised.value.__notes__ == [NAMED]
+
+
+def raising(error):
+    """Return a good policy type whose methods raise an error."""
+
+    def fail(*_args):
+        raise error
+
+    class Raising(Good):
+        interface = (2, 0)
+        check = attach = detach = fail
+
+    return Raising
+
+
+def test_rejection_without_a_reason_names_the_policy(registry):
+    """A policy that rejects an action with an empty text does not leave the reply without one."""
+    types = [*registry.types.items(), ('test.good-1.0', raising(Rejected('')))]
+    worker = Endpoints(CLOUD, Registry(types))
+    reason = f'A policy gave no reason for its rejection ({NAMED})'
+
+    checked = worker.policy_check(ASKED)
+
+    assert checked['action']['data']['reason'] == checked['decisions'][0]['reason'] == reason
+    assert worker.policy_attach(bind(GOOD))['reason'] == reason
+
+
+@pytest.mark.parametrize('method', ['policy_check', 'policy_attach', 'policy_detach'])
+def test_refusal_of_a_plugin_names_it(registry, method):
+    """A request may have several policies, so the text of a refusal names the one that raised."""
+    types = [*registry.types.items(), ('test.good-1.0', raising(InvalidSpec('Wrong zone')))]
+    call = getattr(Endpoints(CLOUD, Registry(types)), method)
+    asked = ASKED if method == 'policy_check' else bind(GOOD)
+
+    with pytest.raises(InvalidSpec) as raised:
+        call(asked)
+
+    assert str(raised.value) == f'Wrong zone ({NAMED})'
 
 
 def test_values_that_json_holds_are_kept(endpoints):

@@ -59,6 +59,7 @@ def test_checked_plugin_with_a_built_in_name_does_not_replace_the_class(registry
         ('import no_such_module', "No module named 'no_such_module'", False),
         ('1 / 0', 'ZeroDivisionError: division by zero', False),
         ('assert False, "x"', 'AssertionError: x', False),
+        ('import sys; sys.exit(4)', 'SystemExit: 4', False),
     ],
 )
 def test_installed_class_that_cannot_be_loaded_is_skipped_with_the_cause(
@@ -87,7 +88,8 @@ def test_origin_of_a_type_names_its_package_or_else_its_module(registry):
     name, own = next(iter(registry.types.items()))
 
     assert plugins.origin(name, own) == f'in {name}'
-    assert plugins.origin(name, Good) == f'in {name}, a plugin of placement-worker'
+    for named in (name, name.rpartition('-')[0]):
+        assert plugins.origin(named, Good) == f'in {named}, a plugin of placement-worker'
     assert plugins.origin('test.good-1.0', Good) == (
         f'in test.good-1.0, a plugin of {Good.__module__}'
     )

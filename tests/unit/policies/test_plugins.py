@@ -130,6 +130,30 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
             with_attribute('after', 'x'),
             'after must be a frozenset of strings, got "x"',
         ),
+        *(
+            (
+                'test.good-1.0',
+                with_attribute(attribute, value),
+                f'{attribute} must be a frozenset of {words}, got {value!r}',
+            )
+            for value in ([], ('x',))
+            for attribute, words in (
+                ('after', 'strings'),
+                ('inputs', 'strings'),
+                ('profile_types', 'strings or None'),
+                ('targets', 'pairs of phase and action'),
+            )
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('profile_types', frozenset()),
+            'profile_types must not be empty; None stands for all',
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('support_status', {'1.0': [], '1.1': []}),
+            'support_status has versions that versions lacks: 1.1',
+        ),
         (
             'test.good-1.0',
             type('Several', (Good,), {'interface': (2, 0), 'priority': 2.5, 'exclusive': 'yes'}),
