@@ -27,10 +27,11 @@ DEFAULTS = {
 }
 CONNECT_TIMEOUT_S = 5
 ANSWER_S = 30
+MAX_PORT = 65535
 RETRY_S = 0.2  # the pause before kombu's second attempt
 ENCODING = (
-    'percent-encode each of ? # @ , : and % in user, password and virtual host, for example @ as '
-    '%40, and use no / in user and password'
+    'percent-encode each of ? # @ , : % [ ] and $ in user, password and virtual host, for example '
+    '@ as %40, and use no / in user and password'
 )
 """The remedy for a URL that is not split as meant; it must not show a part of the URL."""
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
@@ -53,6 +54,11 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
         target = oslo_messaging.TransportURL.parse(conf, url)
         _check_encoding(url or conf.transport_url)
         _check_characters(target)
+    except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):  # the text has a part of the URL
+        raise ConfigurationError(
+            'transport_url is not valid: oslo.config takes the text behind its $ for the name of '
+            'another option; ' + ENCODING
+        ) from None
     except oslo_messaging.InvalidTransportURL as exc:
         raise ConfigurationError(
             f'The transport URL is not valid: {exc}; expected rabbit://user:password@host:port/vhost'
@@ -88,6 +94,8 @@ def _check_characters(target: oslo_messaging.TransportURL) -> None:
     :raises ConfigurationError: it cannot; the text shows none of them.
     :source: `_transform_transport_url` in oslo_messaging/_drivers/impl_rabbit.py, of 18.3.
     """
+    if any((host.port or 0) > MAX_PORT for host in target.hosts):
+        raise ConfigurationError(f'The transport URL is not valid: a port is above {MAX_PORT}')
     if any('/' in f'{host.username}{host.password}' for host in target.hosts):
         raise ConfigurationError(
             'oslo.messaging cannot connect with a / in user or password, encoded or not: choose a '
@@ -230,7 +238,8 @@ def _establish(connection: Connection) -> None:
         raise
     except ssl.SSLError as exc:
         broker = _host_port(connection)
-        raise BrokerRefused(f'No TLS with the broker at {broker}: {_tls_cause(exc)}') from exc
+        hint = '; this port may be without TLS: check port and ssl' if _is_plain(exc) else ''
+        raise BrokerRefused(f'No TLS with the broker at {broker}: {_tls_cause(exc)}{hint}') from exc
 
 
 def _cause(refusal: AccessRefused | NotAllowed) -> str:
@@ -241,6 +250,8 @@ def _cause(refusal: AccessRefused | NotAllowed) -> str:
 def _remedy(refusal: AccessRefused | NotAllowed) -> str:
     if isinstance(refusal, AccessRefused):
         return 'check user and password'
+    if "access to vhost '/' " in str(refusal):
+        return 'append the name of the virtual host to the URL: it names none, or /'
     if 'access to vhost ' in str(refusal):  # the virtual host exists, unlike "vhost p not found"
         return (
             'grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
@@ -259,6 +270,11 @@ def _missing_host(conf: cfg.ConfigOpts) -> str:
     if found and found.location.is_user_controlled:
         return 'The transport URL names no broker: expected rabbit://user:password@host:port/'
     return '[DEFAULT] transport_url is not set'
+
+
+def _is_plain(exc: ssl.SSLError) -> bool:
+    """Return whether the first bytes of the broker were not those of TLS."""
+    return getattr(exc, 'reason', None) == 'WRONG_VERSION_NUMBER'
 
 
 def _tls_cause(exc: ssl.SSLError) -> str:

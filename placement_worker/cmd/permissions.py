@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import sys
 from collections.abc import Iterator
 
 from oslo_config import cfg
@@ -21,7 +22,8 @@ def become(name: str | None) -> None:
 
     :param name: the user of the service. None: `SERVICE_USER` if the process runs as root and that
         user exists, else no switch.
-    :raises ConfigurationError: the user does not exist, or the process does not run as root.
+    :raises ConfigurationError: the user does not exist, or cannot read the Python installation, or
+        the process does not run as root.
     """
     try:
         user = pwd.getpwnam(name or SERVICE_USER)
@@ -40,6 +42,12 @@ def become(name: str | None) -> None:
     os.setgid(user.pw_gid)
     os.setuid(user.pw_uid)
     os.environ['HOME'] = user.pw_dir
+    forbidden = next(filter(_is_forbidden, sys.path), None)
+    if forbidden:
+        raise ConfigurationError(
+            f'Cannot read the Python installation: {forbidden}; install the worker with a Python '
+            'that its user can read'
+        )
 
 
 def own_name() -> str:
@@ -71,6 +79,16 @@ def check(conf: cfg.ConfigOpts) -> Result:
             f'{"; ".join(missing)}. RuntimeDirectory= and LogsDirectory= of the unit create them',
         )
     return Result(Code.SUCCESS, f'Checked the permissions of user {user}')
+
+
+def _is_forbidden(path: str) -> bool:
+    try:
+        os.stat(path)
+    except PermissionError:
+        return True
+    except OSError:  # a folder in the path need not exist
+        pass
+    return False
 
 
 def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:

@@ -118,6 +118,7 @@ class Checks(upgradecheck.UpgradeCommands):
         wrong = unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
+    @reports_startup_errors
     def check_policy_types(self) -> Result:
         """Check that this version can use the policy types of all installed packages."""
         skipped = Registry.installed().skipped

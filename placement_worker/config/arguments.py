@@ -21,6 +21,9 @@ def describe_unknown(
 
     :param options: the options of the program besides those of oslo.config and oslo.log.
     """
+    if arguments and not arguments[0].startswith('-') and not options:
+        stray = shortened(arguments[0])
+        return f'Unexpected argument {stray}; run "{program} --help" for the usage'
     known = [*options, *_library_options(program)]
     for argument in arguments:
         name = argument.partition('=')[0]

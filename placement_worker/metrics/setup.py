@@ -10,6 +10,8 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
+from placement_worker.errors import ConfigurationError, file_error
+
 if TYPE_CHECKING:
     from placement_worker.metrics.cordon_collector import Cordons
     from placement_worker.metrics.multiprocess import Exporter
@@ -27,8 +29,7 @@ def export(
     :param folder: the folder for the files of the processes; it is created if it is missing, and
         the files of an earlier worker are deleted. None for a temporary folder.
     :param cordons: the cordons of the worker; None without a cordon file.
-    :raises OSError: the folder cannot be used.
-    :raises ConfigurationError: address and port cannot be used.
+    :raises ConfigurationError: the folder, or address and port, cannot be used.
     """
     if port is None:
         return None
@@ -50,6 +51,12 @@ def export(
 
 
 def _empty(folder: str) -> None:
-    os.makedirs(folder, exist_ok=True)
-    for path in glob.glob(os.path.join(glob.escape(folder), METRICS_FILES)):
-        os.unlink(path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for path in glob.glob(os.path.join(glob.escape(folder), METRICS_FILES)):
+            os.unlink(path)
+    except OSError as exc:
+        raise ConfigurationError(
+            f'Cannot use [metrics] folder: {file_error(exc)}; let the user of the worker write to '
+            'it, or to its parent folder'
+        ) from exc

@@ -59,7 +59,13 @@ def _access_of_service_auth(conf: cfg.ConfigOpts) -> Access:
         )
 
     def load(**options: Any) -> Any:
-        return loading.load_auth_from_conf_options(conf, GROUP, **options)
+        try:
+            return loading.load_auth_from_conf_options(conf, GROUP, **options)
+        except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):  # the text may be of a password
+            raise ConfigurationError(
+                f'[{plugin}] has a value with a $, and oslo.config takes the text behind it for '
+                'the name of another option; write $$ for a $ in a password'
+            ) from None
 
     return Access(
         log_in=_create_log_in(load, f'[{plugin}]'),

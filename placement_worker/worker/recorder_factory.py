@@ -17,7 +17,11 @@ def create(conf: cfg.ConfigOpts) -> Recorder | None:
     try:
         return DecisionLog(LogFile(path).append) if path else None
     except OSError as exc:
+        remedy = (
+            'name a file in that folder'
+            if isinstance(exc, IsADirectoryError)
+            else 'create its folder and let the user of the worker write to it'
+        )
         raise ConfigurationError(
-            f'Cannot write [decision_log] file: {file_error(exc)}; create its folder and '
-            'let the user of the worker write to it'
+            f'Cannot write [decision_log] file: {file_error(exc)}; {remedy}'
         ) from exc

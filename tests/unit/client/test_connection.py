@@ -20,6 +20,9 @@ from placement_worker.client.connection import (
 )
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
 
+PLAIN_PORT = ssl.SSLError(1, '[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)')
+PLAIN_PORT.reason = 'WRONG_VERSION_NUMBER'
+
 
 @pytest.fixture
 def conf():
@@ -148,6 +151,11 @@ def test_open_connection_that_a_host_refuses_tries_no_other_host(
         (AccessRefused('login refused'), '; check user and password'),
         (NotAllowed('NOT_ALLOWED - vhost p not found'), '; check the virtual host'),
         (
+            NotAllowed("NOT_ALLOWED - access to vhost '/' refused for user 'u'"),
+            '; append the name of the virtual host to the URL: it names none, or /',
+        ),
+        (PLAIN_PORT, 'wrong version number; this port may be without TLS: check port and ssl'),
+        (
             NotAllowed("NOT_ALLOWED - access to vhost 'p' refused for user 'u'"),
             '; grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
             '"Security of the bus" of the manual has the commands',
@@ -205,11 +213,30 @@ def test_transport_url_with_an_unencoded_password_shows_the_remedy_and_no_part_o
         transport_url(conf, url)
 
     text = str(raised.value)
-    assert 'percent-encode each of ? # @ , : and % in user, password' in text
+    assert 'percent-encode each of ? # @ , : % [ ] and $ in user, password' in text
     assert not [part for part in ('s3', 'cr', '3t') if part in text]
 
 
-@pytest.mark.parametrize('character', '@:?#,% ')
+def test_transport_url_with_a_reference_to_no_option_hides_the_password(tmp_path):
+    """oslo.config's error about a $ in a password would deny the option, or name a part of it."""
+    file = tmp_path / 'w.conf'
+    file.write_text('[DEFAULT]\ntransport_url = rabbit://u:s3$cr3t@h:1/v\n')
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[str(file)])
+
+    with pytest.raises(ConfigurationError, match=r'^transport_url .* percent-encode') as raised:
+        transport_url(conf)
+
+    assert 'cr3t' not in str(raised.value)
+
+
+def test_transport_url_with_a_port_out_of_range_is_refused(conf):
+    """A worker would try to connect for ever."""
+    with pytest.raises(ConfigurationError, match='a port is above 65535'):
+        transport_url(conf, 'rabbit://u:p@h:65535,u:p@i:65536/v')
+
+
+@pytest.mark.parametrize('character', '@:?#,%[]$ ')
 def test_transport_url_with_an_encoded_password_reaches_kombu_unchanged(character, conf):
     """The broker gets a password with separators as it is."""
     password = f's3{character}cr3t'

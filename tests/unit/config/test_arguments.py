@@ -25,6 +25,13 @@ def test_describe_unknown_of_a_misspelt_option_suggests_a_known_one(typed, descr
     assert arguments.describe_unknown('p', typed, ['--json']) == described
 
 
+def test_describe_unknown_of_an_argument_without_an_option_names_it():
+    """A program without commands refuses a file that no option names."""
+    assert arguments.describe_unknown('p', ['w.conf']) == (
+        'Unexpected argument w.conf; run "p --help" for the usage'
+    )
+
+
 @pytest.mark.parametrize(
     'typed',
     [

@@ -53,6 +53,14 @@ def test_export_into_a_missing_folder_creates_it(tmp_path, taken_port):
     assert (tmp_path / 'metrics').is_dir()
 
 
+def test_export_into_a_folder_that_cannot_be_created_names_the_option(tmp_path, taken_port):
+    """The error names the option, the path and the remedy."""
+    (tmp_path / 'file').touch()
+
+    with pytest.raises(ConfigurationError, match=r'Cannot use \[metrics\] folder: .*/file/m: '):
+        setup.export(taken_port, '127.0.0.1', str(tmp_path / 'file' / 'm'))
+
+
 def test_export_on_a_taken_port_fails_and_removes_the_temporary_folder(
     tmp_path, taken_port, monkeypatch
 ):

@@ -160,6 +160,7 @@ def test_options_of_the_cloud_reach_the_cloud(configured, services):
         ({'service_auth': {**USER, 'auth_type': 'nonsense'}}, r'does not suffice .*: .*nonsense'),
         ({'service_auth': {'auth_type': 'password'}}, r'does not suffice .*: .*auth[-_]url'),
         ({'service_auth': {'auth_type': 'none'}}, r'has an auth_type that takes no trust: use'),
+        ({'service_auth': {**USER, 'password': 's$hunter2'}}, r'\[service_auth\] has .* a \$, and'),
         ({'cloud': {'cloud_name': 'nowhere'}}, r'\[cloud\] cloud_name = nowhere: .*nowhere'),
     ],
 )  # fmt: skip
