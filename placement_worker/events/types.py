@@ -98,11 +98,15 @@ class RebalancePlanned:
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A check, an attachment, a detachment or a rebalance ends with an error, not with a reply."""
+    """A check, an attachment, a detachment or a rebalance ends with an error, not with a reply.
+
+    `subject`: the action and the cluster as the beginning of a line; empty if they are unknown.
+    """
 
     method: str
     error: Exception
     request_id: str | None
+    subject: str = ''
 
 
 @dataclass(frozen=True, slots=True)

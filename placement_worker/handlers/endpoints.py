@@ -27,6 +27,7 @@ from placement_worker.contract.rpc import A, Method, Q
 from placement_worker.errors import Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
+from placement_worker.handlers import request_subject
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import CordonsInForce, Delivery, Recorder
 from placement_worker.handlers.reply_delivery import ReplyDelivery
@@ -107,8 +108,12 @@ class Endpoints:
             reply = self._handler.check(request, request_id)
             return codec.encode(reply, like=raw)
         except Exception as exc:
-            self._events.handle(RequestFailed(rpc.POLICY_CHECK.name, exc, request_id))
+            self._report(rpc.POLICY_CHECK.name, exc, request_id, raw)
             raise
+
+    def subject(self, raw: object) -> str:
+        """Return the action and the cluster of a request as the beginning of a line of the log."""
+        return request_subject.of_request(raw, self._limits().request_bytes)
 
     def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
         """Deliver an error to `reply_to` in place of the reply to a check that was not decided."""
@@ -210,6 +215,9 @@ class Endpoints:
         self._replies.deliver(to, request.expires_at, request_id, reply)
         return reply
 
+    def _report(self, method: str, exc: Exception, request_id: str | None, raw: object) -> None:
+        self._events.handle(RequestFailed(method, exc, request_id, self.subject(raw)))
+
     def _handled(
         self,
         method: Method[Q, A],
@@ -220,5 +228,5 @@ class Endpoints:
         try:
             return codec.encode(handle(self._decode(raw, method.request), request_id), like=raw)
         except Exception as exc:
-            self._events.handle(RequestFailed(method.name, exc, request_id))
+            self._report(method.name, exc, request_id, raw)
             raise

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from placement_worker.contract import rpc
 from placement_worker.contract.cluster import Cluster
-from placement_worker.errors import Refused
+from placement_worker.errors import PolicyTypeNotFound, Refused
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
     BindingEnded,
@@ -28,7 +28,8 @@ class RequestLog(Listener):
     """Listener that logs a line per reply, one per warning in it, and one per refused request.
 
     The line of a reply with the status ERROR has the level WARNING and the reason.
-    An engine that casts a request and names no `reply_to` learns of a refusal only from the log.
+    An engine that casts a request and names no `reply_to` learns of a refusal only from the log. A
+    refusal has the level WARNING if the worker lacks a policy type, since an operator must act.
     A cordon of an unknown place has one line in the lifetime of the object.
     """
 
@@ -56,8 +57,9 @@ class RequestLog(Listener):
             case CordonUnknown(cordon, text) if cordon not in self._cordons:
                 self._cordons.add(cordon)
                 LOG.warning('%s', text)
-            case RequestFailed(method, Refused() as error):
-                LOG.info('%s refused: %s: %s', method, type(error).__name__, error)
+            case RequestFailed(method, Refused() as error, subject=subject):
+                level = logging.WARNING if isinstance(error, PolicyTypeNotFound) else logging.INFO
+                LOG.log(level, '%s%s refused: %s: %s', subject, method, type(error).__name__, error)
 
 
 def _log(what: str, cluster: Cluster, status: str, reason: str, elapsed_s: float) -> None:

@@ -52,7 +52,7 @@ def _exposed(name: str) -> Any:
         except PlacementWorkerError:
             raise
         except Exception as exc:
-            LOG.exception('%s failed', name)
+            LOG.exception('%s%s failed', self.endpoints.subject(request), name)
             raise WorkerFailed(f'{name} failed in the worker: {with_notes(exc)}') from None
 
     call.__name__ = name

@@ -11,7 +11,7 @@ from placement_worker.contract.model import (
     RebalanceReply,
     RebalanceRequest,
 )
-from placement_worker.errors import InvalidRequest
+from placement_worker.errors import InvalidRequest, PolicyTypeNotFound
 from placement_worker.events.types import (
     BindingEnded,
     CheckEnded,
@@ -106,10 +106,24 @@ def test_binding_is_logged_with_policy_outcome_and_duration(lines, status, expec
 
 def test_refused_request_is_logged_and_an_internal_error_is_not(lines):
     """A refusal has one line at INFO; the RPC server logs internal errors with a traceback."""
-    RequestLog().handle(RequestFailed('policy_check', InvalidRequest('no id'), 'req-1'))
+    subject = "BEFORE CLUSTER_RESIZE 'a1' of cluster 'c1': "
+    RequestLog().handle(RequestFailed('policy_check', InvalidRequest('no id'), 'req-1', subject))
     RequestLog().handle(RequestFailed('policy_check', KeyError('zone'), 'req-1'))
 
-    assert lines() == [('INFO', 'policy_check refused: InvalidRequest: no id')]
+    assert lines() == [('INFO', f'{subject}policy_check refused: InvalidRequest: no id')]
+
+
+def test_refusal_for_lack_of_a_policy_type_is_logged_at_warning(lines):
+    """An operator, who must install the type, finds the refusal in a log that begins at WARNING."""
+    error = PolicyTypeNotFound('x-1.0 is not installed')
+    RequestLog().handle(RequestFailed('policy_check', error, 'req-1', "Cluster 'c1': "))
+
+    assert lines() == [
+        (
+            'WARNING',
+            "Cluster 'c1': policy_check refused: PolicyTypeNotFound: x-1.0 is not installed",
+        )
+    ]
 
 
 def test_cluster_id_of_any_length_is_logged_in_part_and_escaped(lines):

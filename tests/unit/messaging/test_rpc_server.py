@@ -51,6 +51,23 @@ def test_endpoint_without_a_request_id_of_the_caller_runs_with_a_new_one():
     assert ExposedEndpoints(Endpoints()).policy_check(context, {}) == context.request_id
 
 
+def test_internal_error_is_logged_with_the_action_and_the_cluster(caplog):
+    """The line above the traceback names the request that failed."""
+
+    class Failing(Endpoints):
+        def policy_check(self, request, request_id):
+            raise KeyError('zone')
+
+        def subject(self, request):
+            return f'About {request}: '
+
+    context = ContextSerializer().deserialize_context({})
+    with pytest.raises(oslo_messaging.ExpectedException):
+        ExposedEndpoints(Failing()).policy_check(context, 'r1')
+
+    assert caplog.messages == ['About r1: policy_check failed']
+
+
 def test_context_with_unprintable_ids_drops_them():
     """An id with control characters does not reach the log."""
     context = ContextSerializer().deserialize_context({'user_id': 'u1\n', 'project_id': 'p1'})
