@@ -1,6 +1,7 @@
 """Find all errors in a document; decoding stops at the first."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from itertools import repeat
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -12,6 +13,9 @@ from placement_worker.errors import InvalidRequest
 from placement_worker.formats import paths
 from placement_worker.formats.paths import Path
 from placement_worker.formats.text import listed, noun_for
+
+ARRAYS = (list, tuple, set, frozenset, Collection, Sequence, Set)
+"""The types that an array decodes to, without their parameters."""
 
 
 class SchemaError(NamedTuple):
@@ -64,15 +68,18 @@ def _error(raw: object, kind: Any, path: Path) -> str | None:
 def _inside(raw: object, kind: Any, path: Path) -> Iterator[SchemaError]:
     """Yield the errors of the items of a list or a map, or of the fields of an object."""
     for option in _options(kind):
-        origin = get_origin(option) or option
-        if isinstance(raw, dict) and isinstance(origin, type) and issubclass(origin, Struct):
+        origin, parts = get_origin(option) or option, get_args(option)
+        if not isinstance(origin, type):
+            continue
+        if isinstance(raw, dict) and issubclass(origin, Struct):
             yield from _in_struct(raw, origin, path)
-        elif isinstance(raw, dict) and origin is dict:
+        elif isinstance(raw, dict) and issubclass(origin, Mapping) and parts:
             for key, value in raw.items():
-                yield from found(value, get_args(option)[1], (*path, str(key)))
-        elif isinstance(raw, list) and origin is list:
-            for index, value in enumerate(raw):
-                yield from found(value, get_args(option)[0], (*path, index))
+                yield from found(value, parts[1], (*path, str(key)))
+        elif isinstance(raw, list) and origin in ARRAYS and parts:
+            kinds = parts if origin is tuple and ... not in parts else repeat(parts[0])
+            for index, (value, kind_of_item) in enumerate(zip(raw, kinds, strict=False)):
+                yield from found(value, kind_of_item, (*path, index))
 
 
 def _in_struct(raw: dict[Any, Any], kind: type[Struct], path: Path) -> Iterator[SchemaError]:

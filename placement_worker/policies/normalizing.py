@@ -7,7 +7,8 @@ a number. Specs that Senlin has stored therefore hold such values.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain, repeat
 from typing import Any, cast
 
 from msgspec import Struct, inspect
@@ -39,8 +40,23 @@ def _convert(raw: Any, kind: inspect.Type) -> Any:
     match kind:
         case inspect.StructType():
             return normalized(raw, kind.cls)
-        case inspect.ListType() if isinstance(raw, list):
-            return [_convert(item, kind.item_type) for item in raw]
+        case inspect.CollectionType() | inspect.TupleType() if isinstance(raw, list):
+            kinds = _item_types(kind)
+            return [_convert(item, one) for item, one in zip(raw, kinds, strict=False)]
+        case inspect.DictType() if isinstance(raw, dict):
+            return {key: _convert(item, kind.value_type) for key, item in raw.items()}
+    return _converted_scalar(raw, kind, optional=optional)
+
+
+def _item_types(kind: inspect.CollectionType | inspect.TupleType) -> Iterable[inspect.Type]:
+    """Return the type of each item of an array, without an end."""
+    if isinstance(kind, inspect.TupleType):
+        return chain(kind.item_types, repeat(inspect.AnyType()))
+    return repeat(kind.item_type)
+
+
+def _converted_scalar(raw: Any, kind: inspect.Type, *, optional: bool) -> Any:
+    match kind:
         case inspect.IntType():
             return _cast(int, raw) if isinstance(raw, (str, float)) else raw
         case inspect.BoolType():

@@ -1,5 +1,6 @@
 """All errors in a document."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import pytest
@@ -35,6 +36,11 @@ class Outer(Struct):
     by_name: dict[str, Inner] | None = None
     either: list[str] | dict[str, Inner] = []
     renamed: int = field(name='other-name', default=0)
+    frozen: tuple[Inner, ...] = ()
+    pair: tuple[int, Inner] | None = None
+    words: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = {}
+    bare: Annotated[list, Meta(max_length=1)] = []
 
 
 class _First(list):
@@ -72,6 +78,22 @@ def test_found_lists_each_error_with_its_path():
         (('either', 'b', 'low'), 'Expected `int`, got `null`'),
         (('other-name',), 'Expected `int`, got `str`'),
     ]
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'expected'),
+    [
+        ('frozen', [{'low': 1}, {'low': 'x', 'extra': 1}], [(1, 'low'), (1, 'extra')]),
+        ('pair', ['x', {'low': 'x'}], [(0,), (1, 'low')]),
+        ('pair', [1], [()]),
+        ('words', ['a', 1, 2], [(1,), (2,)]),
+        ('counts', {'a': 'x', 'b': 1, 'c': 'y'}, [('a',), ('c',)]),
+        ('bare', [1, 2], [()]),
+    ],
+)
+def test_found_lists_each_error_in_a_container(key, value, expected):
+    """Tuples, sets and maps are searched as lists are; a container of any values has one error."""
+    assert [path[1:] for path, _ in found({key: value})] == expected
 
 
 def test_found_searches_no_further_than_it_is_asked(monkeypatch):

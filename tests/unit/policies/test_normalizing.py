@@ -1,5 +1,6 @@
 """Conversion of properties to the types of their schema."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import pytest
@@ -26,11 +27,24 @@ class Schema(Struct):
     inner: Inner | None = None
     inners: list[Inner] = []
     either: int | str = 0
+    frozen: tuple[Inner, ...] = ()
+    pair: tuple[int, str] = (0, '')
+    words: frozenset[str] = frozenset()
+    by_name: dict[str, Inner] | None = None
+    counts: Mapping[str, int] = {}
 
 
 @pytest.mark.parametrize(
     ('key', 'raw', 'expected'),
     [
+        ('frozen', [{'weight': '3'}], [{'weight': 3}]),
+        ('pair', ['3', 3], [3, '3']),
+        ('pair', ['3'], [3]),
+        ('pair', ['3', 3, 3], [3, '3', 3]),
+        ('words', ['a', 5], ['a', '5']),
+        ('by_name', {'a': {'weight': '3'}, 'b': 1}, {'a': {'weight': 3}, 'b': 1}),
+        ('counts', {'a': '3'}, {'a': 3}),
+        ('counts', 3, 3),
         ('count', '7', 7),
         ('count', 7.9, 7),
         ('count', 'seven', 'seven'),
