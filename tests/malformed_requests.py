@@ -283,14 +283,16 @@ TABLE = [
         _set('policies.0.spec.type', 'senlin.policy.zoneplacement'),
         TYPE,
         'Policy type `senlin.policy.zoneplacement-1.0` is not installed - at `$.policies[0].spec` '
-        '(did you mean `senlin.policy.zone_placement-1.0`?)',
+        '(did you mean `senlin.policy.zone_placement-1.0`?); install its package on the workers, '
+        'or disable the policy',
     ),
     _row(
         'an unknown version',
         _set('policies.1.spec.version', 1.9),
         TYPE,
         'Policy type `senlin.policy.deletion-1.9` is not installed - at `$.policies[1].spec` '
-        '(did you mean `senlin.policy.deletion-1.2`?)',
+        '(did you mean `senlin.policy.deletion-1.2`?); install its package on the workers, or '
+        'disable the policy',
     ),
     _protection(
         'protection in an early version',

@@ -106,19 +106,43 @@ class TypeShow(Command):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument('type_name', metavar='NAME', help='e.g. senlin.policy.deletion-1.1')
+        parser.add_argument(
+            'type_name',
+            metavar='NAME',
+            help='e.g. senlin.policy.deletion-1.1; without a version, the newest one',
+        )
         targets.add_server_argument(parser)
         output.add_format_argument(parser, ('yaml', 'json'))
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         try:
-            shown = caller.policy_type_get(args.type_name)
+            shown = _found(caller, args.type_name)
         except errors.PolicyTypeNotFound as exc:
             # The type is an argument here, so the path in the request means nothing to the user.
             return self.write_error(hints.with_hint(exc).replace(' - at `$.type_name`', ''))
         self.write(output.document(shown, args.format))
         return OK
+
+
+def _found(caller: Caller, name: str) -> PolicyType:
+    """Return a policy type, in its newest version if the name has none.
+
+    :raises PolicyTypeNotFound: no such type or version is installed.
+    """
+    try:
+        return caller.policy_type_get(name)
+    except errors.PolicyTypeNotFound:
+        listed = [one.name for one in caller.policy_type_list()]
+        versions = [one for one in listed if one.rpartition('-')[0] == name]
+        if not versions:
+            raise
+    return caller.policy_type_get(max(versions, key=_version))
+
+
+def _version(type_name: str) -> list[int]:
+    """Return the version of a type as a key to sort by."""
+    return [int(part) for part in type_name.rpartition('-')[2].split('.') if part.isdecimal()]
 
 
 def _described(policy_type: PolicyType) -> list[str]:

@@ -104,8 +104,9 @@ class Registry:
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
         """Return the class of a policy type.
 
-        :raises PolicyTypeNotFound: the type is not installed; the text suggests the nearest name.
-            If the worker skipped the type, the text has the reason instead.
+        :raises PolicyTypeNotFound: the type is not installed; the text suggests the nearest name
+            and, for the policy of a cluster, a remedy. If the worker skipped the type, the text has
+            the reason instead.
         """
         if problem := self.skipped.get(type_name):
             raise errors.PolicyTypeNotFound(
@@ -123,7 +124,7 @@ class Registry:
                 else f'; there are: {listed(self.types) or "none"}'
             )
             raise errors.PolicyTypeNotFound(
-                f'Policy type `{type_name}` is not installed - at `{at}`{hint}'
+                f'Policy type `{type_name}` is not installed - at `{at}`{hint}{_remedy(at)}'
             ) from None
 
     def _nearest(self, type_name: str) -> str | None:
@@ -153,3 +154,10 @@ class Registry:
             },
             schema=msgspec.json.schema(plugins.schema(policy, type_name)) if schema else None,
         )
+
+
+def _remedy(at: str) -> str:
+    """Return the remedy for a missing type, by the path of the spec in the request."""
+    if at.startswith('$.policies['):
+        return '; install its package on the workers, or disable the policy'
+    return '; install its package on the workers' if at.startswith('$.policy.') else ''

@@ -186,6 +186,19 @@ def test_type_show_of_a_version_prints_its_support_status(run, fmt, parse):
     }
 
 
+def test_type_show_without_a_version_prints_the_newest_one(run, monkeypatch):
+    """A name without a version shows its newest version; 1.10 is newer than 1.9."""
+    versions = dict.fromkeys(('1.9', '1.10'), Good.versions['1.0'])
+    own = type('Own', (Good,), {'interface': (2, 0), 'name': 'acme.own-type', 'versions': versions})
+    registry = Registry([(f'acme.own-type-{version}', own) for version in versions])
+    monkeypatch.setattr(Registry, 'installed', lambda: registry)
+
+    status, out, err = run('type', 'show', 'acme.own-type', '-f', 'json')
+
+    assert (status, err) == (0, '')
+    assert json.loads(out)['name'] == 'acme.own-type-1.10'
+
+
 def test_type_show_of_an_unknown_type_suggests_a_similar_type(run):
     """An unknown type is reported with a suggestion, and without the path of a request."""
     _, _, err = run('type', 'show', 'senlin.policy.zone')

@@ -72,6 +72,25 @@ def test_unknown_type_is_refused_with_the_nearest_name(registry, given, nearest)
     )
 
 
+@pytest.mark.parametrize(
+    ('at', 'remedy'),
+    [
+        ('$.policies[0].spec', '; install its package on the workers, or disable the policy'),
+        ('$.policy.spec', '; install its package on the workers'),
+        ('$.spec', ''),
+        ('$.type_name', ''),
+    ],
+)
+def test_unknown_type_of_a_cluster_is_refused_with_a_remedy(at, remedy):
+    """The error says how the cluster can be scaled again after its type was removed."""
+    with pytest.raises(PolicyTypeNotFound) as refused:
+        Registry([]).lookup('acme.policy.gone-1.0', at)
+
+    assert str(refused.value) == (
+        f'Policy type `acme.policy.gone-1.0` is not installed - at `{at}`; there are: none{remedy}'
+    )
+
+
 def test_skipped_type_is_refused_with_the_reason():
     """A test of a policy sees why its class does not fit, although it does not see the log."""
     registry = Registry([('test.good-2.0', Good)])
