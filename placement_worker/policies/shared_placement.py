@@ -79,10 +79,13 @@ class Task:
         All nodes are counted in one pass, which other policies share, and the few exceptional ones
         in a second pass.
 
+        Victims that are already chosen leave first, so that the plan agrees with them.
+
         :param nodes: members of the cluster.
         :param without_failed: whether a creation does not count the nodes whose own creation
             failed.
         :returns: the groups, one for a creation, and the protected nodes, none for a creation.
+        :raises InvalidInput: the victims that are already chosen are malformed.
         """
         everywhere = count(nodes)
         if self.size.kind == CREATION:
@@ -90,11 +93,25 @@ class Task:
             return [everywhere - count(failed) if failed else everywhere], Counter()
         staying: Counter[T] = Counter()
         first: Sequence[Sequence[Node]] = victims.before_healthy(self._exceptional(nodes))
+        chosen = self._chosen_ids()
+        if chosen:
+            first = [
+                [node for node in nodes if node.id in chosen],
+                *([node for node in group if node.id not in chosen] for group in first),
+            ]
         if self.protected:
             staying = count([node for node in nodes if node.id in self.protected])
             first = [[node for node in group if node.id not in self.protected] for group in first]
-        unhealthy, never_created = map(count, first)
-        return [unhealthy, never_created, everywhere - unhealthy - never_created - staying], staying
+        groups = list(map(count, first))
+        return [*groups, everywhere - sum(groups, staying)], staying
+
+    def _chosen_ids(self) -> Collection[str]:
+        """Return the ids of the victims that an earlier policy, or else the action, has chosen.
+
+        :raises InvalidInput: they are no list of distinct ids.
+        """
+        chosen = self.state.action_data.deletion.candidates
+        return frozenset(chosen or self.request.action.candidate_inputs.candidates or ())
 
     def _exceptional(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return those of some nodes that may be unhealthy or never created."""

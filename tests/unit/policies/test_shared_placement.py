@@ -20,7 +20,8 @@ from tests.factories import NOW, node, nodes, request
 def made(action, members=(), **more):
     """Return a decoded request and the state that its policies start from."""
     asked = codec.decode(request(action, [], members, **more), CheckRequest)
-    return asked, State(ActionData({}), Snapshot(Inventory(), asked.cluster), 1000, NOW)
+    data = ActionData(asked.action.data)
+    return asked, State(data, Snapshot(Inventory(), asked.cluster), 1000, NOW)
 
 
 def test_repeated_names_are_refused_with_their_position():
@@ -56,6 +57,27 @@ def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
     assert groups(DELETION) == ([{'a': 1}, {'b': 1}, {'a': 2}], {})
     assert groups(DELETION, 'n1', 'n4') == ([{'a': 1}, {}, {'a': 1}], {'a': 1, 'b': 1})
     assert groups(CREATION) == ([{'a': 3, 'b': 1}], {})
+
+
+@pytest.mark.parametrize(
+    'more',
+    [
+        {'data': {'deletion': {'candidates': ['n4', 'n2']}}},
+        {'inputs': {'candidates': ['n4', 'n2']}},
+        {'data': {'deletion': {'candidates': ['n4', 'n2']}}, 'inputs': {'candidates': ['n1']}},
+    ],
+)
+def test_groups_of_a_deletion_begin_with_the_victims_that_are_chosen(more):
+    """A plan removes the nodes that an earlier policy or the action has chosen before others."""
+    members = [*nodes(a=1, b=1), node(3, 'a', status='ERROR'), node(4, 'b', created_at=None)]
+    asked, state = made('CLUSTER_SCALE_IN', members, **more)
+
+    task = Task(asked, state, Size(DELETION, 1), Size(DELETION, 1), ['n2'])
+
+    assert task.in_groups(asked.cluster.nodes, state.cloud.zones_of) == (
+        [{'b': 1}, {'a': 1}, {}, {'a': 1}],
+        {'b': 1},
+    )
 
 
 PROTECTED = {'metadata': {'protected': 'true'}}
