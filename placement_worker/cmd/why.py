@@ -73,10 +73,15 @@ class Why(LocalCommand):
         about += f', {event.place}' if event.place else ''
         about += f', request {event.request_id}' if event.request_id else ''
         lines.append(escaped(about))
+        lines.append(escaped(f'{output.INDENT}{_worker(event.version, event.host)}'))
         lines += [escaped(f'{output.INDENT}policy {policy}') for policy in event.policies]
         if event.places:
             lines += [output.INDENT + line for line in output.table(event.places).splitlines()]
         return '\n'.join(lines)
+
+
+def _worker(version: str, host: str | None) -> str:
+    return f'worker {version}' + (f' on {host}' if host else '')
 
 
 def _nothing_found(logs: Sequence[str], name: str) -> str:

@@ -23,8 +23,9 @@ Kind = Literal['placed', 'chosen', 'spared', 'joined', 'left', 'failed']
 class Event(Struct, frozen=True, omit_defaults=True):
     """The effect of one decision on a node.
 
-    `cluster`: name or id. `policies`: name and type of each policy that was not skipped. `place`:
-    region and zone of the node. `places`: the rows of the plans by region and zone.
+    `cluster`: name or id. `policies`: name and type of each policy that was not skipped. `version`
+    and `host`: those of the worker. `place`: region and zone of the node. `places`: the rows of the
+    plans by region and zone.
     """
 
     at: datetime.datetime
@@ -34,8 +35,10 @@ class Event(Struct, frozen=True, omit_defaults=True):
     text: str
     cluster: str
     policies: list[str]
+    version: str
     action_id: str | None = None
     request_id: str | None = None
+    host: str | None = None
     place: str | None = None
     places: list[dict[str, Any]] = []
 
@@ -59,8 +62,10 @@ class Record:
             text=text,
             cluster=self.request.cluster.name or self.request.cluster.id,
             policies=list(self._policies()),
+            version=self.entry.version,
             action_id=action.id if action else None,
             request_id=self.entry.request_id,
+            host=self.entry.host,
             place=place_of(node),
             places=list(self._rows()) if plans else [],
         )

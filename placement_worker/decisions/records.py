@@ -29,17 +29,19 @@ OMITTED = frozenset({'credentials', 'reply_to'})
 """The fields of a request that a record omits: a replay does not need them."""
 
 
-class Entry(Wire, frozen=True):
+class Entry(Wire, frozen=True, kw_only=True):
     """A line of the decision log.
 
-    `at`: the time of the decision. `version`: the version of the worker. `max_nodes`: the limit of
-    a cluster's size. `cloud`: the calls to the cloud with their responses, in order. `clock`: the
-    readings of the clock while a load balancer was pending. `left_s`: the readings of the seconds
-    until the request expires. `cordons`: the cordons in force at `at`; older records have none.
+    `at`: the time of the decision. `version`: the version of the worker. `host`: its `[worker]
+    host`; older records have none. `max_nodes`: the limit of a cluster's size. `cloud`: the calls
+    to the cloud with their responses, in order. `clock`: the readings of the clock while a load
+    balancer was pending. `left_s`: the readings of the seconds until the request expires.
+    `cordons`: the cordons in force at `at`; older records have none.
     """
 
     at: datetime.datetime
     version: str
+    host: str | None = None
     request_id: str | None
     max_nodes: int
     # The log keeps the name `driving` for compatibility with recorded decisions.
@@ -56,17 +58,24 @@ class Entry(Wire, frozen=True):
 class DecisionLog(Recorder):
     """A recorder that writes a line of JSON per decision."""
 
-    def __init__(self, append: Callable[[bytes], None]) -> None:
+    def __init__(self, append: Callable[[bytes], None], host: str | None = None) -> None:
         """Set the destination of the lines.
 
         :param append: takes one line with its end; must not raise.
+        :param host: the host of the worker, which each line names.
         """
         self._append = append
+        self._host = host
         self._version = metadata.version('placement-worker')
 
     @override
     def begin(self, request_id: str | None, conditions: Conditions) -> Record:
-        about = {'at': conditions.now, 'version': self._version, 'request_id': request_id}
+        about = {
+            'at': conditions.now,
+            'version': self._version,
+            'host': self._host,
+            'request_id': request_id,
+        }
         return _Line(self._append, about, conditions)
 
 

@@ -15,7 +15,7 @@ def create(conf: cfg.ConfigOpts) -> Recorder | None:
     """
     path = conf.decision_log.file
     try:
-        return DecisionLog(LogFile(path).append) if path else None
+        return DecisionLog(LogFile(path).append, conf.worker.host) if path else None
     except OSError as exc:
         remedy = (
             'name a file in that folder'

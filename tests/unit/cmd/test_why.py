@@ -1,6 +1,7 @@
 """placement-policy why."""
 
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,8 @@ def test_why_shows_event_and_plan(run, line):
         'CLUSTER_SCALE_IN act-1  node n1 chosen: rank 1 (oldest in a) among 1 victim'
     )
     assert about == '    cluster web, zone a, request req-1'
-    assert table[:2] == [
+    assert table[:3] == [
+        f'    worker {metadata.version("placement-worker")}',
         '    policy zone_placement (senlin.policy.zone_placement-1.0)',
         '    policy deletion (senlin.policy.deletion-1.1)',
     ]
@@ -133,7 +135,7 @@ def test_why_prints_what_the_manual_shows_for_its_example(run, registry):
     )
     cloud = Inventory.parse({'zones': {'az1': True, 'az2': True}}, 'test')
     lines = []
-    log = DecisionLog(lines.append)
+    log = DecisionLog(lines.append, 'node1')
     Endpoints(cloud, registry, recorder=log).policy_check(asked, 'req-24f4a58e')
 
     _, out, _ = run('why', 'n4', '--log', 'log', log=lines[0].decode())
@@ -141,4 +143,17 @@ def test_why_prints_what_the_manual_shows_for_its_example(run, registry):
     event, *rest = out.splitlines()
     _, _, without_time = event.partition('  ')
     assert without_time in page
-    assert {f'    {line}' for line in rest[:3]} <= set(page.splitlines())
+    version = metadata.version('placement-worker')
+    shown = [line.replace(f'worker {version}', 'worker 0.1.0') for line in rest[:4]]
+    assert {f'    {line}' for line in shown} <= set(page.splitlines())
+
+
+def test_why_of_a_record_without_a_host_names_the_version_alone(run, line):
+    """Records of workers that recorded no host are read as before."""
+    old = json.loads(line)
+    del old['host']
+
+    status, out, err = run('why', 'n1', '--log', 'log', log=json.dumps(old) + '\n')
+
+    assert (status, err) == (0, '')
+    assert f'    worker {metadata.version("placement-worker")}\n' in out

@@ -1,5 +1,7 @@
 """The events of one record in the history of a node."""
 
+from importlib import metadata
+
 from tests.factories import (
     bind,
     connected,
@@ -77,12 +79,13 @@ def test_failed_check_of_a_node_with_a_longer_id_does_not_count(decide, history)
     assert [event.event for event in history('n12', [line])] == ['failed']
 
 
-def test_event_names_cluster_policies_request_and_place_of_the_node(decide, history):
+def test_event_names_cluster_policies_request_version_and_place_of_the_node(decide, history):
     """An operator sees which policies decided, for which request, and where the node was."""
     line, _ = decide(shrinking(1, *nodes(a=2)))
 
     (event,) = history('n1', [line])
 
+    assert event.version == metadata.version('placement-worker')
     assert (event.cluster, event.place, event.request_id) == ('web', 'zone a', 'req-1')
     assert event.policies == [
         'zone_placement (senlin.policy.zone_placement-1.0)',
