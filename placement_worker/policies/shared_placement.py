@@ -138,8 +138,26 @@ class Task:
             reason=summary(self.possible, kind, len(plan[f'{kind}s'])),
             data=action_data.planned(self.size.kind, self.size.count, plan, entries),
             details=details,
-            warnings=warnings,
+            warnings=[*warnings, *self._replaced(kind, entries)],
         )
+
+    def _replaced(self, kind: str, entries: Sequence[Mapping[str, str]]) -> list[str]:
+        """Return a sentence if a plan replaces places that an earlier policy chose, else none.
+
+        Places in the data of the request are those of the engine.
+        """
+        earlier = self.state.data.get('placement') if entries else None
+        if earlier is None or earlier == self.request.action.data.get('placement'):
+            return []
+        part = ('region', 'zone').index(kind)
+        chosen = Counter(place[part] for place in Placement.of(earlier).places if place[part])
+        planned = Counter(Placement.of(entry).place[part] for entry in entries)
+        if not chosen - planned:
+            return []
+        return [
+            f'{kind.capitalize()} placement replaces the {kind}s that an earlier policy chose; '
+            f'that policy must run after senlin.policy.{kind}_placement'
+        ]
 
 
 def check_distinct(property_name: str, names: Sequence[str]) -> None:

@@ -1,5 +1,7 @@
 """Functions that zone and region placement share."""
 
+from dataclasses import replace
+
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
@@ -78,6 +80,41 @@ def test_groups_of_a_deletion_begin_with_the_victims_that_are_chosen(more):
         [{'b': 1}, {'a': 1}, {}, {'a': 1}],
         {'b': 1},
     )
+
+
+@pytest.mark.parametrize(
+    ('kind', 'of_request', 'earlier', 'warns'),
+    [
+        ('zone', None, [{'zone': 'a'}, {'zone': 'a'}], True),
+        ('zone', None, [{'zone': 'b'}, {'zone': 'a'}], False),
+        ('zone', None, [{'region_name': 'R2'}, {}], False),
+        ('zone', None, None, False),
+        ('zone', [{'zone': 'a'}] * 2, [{'zone': 'a'}] * 2, False),
+        ('zone', [{'zone': 'b'}] * 2, [{'zone': 'a'}] * 2, True),
+        ('region', None, [{'region_name': 'R2'}], True),
+        ('region', None, [{'region_name': 'R1'}], False),
+    ],
+)
+def test_plan_that_replaces_places_of_an_earlier_policy_has_a_warning(
+    kind, of_request, earlier, warns
+):
+    """An operator sees that places of a plugin have no effect; those of an engine may change."""
+
+    def data(entries):
+        return {} if entries is None else {'placement': {'placements': entries}}
+
+    asked, state = made('CLUSTER_SCALE_OUT', data=data(of_request))
+    state = replace(state, action_data=ActionData(data(earlier)))
+    task = Task.of(asked, state, Size(CREATION, 2))
+    entries = [{'region_name': 'R1', 'zone': zone} for zone in 'ab']
+
+    outcome = task.applied(kind, {f'{kind}s': {}}, entries, {}, ['other'])
+
+    replaced = (
+        f'{kind.capitalize()} placement replaces the {kind}s that an earlier policy chose; that '
+        f'policy must run after senlin.policy.{kind}_placement'
+    )
+    assert outcome.warnings == ['other', *[replaced] * warns]
 
 
 PROTECTED = {'metadata': {'protected': 'true'}}
