@@ -1,10 +1,13 @@
 """The RPC client of running workers, for engines."""
 
 import re
+import threading
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import oslo_messaging
@@ -38,8 +41,11 @@ if TYPE_CHECKING:
 RETRIES = 2
 """How often a request is published again while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
+CONFIRM_S = 15
+"""How much longer than its timeout a call waits for the broker, which may be failing over."""
 MAX_TIMEOUT_S = 10**9  # the time at which a request expires must be a date
 
+T = TypeVar('T')
 _VERSION = re.compile(r'[0-9]{1,9}\.[0-9]{1,9}')
 
 
@@ -237,7 +243,7 @@ class PolicyClient(Caller):
 
         :raises ClientClosed: another thread has closed the client meanwhile.
         :raises NoWorkerAnswered: the queue does not exist.
-        :raises BrokerUnreachable: the broker did not confirm the request.
+        :raises BrokerUnreachable: the broker did not confirm the request, or blocks publishers.
         """
         route = self._route(request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
@@ -248,7 +254,8 @@ class PolicyClient(Caller):
                 timeout=route.timeout_s,
                 version=version_of(method, request),
             )
-            return getattr(prepared, kind)(ids, method, request=encoded)
+            send = partial(getattr(prepared, kind), ids, method, request=encoded)
+            return _bounded(send, route.timeout_s + CONFIRM_S)
         except (
             oslo_messaging.MessageUndeliverable,
             oslo_messaging.MessageDeliveryFailure,
@@ -277,6 +284,34 @@ class PolicyClient(Caller):
         if not self._is_probed:
             probe_broker(self._conf, self._url)
             self._is_probed = True
+
+
+def _bounded(send: Callable[[], T], timeout_s: float) -> T:
+    """Send in a thread of its own, and wait for it no longer than a timeout.
+
+    A broker that is short of memory or disk confirms nothing, but sends heartbeats. oslo.messaging
+    18.3 would wait without a bound; its own timeouts count from the last heartbeat.
+
+    :raises BrokerUnreachable: the timeout has passed; the thread ends when the broker confirms.
+    """
+    sent: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            sent.set_result(send())
+        except BaseException as exc:  # the caller gets it
+            sent.set_exception(exc)
+
+    threading.Thread(target=run, name='policy-request', daemon=True).start()
+    try:
+        return sent.result(timeout_s)
+    except TimeoutError:
+        if sent.done():  # the error of the request itself
+            raise
+        raise errors.BrokerUnreachable(
+            f'The broker has confirmed no request for {timeout_s:g} s: it blocks publishers while '
+            'it is short of memory or disk; run "rabbitmq-diagnostics check_local_alarms"'
+        ) from None
 
 
 def _new_request_id() -> str:

@@ -23,7 +23,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (errors.Refused, 'correct the file and try again'),
     (InvalidCordonFile, 'correct the cordon file'),
     (errors.InvalidInventory, 'correct the file that --cloud names'),
-    (errors.BrokerUnreachable, 'check that RabbitMQ runs at this address'),
+    (errors.BrokerUnreachable, 'check that RabbitMQ runs at this address, and has no alarm'),
     (errors.NoWorkerAnswered, 'check that a worker serves this broker, or increase --timeout'),
     (
         errors.BrokerRefused,

@@ -1,0 +1,45 @@
+"""Clients of a broker that blocks publishers, because it is short of memory."""
+
+import time
+from contextlib import closing, contextmanager
+
+import pytest
+
+from placement_worker.client.rpc_client import CONFIRM_S
+from placement_worker.errors import BrokerUnreachable
+from tests.factories import request, zone_policy
+from tests.waiting import wait_for
+
+CLOUD = {'zones': {'a': True}}
+TIMEOUT_S = 8
+"""More than the interval of heartbeats: each one restarts the timeout of oslo.messaging."""
+LATE_S = 5
+ASKED = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
+
+
+@contextmanager
+def memory_alarm(broker):
+    broker.control('set_vm_memory_high_watermark', 'absolute', '1')
+    try:
+        yield
+    finally:
+        broker.control('set_vm_memory_high_watermark', '0.6')
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('method', ['policy_check', 'cast_check'])
+def test_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
+    start_worker, own_broker, method
+):
+    """A call and a cast end in time although heartbeats arrive, and later ones succeed."""
+    worker = start_worker(CLOUD, url=own_broker.url)
+    with closing(worker.client(timeout_s=TIMEOUT_S)) as client:
+        client.policy_check(ASKED)
+        with memory_alarm(own_broker):
+            began = time.monotonic()
+            with pytest.raises(BrokerUnreachable, match='it blocks publishers while'):
+                getattr(client, method)(ASKED)
+            took = time.monotonic() - began
+        wait_for(lambda: client.policy_check(ASKED).action.data['status'] == 'OK')
+
+    assert TIMEOUT_S <= took < TIMEOUT_S + CONFIRM_S + LATE_S
