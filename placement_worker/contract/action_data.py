@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from placement_worker.contract import values
+from placement_worker.contract import plan_totals, values
 from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import InvalidInput
 from placement_worker.formats.text import counted, shortened
@@ -84,7 +84,7 @@ class Change:
             return None
         total = sum(regions.values())
         if total > count or (total < count and self.kind == CREATION):
-            raise _wrong_total(counted(count, 'node'), total, f'{self.path}.regions')
+            raise wrong_total(counted(count, 'node'), total, f'{self.path}.regions')
         return regions
 
     def updated(self, **changes: Any) -> dict[str, Any]:
@@ -173,11 +173,10 @@ class Deletion(Change):
     def check_total(self, total: int, count: int) -> None:
         """Check that the plan does not remove more nodes than the action.
 
-        :param total: the number of nodes that the plan removes.
-        :raises InvalidInput: it exceeds `count`.
+        :raises InvalidInput: `total`, the nodes that the plan removes, exceeds `count`.
         """
         if total > count:
-            raise _wrong_total(f'at most {counted(count, "node")}', total, self.path)
+            raise wrong_total(f'at most {counted(count, "node")}', total, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +220,9 @@ class ActionData:
 
         :param plan: the counts by place, e.g. `regions` and `zones`.
         :param entries: the place of each node to create; `placement` holds them.
+        :raises ValueError: as `plan_totals.check`.
         """
+        plan_totals.check(count, plan, entries)
         data = {**self.data, kind: self.change(kind).replanned(count, **plan)}
         if entries:
             data['placement'] = Placement.of(self.data.get('placement')).with_entries(entries)
@@ -231,7 +232,8 @@ class ActionData:
         return values.mapping(self.data[kind], f'{PATH}.{kind}') if kind in self.data else {}
 
 
-def _wrong_total(expected: str, total: int, path: str) -> InvalidInput:
+def wrong_total(expected: str, total: int, path: str) -> InvalidInput:
+    """Return the error of a plan whose counts do not fit its number of nodes."""
     return InvalidInput(f'Expected a plan for {expected}, got one for {total} - at `{path}`')
 
 

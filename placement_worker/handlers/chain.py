@@ -18,7 +18,7 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
-from placement_worker.handlers import plugin_outcomes
+from placement_worker.handlers import plugin_decisions, plugin_outcomes
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.planning.sizing import with_size_of_resize
@@ -156,10 +156,8 @@ def _consult(
             )
         if not is_built_in(type(link.policy)):
             plugin_outcomes.check_values(outcome)
-            if outcome.data is not None:
-                plugin_outcomes.check_action_data(
-                    link.policy.type_name, outcome.data, progress.data
-                )
+            warnings = plugin_decisions.check(link.policy, outcome, request, state)
+            outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
 

@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
 
-from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
 from placement_worker.contract.codec import NOT_PLAIN
 from placement_worker.contract.model import ClusterPatch, NodePatch
-from placement_worker.errors import InvalidInput
 from placement_worker.formats.text import shortened
 from placement_worker.policies.outcomes import BindingOutcome, Outcome
 
-KINDS: tuple[Kind, ...] = (CREATION, DELETION)
 MAX_DEPTH = 100
 """The number of maps and lists inside each other; the encoder fails at about 1000."""
 
@@ -39,20 +35,6 @@ def check_values(outcome: Outcome | BindingOutcome) -> None:
     if found:
         raise TypeError(found.removeprefix('.'))
     msgspec.convert(values, _Patches)
-
-
-def check_action_data(type_name: str, data: Mapping[str, Any], earlier: Mapping[str, Any]) -> None:
-    """Check the creation and the deletion that a policy wrote, which other policies read.
-
-    :param earlier: the data before the policy; it is not to blame for values that it kept.
-    :raises InvalidInput: a value does not fit; the text names the policy and the path.
-    """
-    for kind in KINDS:
-        if data.get(kind, {}) != earlier.get(kind, {}):
-            try:
-                ActionData(data).change(kind).check()
-            except InvalidInput as exc:
-                raise InvalidInput(f'{type_name} wrote invalid data: {exc}') from exc
 
 
 def _as_data(value: object) -> object:

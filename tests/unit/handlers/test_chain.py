@@ -62,7 +62,9 @@ def run(
 ):
     """Run scripts, each alone or with a priority."""
     asked = codec.decode(
-        request(action, [], [node(1)], data=data or {}, inputs=inputs or {}, explain=explain),
+        request(
+            action, [], [node(1), node(2)], data=data or {}, inputs=inputs or {}, explain=explain
+        ),
         CheckRequest,
     )
     bound = []
@@ -174,16 +176,16 @@ def test_run_merges_patches_for_later_policies():
 
     def first(state):
         patch = NodePatch({'mark': 1})
-        return Outcome('APPLIED', '', nodes={'n1': patch}, cluster=ClusterPatch({'c': 1}))
+        return Outcome('APPLIED', '', nodes={'n2': patch}, cluster=ClusterPatch({'c': 1}))
 
     def second(state):
-        seen.append(state.node_data(Node('n1', data={'mark': 0})))
-        return Outcome('APPLIED', '', nodes={'n0': NodePatch({'mark': 2})})
+        seen.append(state.node_data(Node('n2', data={'mark': 0})))
+        return Outcome('APPLIED', '', nodes={'n1': NodePatch({'mark': 2})})
 
     reply = run(first, second)
 
     assert seen == [{'mark': 1}]
-    assert list(reply.nodes) == ['n0', 'n1']
+    assert list(reply.nodes) == ['n1', 'n2']
     assert reply.cluster == ClusterPatch({'c': 1})
 
 

@@ -183,7 +183,8 @@ def test_invalid_creation_or_deletion_of_a_plugin_names_the_policy(endpoints, da
     reply = endpoints(data=data).policy_check(ASKED)
 
     assert [one['outcome'] for one in reply['decisions']] == ['FAILED']
-    assert reply['action']['data']['reason'] == f'test.good-1.0 wrote invalid data: {error}'
+    named = NAMED.removeprefix('in ')
+    assert reply['action']['data']['reason'] == f'{named}, wrote invalid data: {error}'
 
 
 def test_invalid_creation_of_the_request_does_not_name_a_plugin_that_keeps_it(endpoints):
