@@ -110,8 +110,11 @@ class Task:
 
         :raises InvalidInput: they are no list of distinct ids.
         """
-        chosen = self.state.action_data.deletion.candidates
-        return frozenset(chosen or self.request.action.candidate_inputs.candidates or ())
+        action, data = self.request.action, self.state.action_data
+        chosen = data.deletion.candidates if DELETION in data.data else None
+        if not chosen and action.inputs.get('candidates'):
+            chosen = action.candidate_inputs.candidates
+        return frozenset(chosen or ())
 
     def _exceptional(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return those of some nodes that may be unhealthy or never created."""
@@ -132,13 +135,14 @@ class Task:
         :param entries: the place of each node to create, none for a deletion.
         """
         action_data = self.state.action_data
+        replaced = self._replaced(kind, entries)
         return Outcome(
             'APPLIED',
             nodes=placed_node(self.request, self.state, entries),
             reason=summary(self.possible, kind, len(plan[f'{kind}s'])),
             data=action_data.planned(self.size.kind, self.size.count, plan, entries),
             details=details,
-            warnings=[*warnings, *self._replaced(kind, entries)],
+            warnings=[*warnings, *replaced],
         )
 
     def _replaced(self, kind: str, entries: Sequence[Mapping[str, str]]) -> list[str]:
@@ -146,7 +150,7 @@ class Task:
 
         Places in the data of the request are those of the engine.
         """
-        earlier = self.state.data.get('placement') if entries else None
+        earlier = self.state.action_data.data.get('placement') if entries else None
         if earlier is None or earlier == self.request.action.data.get('placement'):
             return []
         part = ('region', 'zone').index(kind)
