@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 IN_ENGINE = re.compile(r' CLUSTER_\w+ (\S+) (?:BEFORE|AFTER) of cluster \S+: \w+ in (\d+) ms')
-IN_WORKER = re.compile(r' (?:BEFORE|AFTER) CLUSTER_\w+ of cluster \S+: \w+ in ([\d.]+) ms')
+IN_WORKER = re.compile(r' (?:BEFORE|AFTER) CLUSTER_\w+ \S+ of cluster \S+: \w+ in ([\d.]+) ms')
 
 
 class GrowingFiles:

@@ -60,12 +60,14 @@ def measure(cloud: WholeCloud, fleet: Fleet, action: str, **inputs: Any) -> Meas
     check_ms = checks.in_engine(engine_logs.lines())
     assert decisions.keys() == ({one.id for one in actions} if cloud.decides else set())
     assert check_ms.keys() == decisions.keys()
+    handling_ms = checks.in_worker(worker_logs.lines())
+    assert len(handling_ms) == len(decisions)
     return Measured(
         actions,
         seconds,
         used,
         check_ms,
-        checks.in_worker(worker_logs.lines()),
+        handling_ms,
         {one.cluster: decisions[one.id] for one in actions if one.id in decisions},
     )
 
