@@ -2,30 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-import msgspec
-
-from placement_worker.contract import actions, rpc
+from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest
-from placement_worker.decisions import deletion_history, history_events, replay
+from placement_worker.decisions import deletion_history, history_events, log_records
 from placement_worker.decisions.history_events import Event, Record
 from placement_worker.decisions.log_records import MALFORMED, InvalidLine, decoded
-from placement_worker.decisions.records import Entry
-from placement_worker.errors import InvalidRequest
 from placement_worker.policies.base import AFTER, BEFORE
 from placement_worker.policies.registry import Registry
-
-
-@dataclass(frozen=True, slots=True)
-class Namesake:
-    """An action or a cluster that has the name of the node that was sought, with its nodes."""
-
-    kind: Literal['an action', 'a cluster']
-    nodes: Sequence[str]
 
 
 def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event | InvalidLine]:
@@ -40,56 +26,19 @@ def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event 
     """
     events: list[Event] = []
     created: dict[str, list[Node]] = defaultdict(list)
-    for path, number, found in _lines(paths, [node]):
+    for path, number, found in log_records.lines(paths, [node]):
         try:
             record = decoded(found)
             events += _events(record, node, registry)
             _add_new(created, record, node)
         except MALFORMED as exc:
             yield InvalidLine(path, number, str(exc))
-    for _, _, found in _lines(paths, created):
+    for _, _, found in log_records.lines(paths, created):
         try:
             events += _of_creation(decoded(found), created)
         except MALFORMED:  # reported above if it concerns the node
             continue
     yield from sorted(events, key=lambda event: event.at)
-
-
-def namesake(paths: Sequence[str], name: str) -> Namesake | None:
-    """Return the action with an id or the cluster with an id or a name, or None.
-
-    :raises OSError: a log cannot be read.
-    :raises Damaged: a log cannot be decompressed.
-    """
-    nodes: dict[str, None] = {}
-    of_cluster: Sequence[str] | None = None
-    is_action = False
-    for _, _, found in _lines(paths, [name]):
-        try:
-            record = decoded(found)
-            request = record.request
-            if isinstance(request, CheckRequest) and request.action.id == name:
-                nodes.update(dict.fromkeys(_ids_in_action(record, request)))
-                is_action = True
-        except MALFORMED:
-            continue
-        if name in (request.cluster.id, request.cluster.name):
-            of_cluster = [node.id for node in request.cluster.nodes]
-    if is_action:
-        return Namesake('an action', list(nodes))
-    return None if of_cluster is None else Namesake('a cluster', of_cluster)
-
-
-def _lines(
-    paths: Sequence[str], texts: Iterable[str]
-) -> Iterator[tuple[str, int, Entry | InvalidRequest]]:
-    """Yield path, number and content of the lines that contain one of the texts."""
-    sought = [msgspec.json.encode(text)[1:-1] for text in texts]
-    for path in paths if sought else ():
-        for number, entry in replay.entries(path, sought):
-            # The plan of a rebalance alone has no effect on a node.
-            if not (isinstance(entry, Entry) and entry.method == rpc.POLICY_REBALANCE.name):
-                yield path, number, entry
 
 
 def _events(record: Record, name: str, registry: Registry) -> list[Event]:
@@ -148,14 +97,3 @@ def _of_creation(record: Record, created: Mapping[str, Sequence[Node]]) -> Itera
     if isinstance(check, CheckRequest) and check.target == BEFORE and not check.dry_run:
         for node in created.get(check.action.id, ()):
             yield history_events.placed(record, node)
-
-
-def _ids_in_action(record: Record, check: CheckRequest) -> Iterator[str]:
-    """Yield the ids of the nodes that an action creates, deletes or acts on.
-
-    :raises InvalidInput: the record has data that no decision has.
-    """
-    if check.action.node:
-        yield check.action.node.id
-    yield from ActionData(check.action.data).creation.nodes
-    yield from ActionData(history_events.data_of_action(record)).deletion.candidates or ()

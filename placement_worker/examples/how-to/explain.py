@@ -6,13 +6,17 @@ from pathlib import Path
 
 action_id, *files = sys.argv[1:]
 for record in (json.loads(line) for file in files for line in Path(file).read_text().splitlines()):
-    if record['method'] != 'policy_check' or record['request']['action']['id'] != action_id:
+    request = record['request']
+    if record['method'] != 'policy_check' or request['action']['id'] != action_id:
+        continue
+    if request['dry_run']:
         continue
     data = record['reply']['action']['data']
-    print(record['request']['target'], data['status'], data['reason'], sep=': ')
+    print(request['target'], data['status'], data['reason'], sep=': ')
     for decision in record['reply']['decisions']:
         print(f'  {decision["policy_name"]}: {decision["outcome"]}: {decision["reason"]}')
         for zone in decision['details'].get('zones', []):
-            print('    {name}: {current} -> {final} nodes, ideal {ideal}'.format(**zone))
+            counts = '{name}: {current} -> {final} nodes, ideal {ideal} {note}'.format(**zone)
+            print('   ', counts.rstrip())
     for node_id in data.get('deletion', {}).get('candidates', []):
         print('  victim:', node_id)

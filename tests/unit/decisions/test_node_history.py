@@ -7,7 +7,6 @@ import pytest
 
 from placement_worker.decisions import node_history
 from placement_worker.decisions.log_records import InvalidLine
-from placement_worker.decisions.node_history import Namesake
 from tests.factories import (
     node,
     nodes,
@@ -136,22 +135,6 @@ def test_record_with_an_edited_reply_is_an_invalid_line(decide, history, change,
     assert invalid.number == 1
     assert error in invalid.error
     assert event.event == 'chosen'
-
-
-@pytest.mark.parametrize(
-    ('name', 'expected'),
-    [
-        ('act-1', Namesake('an action', ['n1'])),
-        ('c1', Namesake('a cluster', ['n1', 'n2'])),
-        ('c', None),
-    ],
-)
-def test_namesake_of_an_action_or_a_cluster_has_its_nodes(decide, tmp_path, name, expected):
-    """A command that finds no node of a name can say which nodes belong to the name."""
-    log = tmp_path / 'log'
-    log.write_bytes(b'c1 act-1\n' + decide(shrinking(1, *nodes(a=2)))[0])
-
-    assert node_history.namesake([str(log)], name) == expected
 
 
 def test_rebalance_is_no_event_of_its_nodes(decide, history):
