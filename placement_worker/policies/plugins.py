@@ -101,7 +101,7 @@ def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
             raise
         except PlacementWorkerError as exc:
             named = f' ({origin(type_name, policy)})'
-            if not str(exc).endswith(named):  # a policy may raise the same object again
+            if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
                 exc.args = (f'{exc}{named}',)
             raise
 
