@@ -28,5 +28,5 @@ SUMMARIES: Mapping[str, str] = {
     'type list': 'List the policy types.',
     'type show': 'Show a policy type with the schema of its properties.',
     'validate': 'Validate policy specs, and print them with their defaults.',
-    'why': 'Show what decision logs say about a node: where it was placed, why it was chosen.',
+    'why': 'Show what decision logs say about a node, an action or a cluster, and the reasons.',
 }
