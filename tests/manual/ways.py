@@ -134,6 +134,12 @@ WAYS = [
         ELSEWHERE,
         'tests/unit/cmd/test_replay.py: prints a request and reads it again',
     ),
+    Way(
+        'runbook',
+        r'curl ',
+        ELSEWHERE,
+        'tests/unit/doc/test_runbook.py: compares the pattern with the names of the metrics',
+    ),
     Way('monitoring', r'sed ', ELSEWHERE, 'tests/unit/test_monitoring.py'),
     Way(
         '(install|operating)$',
