@@ -23,7 +23,8 @@ def run(capsys, monkeypatch, tmp_path):
 
     def cli(*arguments, **files):
         for name, content in files.items():
-            Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
+            text = content if isinstance(content, str) else json.dumps(content)
+            Path(name).write_text(text, encoding='utf-8')
         app = PlacementPolicy()
         app.stdout, app.stderr = sys.stdout, sys.stderr
         own_cloud = (
