@@ -1,5 +1,6 @@
 """The RPC client of running workers, for engines."""
 
+import contextvars
 import re
 import threading
 import uuid
@@ -302,7 +303,8 @@ def _bounded(send: Callable[[], T], timeout_s: float) -> T:
         except BaseException as exc:  # the caller gets it
             sent.set_exception(exc)
 
-    threading.Thread(target=run, name='policy-request', daemon=True).start()
+    context = contextvars.copy_context()  # it has the span of the caller
+    threading.Thread(target=context.run, args=(run,), name='policy-request', daemon=True).start()
     try:
         return sent.result(timeout_s)
     except TimeoutError:

@@ -285,7 +285,9 @@ def test_handler_that_raises_system_exit_is_reported_and_not_redelivered(start, 
     runs = tmp_path / 'runs'
 
     with closing(worker.client()) as client:
-        with pytest.raises(WorkerFailed, match='policy_check failed in the worker: SystemExit: 3'):
+        with pytest.raises(
+            WorkerFailed, match=r'must not end the process; it raised SystemExit\(3\)'
+        ):
             client.policy_check(slow(0, runs, 'fatal', exits=True))
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
