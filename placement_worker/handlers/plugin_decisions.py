@@ -164,7 +164,7 @@ def _unknown_places(
             known = {zone for region in regions or (home,) for zone in state.cloud.zones(region)}
             if unknown := _missing(zones, known):
                 yield place_names.unknown('availability zone', unknown, known)
-    except CloudUnavailable:  # the policy may not need the cloud
+    except CloudUnavailable:  # the policy need not know the cloud
         return
 
 
