@@ -640,7 +640,8 @@ def test_worker_at_a_broker_without_tls_reports_it(own_broker, certificates, tmp
 
     assert (
         line == f'No TLS with the broker at 127.0.0.1:{own_broker.port}: '
-        '[SSL: WRONG_VERSION_NUMBER] wrong version number'
+        '[SSL: WRONG_VERSION_NUMBER] wrong version number; '
+        'this port may be without TLS: check port and ssl'
     )
 
 

@@ -1,6 +1,7 @@
 """The commands of the manual for a running worker, on a private RabbitMQ."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -41,8 +42,11 @@ def broker():
 
 @pytest.fixture(scope='module')
 def worker(broker, tmp_path_factory):
-    """Start a worker as in the manual that has decided two checks."""
+    """Start a worker as in the manual, with the manual's policy, that has decided two checks."""
     folder = tmp_path_factory.mktemp('worker')
+    packages = folder / 'packages'
+    install = [sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps', '--target', packages]
+    subprocess.run([*install, ROOT / 'examples' / 'how-to' / 'pause'], check=True)
     cordons = folder / 'cordons.yaml'
     cordons.write_text('[]')
     files = (
@@ -55,7 +59,8 @@ def worker(broker, tmp_path_factory):
         'slow_topic': SLOW_TOPIC,
         'liveness_file': folder / 'liveness',
     }
-    worker = Worker(folder, broker.url, CLOUD, files, **names)
+    installed = {**os.environ, 'PYTHONPATH': str(packages)}
+    worker = Worker(folder, broker.url, CLOUD, files, environment=installed, **names)
     try:
         worker.wait_until_ready()
         for name in ('scale-out', 'scale-in'):
