@@ -10,9 +10,11 @@ when a release changes them. They provide a listening connection with a consumer
 topic, and of this server alone), message objects that can reply, and the adapter that has the
 polling thread.
 
-Only the polling thread uses the connection, as kombu requires. Other threads queue their
-acknowledgements and wake it. It also reconnects: `consume` of oslo.messaging gives up when its
-timeout ends, before it has tried every host.
+Only one thread at a time uses the connection, as kombu requires. The polling thread lends it to the
+others while it waits for input, so most acknowledgements are sent by the thread that handled the
+request. While the polling thread is busy, the others queue their acknowledgements and wake it. It
+also reconnects: `consume` of oslo.messaging gives up when its timeout ends, before it has tried
+every host.
 """
 
 from placement_worker.messaging.late_ack.server import LateAckServer, heartbeat

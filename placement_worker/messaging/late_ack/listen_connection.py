@@ -31,6 +31,8 @@ class ListenConnection:
     broker then requeues unacknowledged requests.
 
     :param context: the driver's connection context for listening.
+    :ivar in_use: the thread that holds this lock may use the connection. `wait` releases it while
+        the polling thread waits for input.
     """
 
     def __init__(self, context: Any, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -42,7 +44,8 @@ class ListenConnection:
         self._monotonic = monotonic
         self._is_consuming = False
         self._bound_at = monotonic()
-        self._lock = threading.Lock()
+        self.in_use = threading.Lock()
+        self._wake_lock = threading.Lock()
         self._is_closed = False
         self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._inputs: Any = None
@@ -76,13 +79,15 @@ class ListenConnection:
     def wake(self) -> None:
         """End the `wait` of the polling thread, or its next one."""
         # The lock keeps `close` away: a closed descriptor may already belong to another file.
-        with self._lock:
+        with self._wake_lock:
             if not self._is_closed:
                 with contextlib.suppress(BlockingIOError):  # a full pipe wakes the thread as well
                     os.write(self._wake_writer, b'.')
 
     def wait(self, timeout_s: float) -> None:
         """Wait for input or a wake-up; the callbacks of the consumers get the deliveries.
+
+        The caller holds `in_use`.
 
         :raises Exception: an error of kombu, py-amqp or the socket; the connection is lost.
         """
@@ -131,7 +136,7 @@ class ListenConnection:
         try:
             self._context.close()
         finally:
-            with self._lock:
+            with self._wake_lock:
                 self._is_closed = True
                 os.close(self._wake_reader)
                 os.close(self._wake_writer)
@@ -161,7 +166,11 @@ class ListenConnection:
         pending = getattr(self._amqp.connection.sock, 'pending', None)
         if pending is not None and pending():
             return True
-        ready = [file for file, _ in self._inputs.poll(timeout_s * 1000)]
+        self.in_use.release()
+        try:
+            ready = [file for file, _ in self._inputs.poll(timeout_s * 1000)]
+        finally:
+            self.in_use.acquire()
         if self._wake_reader in ready:
             os.read(self._wake_reader, select.PIPE_BUF)
         return ready not in ([], [self._wake_reader])

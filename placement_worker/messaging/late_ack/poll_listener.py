@@ -41,8 +41,8 @@ REMEMBERED = 4096
 class LateAckListener(base.PollStyleListener):
     """Take the deliveries of a connection, and settle each one when its request ends.
 
-    Only the polling thread may use it, except for `do`, `pause` and `in_flight`. Other threads may
-    read `polled_at` and `disconnected_at`.
+    Only the thread that holds `in_use` of the connection may use it, except for `do`, `pause` and
+    `in_flight`. Other threads may read `polled_at` and `disconnected_at`.
     """
 
     def __init__(
@@ -91,16 +91,17 @@ class LateAckListener(base.PollStyleListener):
         self, timeout: float | None = None, batch_size: int = 1, batch_timeout: float | None = None
     ) -> list[LateAckRequest]:
         # The result is empty when the listener has stopped and every request is settled.
-        while True:
-            self.polled_at = self._monotonic()
-            self._run_operations()
-            if self._stopping.is_set():
-                self._requeue_waiting()
-                if not self._unsettled:
-                    return []
-            elif self._waiting:
-                return [self._waiting.popleft()]
-            self._wait()
+        with self._connection.in_use:
+            while True:
+                self.polled_at = self._monotonic()
+                self._run_operations()
+                if self._stopping.is_set():
+                    self._requeue_waiting()
+                    if not self._unsettled:
+                        return []
+                elif self._waiting:
+                    return [self._waiting.popleft()]
+                self._wait()
 
     def pause(self, seconds: float) -> None:
         """Wait in any thread, or return early when the listener stops."""
@@ -117,8 +118,20 @@ class LateAckListener(base.PollStyleListener):
         self._connection.close()
 
     def do(self, operation: Callable[[], None]) -> None:
-        """Run an operation in the polling thread."""
-        self._operations.put(operation)
+        """Run an operation now, or in the polling thread if that uses the connection.
+
+        The polling thread sleeps through an operation of another thread. It is woken if it has to
+        end the listener or to reconnect.
+        """
+        if self._connection.in_use.acquire(blocking=False):
+            try:
+                operation()
+            finally:
+                self._connection.in_use.release()
+            if self._connection.is_connected and not self._stopping.is_set():
+                return
+        else:
+            self._operations.put(operation)
         self._connection.wake()
 
     def acknowledge(self, request: LateAckRequest) -> None:

@@ -18,26 +18,26 @@ REPLY_QUEUES = 'reply_'
 
 
 class Settler(Protocol):
-    """The listener of a request, which settles it in the polling thread."""
+    """The listener of a request, which settles it on its connection."""
 
     replies: ReplySender | None
     in_flight: RequestsInFlight
     obsolete_reply_queues: Any
 
     def do(self, operation: Callable[[], None]) -> None:
-        """Run an operation in the polling thread."""
+        """Run an operation when no other thread uses the connection."""
 
     def pause(self, seconds: float) -> None:
         """Wait, or return early when the listener stops."""
 
     def acknowledge(self, request: 'LateAckRequest') -> None:
-        """Acknowledge a request; only the polling thread may call this."""
+        """Acknowledge a request; call this by `do`."""
 
     def requeue(self, request: 'LateAckRequest') -> None:
-        """Return a request to its queue; only the polling thread may call this."""
+        """Return a request to its queue; call this by `do`."""
 
     def reject(self, request: 'LateAckRequest') -> None:
-        """Drop a malformed request; only the polling thread may call this."""
+        """Drop a malformed request; call this by `do`."""
 
 
 class LateAckRequest(amqpdriver.AMQPIncomingMessage):
@@ -109,7 +109,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     def requeue_unless_begun(self) -> bool:
         """Requeue a waiting request, and return whether it was waiting.
 
-        Only the polling thread may call this.
+        Only the polling thread may call this, or another one by `do`.
         """
         was_waiting = self._stop_waiting()
         if was_waiting:
@@ -117,7 +117,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         return was_waiting
 
     def finish(self) -> threading.Event:
-        """Have the polling thread acknowledge the request, after its reply was sent.
+        """Have the listener acknowledge the request, after its reply was sent.
 
         :returns: an event that is set after the acknowledgement.
         """
@@ -132,12 +132,12 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         return is_done
 
     def requeue(self) -> None:
-        """Have the polling thread requeue the request, so that the broker delivers it again."""
+        """Have the listener requeue the request, so that the broker delivers it again."""
         self.listener.in_flight.remove(self.key)
         self.listener.do(lambda: self.listener.requeue(self))
 
     def reject(self) -> None:
-        """Have the polling thread drop the request, as the driver drops malformed messages."""
+        """Have the listener drop the request, as the driver drops malformed messages."""
         self.listener.in_flight.remove(self.key)
         self.listener.do(lambda: self.listener.reject(self))
 

@@ -1,6 +1,7 @@
 """Fakes of the driver and of the listening connection."""
 
 import json
+import threading
 
 import pytest
 from oslo_config import cfg
@@ -23,6 +24,7 @@ class Connection:
         self.refusals = 0
         self.attempts = 0
         self.wakes = 0
+        self.in_use = threading.Lock()
 
     def wait(self, timeout_s):
         if self.waiting:

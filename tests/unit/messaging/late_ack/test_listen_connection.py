@@ -1,6 +1,7 @@
 """The listening connection: reconnection, wake-ups and bindings."""
 
 import socket
+import threading
 import time
 from types import SimpleNamespace
 
@@ -99,6 +100,7 @@ def listen():
         driver = DriverConnection(alive)
         connection = ListenConnection(Context(driver), Clock())
         connection.add_consumer('exchange', 'topic', None)
+        connection.in_use.acquire()  # as the polling thread does
         made.append((connection, driver))
         return connection, driver
 
@@ -199,6 +201,25 @@ def test_consumer_of_a_topic_gets_messages_of_oslo_messaging_only(listen):
         consumer._callback(message)
 
     assert taken == messages[:1]
+
+
+def test_wait_lends_the_connection_while_it_waits_for_input(listen):
+    """Another thread can acknowledge a request while the polling thread sleeps."""
+    connection, _ = listen(True)
+    lent = []
+
+    def borrow():
+        with connection.in_use:
+            lent.append(True)
+        connection.wake()
+
+    borrower = threading.Thread(target=borrow)
+    borrower.start()
+    connection.wait(60)
+    borrower.join()
+
+    assert lent
+    assert connection.in_use.locked(), 'the polling thread has the connection again'
 
 
 def test_wait_ends_early_when_woken_or_when_input_arrives(listen):

@@ -225,9 +225,45 @@ def test_stop_without_a_broker_waits_for_requests_in_flight_without_reconnecting
     assert connection.attempts == 0
 
 
-def test_operation_and_stop_wake_the_polling_thread(listener, connection):
-    """An acknowledgement does not wait for the next delivery."""
-    listener.do(lambda: None)
+def test_operation_while_the_connection_is_free_runs_in_the_calling_thread(listener, connection):
+    """An acknowledgement does not wake a polling thread that waits for input."""
+    ran_in = []
+
+    listener.do(lambda: ran_in.append(threading.current_thread()))
+
+    assert (ran_in, connection.wakes) == ([threading.current_thread()], 0)
+    assert not connection.in_use.locked()
+
+
+def test_operation_while_the_connection_is_used_wakes_the_polling_thread(listener, connection):
+    """Two threads never use the connection at once, and no acknowledgement waits for a delivery."""
+    ran = []
+
+    with connection.in_use:
+        listener.do(lambda: ran.append(1))
+        assert (ran, connection.wakes) == ([], 1)
+    turn(listener, connection)
+
+    assert ran == [1]
+
+
+@pytest.mark.parametrize('event', ['stop', 'loss'])
+def test_operation_after_a_stop_or_a_loss_wakes_the_polling_thread(event, listener, connection):
+    """The polling thread ends after the last request, and reconnects after a failed write."""
+    if event == 'stop':
+        listener.stop()
+    wakes = connection.wakes
+
+    def lose():
+        connection.is_connected = event != 'loss'
+
+    listener.do(lose)
+
+    assert connection.wakes == wakes + 1
+
+
+def test_stop_wakes_the_polling_thread(listener, connection):
+    """A stop does not wait for the next delivery."""
     listener.stop()
 
-    assert connection.wakes == 2
+    assert connection.wakes == 1
