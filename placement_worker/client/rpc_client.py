@@ -1,14 +1,11 @@
 """The RPC client of running workers, for engines."""
 
-import contextvars
 import re
-import threading
 import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import oslo_messaging
@@ -17,6 +14,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.client.connection import connect, probe_broker, transport_url
+from placement_worker.client.sending_threads import SendingThreads
 from placement_worker.contract import codec
 from placement_worker.contract.caller import (
     SENT_CONTEXT,
@@ -44,13 +42,8 @@ RETRIES = 2
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
 CONFIRM_S = 15
 """How much longer than its timeout a call waits for the broker, which may be failing over."""
-BLOCKED = (
-    'The broker has confirmed no request in time: it blocks publishers while it is short of memory '
-    'or disk; run "rabbitmq-diagnostics check_local_alarms"'
-)
 MAX_TIMEOUT_S = 10**9  # the time at which a request expires must be a date
 
-T = TypeVar('T')
 _VERSION = re.compile(r'[0-9]{1,9}\.[0-9]{1,9}')
 
 
@@ -112,7 +105,7 @@ class PolicyClient(Caller):
         self._url = transport_url(conf, url)
         self._transport = connect(conf, self._url)
         self._is_probed = self._is_closed = False
-        self._unconfirmed: Future[Any] | None = None
+        self._threads = SendingThreads()
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
             oslo_messaging.Target(exchange=exchange, server=server),
@@ -261,7 +254,7 @@ class PolicyClient(Caller):
                 version=version_of(method, request),
             )
             send = partial(getattr(prepared, kind), ids, method, request=encoded)
-            return self._bounded(send, route.timeout_s + CONFIRM_S)
+            return self._threads.run(send, route.timeout_s + CONFIRM_S)
         except (
             oslo_messaging.MessageUndeliverable,
             oslo_messaging.MessageDeliveryFailure,
@@ -272,35 +265,6 @@ class PolicyClient(Caller):
         except AttributeError:  # another thread has closed the transport
             self._check_open()
             raise
-
-    def _bounded(self, send: Callable[[], T], timeout_s: float) -> T:
-        """Send in a thread of its own, and wait for it no longer than a timeout.
-
-        A broker that is short of memory or disk confirms nothing, but sends heartbeats.
-        oslo.messaging 18.3 would wait without a bound; its own timeouts count from the last
-        heartbeat. The thread ends when the broker confirms. Until then, no other thread is started.
-
-        :raises BrokerUnreachable: the timeout has passed, or that of an earlier request has.
-        """
-        if self._unconfirmed is not None and not self._unconfirmed.done():
-            raise errors.BrokerUnreachable(BLOCKED)
-        sent: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                sent.set_result(send())
-            except BaseException as exc:  # the caller gets it
-                sent.set_exception(exc)
-
-        context = contextvars.copy_context()  # it has the span of the caller
-        threading.Thread(
-            target=context.run, args=(run,), name='policy-request', daemon=True
-        ).start()
-        wait([sent], timeout_s)
-        if not sent.done():
-            self._unconfirmed = sent
-            raise errors.BrokerUnreachable(BLOCKED)
-        return sent.result()
 
     def _route(self, request: object) -> Route:
         return self._routes[is_slow(request)]

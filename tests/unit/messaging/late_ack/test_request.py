@@ -4,7 +4,7 @@ import weakref
 
 import pytest
 
-from tests.unit.messaging.late_ack.fakes import CALL, Delivery, Sent, deliver, turn
+from tests.unit.messaging.late_ack.fakes import CALL, Delivery, Sent, deliver
 
 
 def test_settled_request_releases_its_message(listener):
