@@ -10,10 +10,10 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from placement_worker.contract import actions
+from placement_worker.contract import actions, codec
 from placement_worker.contract.model import Phase, SupportStatus
 from placement_worker.formats.text import listed, shortened
-from placement_worker.policies import base
+from placement_worker.policies import base, plugin_schemas
 
 UPGRADE = (
     'import placement_worker.contract.model and placement_worker.contract.cluster instead of '
@@ -31,7 +31,8 @@ ATTRIBUTES: Mapping[str, tuple[Any, str]] = {
     'exclusive': (bool, 'a boolean'),
     'support_status': (
         dict[str, list[SupportStatus]],
-        'a map of lists of SupportStatus',
+        'a map of lists of SupportStatus with two strings, a status (EXPERIMENTAL, SUPPORTED, '
+        'DEPRECATED or UNSUPPORTED) and a release',
     ),
 }
 """Attribute of a policy class -> the type of its value, and that type in words."""
@@ -46,8 +47,6 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 _OWN_MODULES = f'{__name__.partition(".")[0]}.'
 SIMILAR = 0.8
 """The similarity of a misspelled name; `afer` has 0.89 to `after`."""
-MAX_CAUSE = 300
-"""The number of characters of an error's text that a reason shows."""
 PolicyClass = type[base.Policy[Any]]
 
 
@@ -86,11 +85,6 @@ def misspelled(plugin: PolicyClass) -> dict[str, str]:
     return {name: found[0] for name, found in near.items() if found}
 
 
-def described(exc: BaseException) -> str:
-    """Return the class and the text of an error in the code of a plugin."""
-    return shortened(f'{type(exc).__name__}: {exc}', MAX_CAUSE)
-
-
 def _interface_problem(plugin: PolicyClass) -> str | None:
     """Return what to change if the worker does not support the interface version of a class.
 
@@ -123,15 +117,18 @@ def _definition_problem(name: str, plugin: PolicyClass) -> str | None:
         return f'it must define {", ".join(missing)}'
     if not _are_schemas(plugin.versions):
         return 'versions must map strings to subclasses of msgspec.Struct'
+    if not _fits(plugin.name, str):
+        return f'name must be a string, got {_shown(plugin.name)}'
     kind, _, version = name.rpartition('-')
     if plugin.name != kind or version not in plugin.versions:
-        return f'its class defines {plugin.name} with versions {", ".join(plugin.versions)}'
+        defined = ', '.join(f'{plugin.name}-{one}' for one in plugin.versions)
+        return f'its class defines {plugin.name}, so its entry points must be named {defined}'
     mutable = [one for one, schema in plugin.versions.items() if not _is_frozen(schema)]
     if mutable:
         return f'the properties of version {", ".join(mutable)} must be a Struct with frozen=True'
     problems = [*_attribute_problems(plugin)]
     if not is_built_in(plugin):
-        problems += [*_method_problems(plugin), *_schema_problems(plugin)]
+        problems += [*_method_problems(plugin), *plugin_schemas.problems(plugin.versions)]
     return '; '.join(problems) or None
 
 
@@ -163,6 +160,8 @@ def _attribute_problems(plugin: PolicyClass) -> Iterator[str]:
 
 
 def _target_problems(targets: Iterable[tuple[str, str]]) -> Iterator[str]:
+    if not targets:
+        yield 'targets must not be empty'
     wrong = [
         ' '.join(target)
         for target in sorted(targets)
@@ -190,19 +189,12 @@ def _method_problems(plugin: PolicyClass) -> Iterator[str]:
                 yield f'{name} must take ({", ".join(expected)}), got {shortened(str(signature))}'
 
 
-def _schema_problems(plugin: PolicyClass) -> Iterator[str]:
-    """Yield a sentence per version whose properties have no JSON Schema."""
-    for version, schema in plugin.versions.items():
-        try:
-            msgspec.json.schema(schema)
-        except Exception as exc:  # the annotations are code of the plugin
-            yield f'the properties of version {version} have no JSON Schema: {described(exc)}'
-
-
 def _fits(value: object, expected: Any) -> bool:
+    """Return whether a value has a type, also in a reply: a conversion ignores Structs inside."""
     try:
         msgspec.convert(value, expected)
-    except msgspec.ValidationError:
+        msgspec.json.decode(msgspec.json.encode(value, enc_hook=dict), type=expected)
+    except (msgspec.ValidationError, *codec.NOT_PLAIN):
         return False
     return True
 

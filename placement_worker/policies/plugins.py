@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import logging
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
@@ -18,9 +19,9 @@ from placement_worker.policies.plugin_interface import (
     UPGRADE,
     PolicyClass,
     Unusable,
-    described,
     is_built_in,
 )
+from placement_worker.policies.plugin_schemas import described
 
 LOG = logging.getLogger(__name__)
 NAMESPACE = 'placement_worker.policies'
@@ -210,7 +211,18 @@ def _loaded(entry_point: metadata.EntryPoint) -> object:
     try:
         return entry_point.load()
     except (Exception, SystemExit) as exc:  # a module of a plugin may raise any error
-        problem = f'{entry_point.value} cannot be loaded: {described(exc)}'
+        problem = f'{entry_point.value} cannot be loaded: {described(exc)}{_place(exc)}'
         if isinstance(exc, ImportError) and (exc.name or '').startswith('placement_worker.'):
             problem += f'; if it implements plugin interface 1, {UPGRADE}'
         return Unusable(problem)
+
+
+def _place(exc: BaseException) -> str:
+    """Return the file and the line that raised an error while a module was imported, if any.
+
+    A module that is missing raises the error in importlib; a SyntaxError has the place in its text.
+    """
+    last = traceback.extract_tb(exc.__traceback__)[-1]
+    if isinstance(exc, SyntaxError) or 'importlib' in last.filename:
+        return ''
+    return f' ({last.filename}, line {last.lineno})'

@@ -5,6 +5,7 @@ import functools
 import pytest
 from msgspec import Struct
 
+from placement_worker.contract.model import SupportStatus
 from placement_worker.policies import plugin_interface
 from tests.unit.policies.good_policy import Good
 
@@ -66,6 +67,14 @@ def problem(**attributes):
             "the properties of version 1.0 have no JSON Schema: NameError: name 'Absent' is not "
             'defined',
         ),
+        *(
+            (
+                {'support_status': {'1.0': [SupportStatus(*status)]}},
+                'support_status must be a map of lists of SupportStatus with two strings',
+            )
+            for status in (('SUPPORTED', 2026.11), ('supported', '1'), ('SUPPORTED', None))
+        ),
+        ({'inputs': frozenset({'\ud800'})}, 'inputs must be a frozenset of strings'),
         (
             {'priority': 'high', 'attach': 3},
             'priority must be an integer, got "high"; attach must be a method, got 3',

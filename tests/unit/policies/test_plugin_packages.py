@@ -57,7 +57,7 @@ def test_checked_plugin_with_a_built_in_name_does_not_replace_the_class(registry
         ('from placement_worker.policies.base import Bond', "cannot import name 'Bond'", True),
         ('import placement_worker.model', "No module named 'placement_worker.model'", True),
         ('import no_such_module', "No module named 'no_such_module'", False),
-        ('1 / 0', 'ZeroDivisionError: division by zero', False),
+        ('1 / 0', 'ZeroDivisionError: division by zero (', False),
         ('assert False, "x"', 'AssertionError: x', False),
         ('import sys; sys.exit(4)', 'SystemExit: 4', False),
     ],
@@ -81,6 +81,23 @@ def test_installed_class_that_cannot_be_loaded_is_skipped_with_the_cause(
     assert error in skipped['test.bad-1.0']
     assert skipped['test.bad-1.0'].endswith('set interface = (2, 0)') == hint
     assert caplog.messages == [f'Skipped policy type test.bad-1.0: {skipped["test.bad-1.0"]}']
+
+
+def test_installed_class_whose_module_raises_is_skipped_with_file_and_line(monkeypatch, tmp_path):
+    """The author of a plugin learns which line of a module fails at its import."""
+    path = tmp_path / 'failing_plugin.py'
+    path.write_text('\n\nraise RuntimeError("boom")\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry_point = metadata.EntryPoint('test.bad-1.0', 'failing_plugin:Bad', plugins.NAMESPACE)
+    monkeypatch.setattr(
+        extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
+    )
+
+    _, skipped = plugins.checked(plugins.installed())
+
+    assert skipped['test.bad-1.0'] == (
+        f'failing_plugin:Bad cannot be loaded: RuntimeError: boom ({path}, line 3)'
+    )
 
 
 def test_origin_of_a_type_names_its_package_or_else_its_module(registry):

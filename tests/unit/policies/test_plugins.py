@@ -123,7 +123,9 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             with_attribute('support_status', {'1.0': 'SUPPORTED'}),
-            "support_status must be a map of lists of SupportStatus, got {'1.0': 'SUPPORTED'}",
+            'support_status must be a map of lists of SupportStatus with two strings, a status '
+            '(EXPERIMENTAL, SUPPORTED, DEPRECATED or UNSUPPORTED) and a release, got '
+            "{'1.0': 'SUPPORTED'}",
         ),
         (
             'test.good-1.0',
@@ -159,8 +161,27 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
             type('Several', (Good,), {'interface': (2, 0), 'priority': 2.5, 'exclusive': 'yes'}),
             'priority must be an integer, got 2.5; exclusive must be a boolean, got "yes"',
         ),
-        ('test.bad-1.0', Good, 'its class defines test.good with versions 1.0'),
-        ('test.good-2.0', Good, 'its class defines test.good with versions 1.0'),
+        (
+            'test.good-1.0',
+            with_attribute('targets', frozenset()),
+            'targets must not be empty',
+        ),
+        ('test.good-1.0', with_attribute('name', 5), 'name must be a string, got 5'),
+        (
+            'test.bad',
+            Good,
+            'its class defines test.good, so its entry points must be named test.good-1.0',
+        ),
+        (
+            'test.bad-1.0',
+            Good,
+            'its class defines test.good, so its entry points must be named test.good-1.0',
+        ),
+        (
+            'test.good-2.0',
+            Good,
+            'its class defines test.good, so its entry points must be named test.good-1.0',
+        ),
     ],
 )
 def test_checked_broken_plugin_is_skipped_and_others_stay(name, plugin, problem, caplog):
