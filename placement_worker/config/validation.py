@@ -13,6 +13,7 @@ from oslo_config import cfg
 from oslo_log import _options as log_options
 
 from placement_worker import config
+from placement_worker.config import logging_file
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.errors import ConfigurationError
 
@@ -49,7 +50,7 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
 def validate_files(conf: cfg.ConfigOpts) -> None:
     """Check the current content of the files of a configuration, which itself does not change.
 
-    :raises: the errors of reading the files and of `validate`.
+    :raises: the errors of reading the files, of `validate` and of `logging_file.validate`.
     """
     trial = cfg.ConfigOpts()
     config.register(trial)
@@ -57,6 +58,9 @@ def validate_files(conf: cfg.ConfigOpts) -> None:
     trial([], default_config_files=conf.config_file, default_config_dirs=conf.config_dir)
     validate(trial)
     validate_defaults(trial)
+    given = conf.get_location('log_config_append')
+    is_argument = given and given.location is cfg.Locations.command_line
+    logging_file.validate((conf if is_argument else trial).log_config_append)
 
 
 def register_log_options(conf: cfg.ConfigOpts) -> None:

@@ -32,7 +32,7 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
     try:
         with nullcontext() if logs_changes else _silent(OF_OPTIONS):
             changed = conf.mutate_config_files()
-    except Exception as exc:  # the file of log_config_append can raise any exception
+    except Exception as exc:  # the file of log_config_append may have changed since its validation
         LOG.error('Reloaded the mutable options, but not those of the log: %s', exc)
         return
     finally:
@@ -41,9 +41,11 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
         conf.register_opts([])
         log_lines.install()  # the file of log_config_append may have created handlers
     shown = sorted(_shown(conf, group, name) for group, name in changed)
+    path = conf.log_config_append
     LOG.log(
         logging.INFO if logs_changes else logging.DEBUG,
-        'Reloaded the mutable options; changed: %s',
+        'Reloaded the mutable options%s; changed options: %s',
+        f' and {path}' if path else '',
         ', '.join(shown) or 'none',
     )
 

@@ -11,7 +11,7 @@ from oslo_log import log
 
 from placement_worker import config, errors
 from placement_worker.config import arguments as config_arguments
-from placement_worker.config import unknown_options, validation
+from placement_worker.config import logging_file, unknown_options, validation
 from placement_worker.formats.text import escaped
 from placement_worker.worker import log_lines
 
@@ -38,11 +38,12 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     _validate_log_options(conf, arguments)
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     validation.validate(conf)
+    logging_file.validate(conf.log_config_append)
     try:
         log.setup(conf, PROGRAM)
     except OSError:
         raise
-    except Exception as exc:  # the file of log_config_append can raise any exception
+    except Exception as exc:  # e.g. RuntimeError of use_journal without its library
         raise errors.ConfigurationError(f'Cannot set up the log: {exc}') from exc
     log_lines.install()
 

@@ -10,6 +10,7 @@ from oslo_log._options import list_opts
 from placement_worker import config
 from placement_worker.config import worker
 from placement_worker.worker import reload
+from tests.config_files import Options
 
 DEFAULT_BYTES = next(one.default for one in worker.OPTIONS if one.name == 'max_request_bytes')
 
@@ -48,7 +49,7 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, caplog, 
     assert conf.worker.max_nodes_per_cluster == 9
     messages = [record.getMessage() for record in caplog.records if record.name == reload.LOG.name]
     assert messages == [
-        'Reloaded the mutable options; changed: [worker] max_nodes_per_cluster = 9, '
+        'Reloaded the mutable options; changed options: [worker] max_nodes_per_cluster = 9, '
         f'[worker] max_request_bytes = {DEFAULT_BYTES}'
     ]
 
@@ -58,7 +59,7 @@ def test_reload_of_an_unchanged_file_says_that_no_option_changed(conf, caplog):
     with caplog.at_level(logging.INFO, reload.LOG.name):
         reload.reload(conf)
 
-    assert 'Reloaded the mutable options; changed: none' in caplog.messages
+    assert 'Reloaded the mutable options; changed options: none' in caplog.messages
 
 
 def test_reload_in_a_process_logs_no_change_that_its_parent_logs(conf, file, caplog):
@@ -71,7 +72,7 @@ def test_reload_in_a_process_logs_no_change_that_its_parent_logs(conf, file, cap
         reload.reload(conf)
 
     assert of_process == []
-    assert caplog.messages[-1].startswith('Reloaded the mutable options; changed: ')
+    assert caplog.messages[-1].startswith('Reloaded the mutable options; changed options: ')
     assert 'Ignoring change to immutable option worker.threads' in caplog.messages
 
 
@@ -147,6 +148,70 @@ def test_reload_with_a_malformed_logging_configuration_is_logged(conf, caplog, m
 
     assert caplog.messages == [
         'Reloaded the mutable options, but not those of the log: no section formatters'
+    ]
+
+
+@pytest.fixture
+def logging_file(tmp_path, conf, file):
+    """The logging configuration of a worker that has started: root writes to `log`."""
+    path = tmp_path / 'logging.conf'
+    file.write_text(f'[DEFAULT]\nlog_config_append = {path}\n')
+    path.write_text(
+        '[loggers]\nkeys = root\n[handlers]\nkeys = file\n[formatters]\nkeys = plain\n'
+        '[logger_root]\nlevel = INFO\nhandlers = file\n[handler_file]\nclass = FileHandler\n'
+        f'args = ("{tmp_path / "log"}",)\nformatter = plain\n'
+        '[formatter_plain]\nformat = %(levelname)s %(message)s\n'
+    )
+    previous = logging.root.handlers, logging.root.level
+    reload.reload(conf)
+    (tmp_path / 'log').write_text('')
+    created = list(logging.root.handlers)
+    yield path
+    for handler in {*created, *logging.root.handlers}:
+        handler.close()
+    logging.root.handlers, logging.root.level = previous
+
+
+def test_reload_of_a_wrong_logging_file_keeps_the_log(conf, logging_file, tmp_path):
+    """A mistake in the file of log_config_append does not silence a running worker."""
+    right = logging_file.read_text()
+    logging_file.write_text(right.replace('FileHandler', 'NoSuchHandler'))
+
+    reload.reload(conf)
+    logging.getLogger('test_reload').info('still there')
+
+    assert (tmp_path / 'log').read_text().splitlines() == [
+        'ERROR Kept the current configuration: Cannot set up the log: '
+        f"{logging_file}, section [handler_file]: No module named 'NoSuchHandler'",
+        'INFO still there',
+    ]
+
+
+def test_reload_of_a_right_logging_file_names_it(conf, logging_file, tmp_path):
+    """The file may change what is logged while no option changes."""
+    right = logging_file.read_text()
+    logging_file.write_text(right.replace('level = INFO', 'level = DEBUG'))
+
+    reload.reload(conf)
+
+    assert logging.root.level == logging.DEBUG
+    assert (tmp_path / 'log').read_text() == (
+        f'INFO Reloaded the mutable options and {logging_file}; changed options: none\n'
+    )
+
+
+def test_reload_with_the_logging_file_as_an_argument_checks_that_file(tmp_path, caplog):
+    """The file of --log-config-append is read by a reload, too."""
+    path = tmp_path / 'logging.conf'
+    conf = Options()
+    config.register(conf)
+    log.register_options(conf)
+    conf(['--log-config-append', str(path)])
+
+    reload.reload(conf)
+
+    assert caplog.messages == [
+        f'Kept the current configuration: Cannot set up the log: {path}: No such file or directory'
     ]
 
 

@@ -46,7 +46,7 @@ def failure(tmp_path, monkeypatch):
         ),
         (
             '[DEFAULT]\nlog_config_append = /nofile\n',
-            'Cannot set up the log: Error loading logging config /nofile',
+            'Cannot set up the log: /nofile: No such file or directory',
         ),
         ('[DEFAULT]\ndebug = maybe\n', 'Value for option [DEFAULT] debug from '),
         ('[DEFAULT]\nuse_syslog = maybe\n', 'Value for option [DEFAULT] use_syslog from '),
@@ -108,7 +108,7 @@ def test_configure_with_a_malformed_logging_configuration_raises_an_error_of_one
 
     message = failure(f'[DEFAULT]\nlog_config_append = {file}\n')
 
-    assert message.startswith('Cannot set up the log: ')
+    assert message.startswith(f'Cannot set up the log: {file}, section [handler_one]: ')
     assert '\n' not in message
 
 
