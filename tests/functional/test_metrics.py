@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.openmetrics import parser
 from prometheus_client.parser import text_string_to_metric_families
 
-from placement_worker.errors import InvalidRequest, RequestParked
+from placement_worker.errors import InvalidRequest, NoWorkerAnswered, RequestParked
 from tests.broker import Broker
 from tests.factories import deletion_policy, node, nodes, request, zone_policy
 from tests.functional.conftest import Worker
@@ -323,3 +323,33 @@ def test_queue_metrics_of_rabbitmq_have_the_names_that_the_alert_rules_use(
             == [1, 0]
         )
     )
+
+
+@pytest.mark.long
+def test_call_that_no_worker_takes_in_time_is_removed_and_counted_by_the_broker(
+    start_worker, watched_broker
+):
+    """A call leaves the queue at its timeout, and a cast stays; only the broker counts the call."""
+    broker, port = watched_broker
+    worker = start_worker(CLOUD, url=broker.url)
+    worker.stop()
+
+    def expired():
+        families = text_string_to_metric_families(get(port, '/metrics', 'text/plain'))
+        samples = [one for family in families for one in family.samples]
+        return sum(
+            one.value
+            for one in samples
+            if one.name == 'rabbitmq_global_messages_dead_lettered_expired_total'
+            and one.labels['queue_type'] == 'rabbit_quorum_queue'
+        )
+
+    before = expired()
+    with closing(worker.client(timeout_s=2)) as client, pytest.raises(NoWorkerAnswered):
+        client.policy_check(check(zone_policy('a')))
+    with closing(worker.client()) as client:
+        client.cast_check(check(zone_policy('a')))
+
+    queues = ('list_queues', 'name', 'messages')
+    wait_for(lambda: f'{worker.topic}\t1' in broker.control(*queues).splitlines())
+    wait_for(lambda: expired() == before + 1)
