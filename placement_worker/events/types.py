@@ -152,7 +152,10 @@ class MessageTaken:
 
 @dataclass(frozen=True, slots=True)
 class MessageSettled:
-    """A message was handled, moved, requeued or rejected: its request is no longer in flight."""
+    """A message was handled, and is about to be acknowledged, requeued or rejected.
+
+    Its thread handles this event. The request is no longer in flight.
+    """
 
     topic: str
 

@@ -10,7 +10,7 @@ import oslo_messaging
 
 LOG = logging.getLogger(__name__)
 WAIT_S = 1
-"""The longest wait of a request's thread for the confirmation of a notification."""
+"""The longest wait of a request's thread for the confirmation of its notifications."""
 QUEUE_MAX = 64
 """The number of notifications that wait in memory; each may be as large as a reply."""
 
@@ -30,8 +30,8 @@ class NotificationQueue:
 
     The driver of oslo.messaging 18.3.1 retries a notification until the destination accepts it
     (`[oslo_messaging_notifications] retry`). While the destination confirms notifications within
-    `WAIT_S`, `send` waits for the confirmation, so that a request is acknowledged after its
-    notifications are safe. Once a confirmation is late, `send` returns without a wait, and drops
+    `WAIT_S`, `wait` returns after the confirmation, so that a request is acknowledged after its
+    notifications are safe. Once a confirmation is late, `wait` returns at once, and `send` drops
     notifications that the queue cannot hold. It waits again as soon as the queue is empty.
     """
 
@@ -41,11 +41,12 @@ class NotificationQueue:
         self._queue: queue.Queue[_Notification] = queue.Queue(QUEUE_MAX)
         self._is_late = False
         self._current: _Notification | None = None
+        self._last = threading.local()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def send(self, priority: str, event: str, payload: dict[str, Any]) -> None:
-        """Send a notification, or queue it while the destination is late.
+        """Queue a notification; the decision goes on while it is sent.
 
         :param priority: a method of oslo.messaging's notifier, for example `info`.
         :param payload: contains `request_id`.
@@ -60,13 +61,20 @@ class NotificationQueue:
                 notification,
                 QUEUE_MAX,
             )
-            return
-        if not self._is_late and not notification.sent.wait(WAIT_S):
+        else:
+            self._last.notification = notification
+
+    def wait(self) -> None:
+        """Wait until the notifications of this thread are confirmed, unless they are late."""
+        last: _Notification | None = getattr(self._last, 'notification', None)
+        self._last.notification = None
+        # Notifications are sent in order, so the last one of a request is confirmed last.
+        if last and not self._is_late and not last.sent.wait(WAIT_S):
             self._is_late = True
             LOG.error(
                 'The destination has not confirmed %s within %d s; '
                 'the worker queues up to %d notifications and drops further ones',
-                notification,
+                last,
                 WAIT_S,
                 QUEUE_MAX,
             )

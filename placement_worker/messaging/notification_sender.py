@@ -19,6 +19,7 @@ from placement_worker.events.types import (
     CheckEnded,
     CheckStarted,
     Event,
+    MessageSettled,
     RequestFailed,
 )
 from placement_worker.messaging.notification_queue import NotificationQueue
@@ -31,7 +32,10 @@ SECTION = '[oslo_messaging_notifications]'
 
 
 class NotificationSender(Listener):
-    """Listener that sends a notification per start, end and error of a decision."""
+    """Listener that sends a notification per start, end and error of a decision.
+
+    Their confirmations are awaited before the message of the request is settled.
+    """
 
     def __init__(self, notifications: NotificationQueue) -> None:
         """Choose the queue that sends the notifications."""
@@ -50,6 +54,8 @@ class NotificationSender(Listener):
                 self._send('info', f'{method}.end', ended(binding, bound, request_id))
             case RequestFailed(method, error, request_id) if method != UNAUDITED:
                 self._send('error', f'{method}.error', failed(error, request_id))
+            case MessageSettled():
+                self._notifications.wait()
 
     def close(self) -> None:
         """Log the notifications that are lost."""

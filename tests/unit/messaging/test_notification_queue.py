@@ -51,20 +51,39 @@ def wait_for(condition):
     assert condition()
 
 
-def test_notification_to_a_prompt_destination_is_sent_when_send_returns(notifications, notifier):
-    """`send` returns after the confirmation."""
-    notifications.send('info', 'a.start', PAYLOAD)
+def send(notifications, *names):
+    for name in names:
+        notifications.send('info', name, PAYLOAD)
+        notifications.wait()
 
-    assert notifier.sent == [('info', 'a.start')]
+
+def test_notifications_to_a_prompt_destination_are_sent_when_wait_returns(notifications, notifier):
+    """`wait` returns after the confirmation of all notifications of its thread."""
+    notifications.send('info', 'a.start', PAYLOAD)
+    notifications.send('info', 'a.end', PAYLOAD)
+    notifications.wait()
+
+    assert notifier.sent == [('info', 'a.start'), ('info', 'a.end')]
+
+
+def test_send_does_not_wait_for_the_destination(notifications, notifier, caplog):
+    """A decision goes on while its notification is sent, and other threads do not wait for it."""
+    notifier.accepts.clear()
+
+    notifications.send('info', 'a', PAYLOAD)
+    other = threading.Thread(target=notifications.wait)
+    other.start()
+    other.join()
+
+    assert caplog.messages == []
 
 
 def test_notifications_to_a_late_destination_are_queued_and_sent_in_order(
     notifications, notifier, caplog
 ):
-    """After a late confirmation `send` does not wait, and no notification is lost."""
+    """After a late confirmation `wait` returns at once, and no notification is lost."""
     notifier.accepts.clear()
-    for name in ('a', 'b', 'c'):
-        notifications.send('info', name, PAYLOAD)
+    send(notifications, 'a', 'b', 'c')
     notifier.accepts.set()
 
     wait_for(lambda: notifier.sent == [('info', name) for name in ('a', 'b', 'c')])
@@ -77,8 +96,7 @@ def test_notifications_to_a_late_destination_are_queued_and_sent_in_order(
 def test_notification_beyond_the_queue_is_dropped_and_logged(notifications, notifier, caplog):
     """A notification that the queue cannot hold is dropped; the log names it."""
     notifier.accepts.clear()
-    for name in ('a', 'b', 'c', 'd'):
-        notifications.send('info', name, PAYLOAD)
+    send(notifications, 'a', 'b', 'c', 'd')
 
     assert caplog.messages[1:] == [
         'Dropped notification d of request req-1: '
@@ -86,14 +104,14 @@ def test_notification_beyond_the_queue_is_dropped_and_logged(notifications, noti
     ]
 
 
-def test_send_after_a_late_destination_recovers_waits_again(notifications, notifier):
-    """When the queue is empty again, `send` returns after the confirmation."""
+def test_wait_after_a_late_destination_recovers_waits_again(notifications, notifier):
+    """When the queue is empty again, `wait` returns after the confirmation."""
     notifier.accepts.clear()
-    notifications.send('info', 'a', PAYLOAD)
+    send(notifications, 'a')
     notifier.accepts.set()
     wait_for(lambda: not notifications._is_late)
 
-    notifications.send('info', 'b', PAYLOAD)
+    send(notifications, 'b')
 
     assert notifier.sent[-1] == ('info', 'b')
 
@@ -103,7 +121,7 @@ def test_notification_that_cannot_be_sent_is_logged_and_the_next_one_is_sent(
 ):
     """A failure of the notifier is logged and does not end the thread."""
     notifications.send('error', 'a.error', PAYLOAD)
-    notifications.send('info', 'b', PAYLOAD)
+    send(notifications, 'b')
 
     assert caplog.messages == ['Failed to send notification a.error of request req-1']
     assert notifier.sent == [('info', 'b')]
@@ -112,8 +130,7 @@ def test_notification_that_cannot_be_sent_is_logged_and_the_next_one_is_sent(
 def test_close_with_unsent_notifications_logs_each(notifications, notifier, caplog):
     """The log names each notification that is lost when the process ends."""
     notifier.accepts.clear()
-    for name in ('a', 'b'):
-        notifications.send('info', name, PAYLOAD)
+    send(notifications, 'a', 'b')
 
     notifications.close()
 

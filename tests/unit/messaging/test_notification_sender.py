@@ -17,6 +17,7 @@ from placement_worker.events.types import (
     CheckEnded,
     CheckStarted,
     CloudCalled,
+    MessageSettled,
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
@@ -110,6 +111,9 @@ class Sent:
     def send(self, priority, event_type, payload):
         self.sent.append((priority, event_type, payload))
 
+    def wait(self):
+        self.sent.append('confirmed')
+
 
 @pytest.fixture
 def sent():
@@ -180,6 +184,13 @@ def test_failed_request_is_sent_as_an_error_without_internal_texts(sent, error, 
     NotificationSender(sent).handle(RequestFailed('policy_check', error, 'req-1'))
 
     assert sent.sent == [('error', 'policy_check.error', {'request_id': 'req-1', **payload})]
+
+
+def test_message_is_settled_after_its_notifications_are_confirmed(sent):
+    """A worker that crashes before the confirmation leaves the request to another worker."""
+    NotificationSender(sent).handle(MessageSettled('topic'))
+
+    assert sent.sent == ['confirmed']
 
 
 def test_event_of_a_cloud_call_is_not_sent(sent):
