@@ -49,7 +49,7 @@ def _row(one: Summary) -> dict[str, Any]:
         'time': time_of(one),
         'action': [one.action, one.action_id or 'no action id'],
         'check': [one.target or '-', *['dry run'] * one.dry_run],
-        'outcome': [one.status, shortened(one.reason)],
+        'outcome': [one.status, *map(shortened, (one.reason, *one.warnings))],
     }
 
 

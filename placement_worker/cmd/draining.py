@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement_worker.cmd.plan_victims import LOAD_BALANCING
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Decision
 from placement_worker.errors import InvalidInput
+from placement_worker.policies.load_balancing.properties import NAME
 
 
 def wait_s(data: Mapping[str, Any], decisions: Sequence[Decision]) -> int:
@@ -17,7 +17,7 @@ def wait_s(data: Mapping[str, Any], decisions: Sequence[Decision]) -> int:
     :param data: the action's data in the reply.
     """
     leaving = any(
-        decision.policy_type.startswith(LOAD_BALANCING) and decision.details.get('removed')
+        decision.policy_type.startswith(f'{NAME}-') and decision.details.get('removed')
         for decision in decisions
     )
     try:

@@ -15,10 +15,13 @@ from placement_worker.cmd.plan_changes import (
 )
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Decision
+from placement_worker.decisions import victim_choosers
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
 from placement_worker.policies.base import AFTER
 from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.load_balancing.properties import NAME
+from placement_worker.policies.victim_rows import KEPT
 
 
 def compare(request: CheckRequest, reply: CheckReply) -> Changes:
@@ -103,7 +106,9 @@ def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
     for node_id in plan_victims.ids(request, reply):
         node, row = nodes.get(node_id), ranked.get(node_id, {})
         place = plan_places.named(*place_of[node_id]) if node else ''
-        reason = row.get('reason') or plan_victims.reason(node_id, request, reply)
+        reason = row.get('reason', '')
+        if not reason or reason == KEPT:
+            reason = victim_choosers.reason(node_id, request, reply) or reason
         yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
 
 
@@ -121,8 +126,5 @@ def _rows(decisions: Sequence[Decision], key: str) -> Iterator[Mapping[str, Any]
 
 def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
     for decision in decisions:
-        if (
-            decision.policy_type.startswith(plan_victims.LOAD_BALANCING)
-            and decision.outcome == 'APPLIED'
-        ):
+        if decision.policy_type.startswith(f'{NAME}-') and decision.outcome == 'APPLIED':
             yield PoolChange(decision.policy_name or decision.policy_id, decision.details)

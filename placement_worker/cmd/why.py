@@ -97,6 +97,7 @@ class Why(LocalCommand):
         lines.append(escaped(about))
         lines.append(escaped(f'{output.INDENT}{decision_tables.worker_of(event)}'))
         lines += [escaped(f'{output.INDENT}policy {policy}') for policy in event.policies]
+        lines += [escaped(f'{output.INDENT}warning {warning}') for warning in event.warnings]
         if event.places:
             lines += [output.INDENT + line for line in output.table(event.places).splitlines()]
         return '\n'.join(lines)

@@ -18,8 +18,8 @@ class Summary(Struct, frozen=True, omit_defaults=True):
     """A decision about an action, or about the attachment or detachment of a policy.
 
     `action`: its type, or the method of an attachment or detachment. `nodes`: the ids of those that
-    the action creates, deletes or acts on. `version` and `host`: those of the worker. `decisions`:
-    those of the policies.
+    the action creates, deletes or acts on. `version` and `host`: those of the worker. `warnings`:
+    those of the reply. `decisions`: those of the policies.
     """
 
     at: datetime.datetime
@@ -34,6 +34,7 @@ class Summary(Struct, frozen=True, omit_defaults=True):
     nodes: list[str] = []
     request_id: str | None = None
     host: str | None = None
+    warnings: list[str] = []
     decisions: list[Decision] = []
 
 
@@ -99,6 +100,7 @@ def _of_check(record: Record, request: CheckRequest, reply: CheckReply) -> Summa
         nodes=list(dict.fromkeys(_ids_of_nodes(record, request))),
         request_id=record.entry.request_id,
         host=record.entry.host,
+        warnings=reply.warnings,
         decisions=reply.decisions,
     )
 
@@ -114,6 +116,7 @@ def _of_binding(record: Record, reply: BindReply) -> Summary:
         version=record.entry.version,
         request_id=record.entry.request_id,
         host=record.entry.host,
+        warnings=reply.warnings,
     )
 
 

@@ -5,17 +5,19 @@ from the records, with all explanations.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
-from placement_worker.decisions import replay
+from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.decisions import replay, victim_choosers
 from placement_worker.decisions.history_events import Event, Record, data_of_action
 from placement_worker.decisions.records import Entry
 from placement_worker.formats.text import counted, shortened
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.registry import Registry
+from placement_worker.policies.victim_rows import KEPT
 
 EXPLAINED = ('victims', 'spared', 'protected_nodes')
 """The details of a decision that have a row per node."""
@@ -30,13 +32,27 @@ def events(record: Record, nodes: Iterable[Node], registry: Registry) -> Iterato
     number = counted(len(candidates), 'victim')
     for node in nodes:
         row = rows.get(node.id, {})
-        rank = f'rank {row["rank"]} ({row.get("reason")})' if 'rank' in row else 'rank unknown'
         if node.id in candidates:
+            rank = _rank(candidates.index(node.id) + 1, _reason(record, node, row))
             yield record.event('chosen', node, f'{rank} among {number}', plans=True)
         elif 'until' in row:
             yield record.event('spared', node, _protection(row), plans=True)
         else:
+            rank = _rank(row.get('rank', 'unknown'), row.get('reason'))
             yield record.event('spared', node, f'{rank} after {number}', plans=True)
+
+
+def _rank(rank: object, reason: object) -> str:
+    return f'rank {rank} ({reason})' if reason else f'rank {rank}'
+
+
+def _reason(record: Record, node: Node, row: Mapping[str, Any]) -> str:
+    """Return the reason of a victim, with the policy that chose it if it is known."""
+    reason = str(row.get('reason', ''))
+    request, reply = record.request, record.reply
+    if reason not in ('', KEPT) or not isinstance(request, CheckRequest):
+        return reason
+    return victim_choosers.reason(node.id, request, cast(CheckReply, reply)) or reason
 
 
 def _protection(row: Mapping[str, Any]) -> str:

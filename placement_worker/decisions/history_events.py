@@ -11,11 +11,9 @@ from msgspec import Struct
 from placement_worker.cloud.stated_places import stated_place
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.decisions import final_places
 from placement_worker.decisions.records import Entry
 from placement_worker.policies.load_balancing.node_patches import MEMBER
-
-PLANS = ('regions', 'zones')
-"""The details of a decision that hold the rows of a plan."""
 
 Kind = Literal['placed', 'chosen', 'spared', 'joined', 'left', 'failed']
 
@@ -23,9 +21,9 @@ Kind = Literal['placed', 'chosen', 'spared', 'joined', 'left', 'failed']
 class Event(Struct, frozen=True, omit_defaults=True):
     """The effect of one decision on a node.
 
-    `cluster`: name or id. `policies`: name and type of each policy that was not skipped. `version`
-    and `host`: those of the worker. `place`: region and zone of the node. `places`: the rows of the
-    plans by region and zone.
+    `cluster`: name or id. `policies`: name, type and reason of each policy that was not skipped.
+    `version` and `host`: those of the worker. `place`: region and zone of the node. `places`: the
+    rows of the plans by region and zone. `warnings`: those of the reply.
     """
 
     at: datetime.datetime
@@ -41,6 +39,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     host: str | None = None
     place: str | None = None
     places: list[dict[str, Any]] = []
+    warnings: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,8 @@ class Record:
             request_id=self.entry.request_id,
             host=self.entry.host,
             place=place_of(node),
-            places=list(self._rows()) if plans else [],
+            places=final_places.rows(self.reply) if plans else [],
+            warnings=self.reply.warnings,
         )
 
     def _policies(self) -> Iterator[str]:
@@ -77,13 +77,8 @@ class Record:
         elif isinstance(self.reply, CheckReply):
             for one in self.reply.decisions:
                 if one.outcome != 'SKIPPED':
-                    yield _named_type(one.policy_name or one.policy_id, one.policy_type)
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for decision in self.reply.decisions if isinstance(self.reply, CheckReply) else ():
-            for plan in PLANS:
-                rows = decision.details.get(plan)
-                yield from filter(_is_object, rows if isinstance(rows, list) else ())
+                    named = _named_type(one.policy_name or one.policy_id, one.policy_type)
+                    yield f'{named}: {one.reason}'
 
 
 def place_of(node: Node) -> str | None:
@@ -136,10 +131,6 @@ def data_of_action(record: Record) -> Mapping[str, Any]:
 
 def _named_type(name: str, policy_type: str) -> str:
     return f'{name} ({policy_type})'
-
-
-def _is_object(row: object) -> bool:
-    return isinstance(row, dict)
 
 
 def _names(text: str, node_id: str) -> bool:

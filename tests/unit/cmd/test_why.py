@@ -40,8 +40,8 @@ def test_why_shows_event_and_plan(run, line):
     assert about == '    cluster web, zone a, request req-1'
     assert table[:3] == [
         f'    worker {metadata.version("placement-worker")}',
-        '    policy zone_placement (senlin.policy.zone_placement-1.0)',
-        '    policy deletion (senlin.policy.deletion-1.1)',
+        '    policy zone_placement (senlin.policy.zone_placement-1.0): 1 node leaves 1 zone',
+        '    policy deletion (senlin.policy.deletion-1.1): Candidates generated',
     ]
     assert [row.split()[1:3] for row in table if ' a ' in row or ' b ' in row] == [
         ['a', '|'],

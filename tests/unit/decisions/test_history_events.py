@@ -88,6 +88,6 @@ def test_event_names_cluster_policies_request_version_and_place_of_the_node(deci
     assert event.version == metadata.version('placement-worker')
     assert (event.cluster, event.place, event.request_id) == ('web', 'zone a', 'req-1')
     assert event.policies == [
-        'zone_placement (senlin.policy.zone_placement-1.0)',
-        'deletion (senlin.policy.deletion-1.1)',
+        'zone_placement (senlin.policy.zone_placement-1.0): 1 node leaves 1 zone',
+        'deletion (senlin.policy.deletion-1.1): Candidates generated',
     ]
