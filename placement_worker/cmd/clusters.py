@@ -64,6 +64,8 @@ class Clusters(LocalCommand):
             self.write(escaped(f'# {_about(one)}'))
             file = {'cluster': one.cluster, 'policies': one.policies}
             self.write(output.document(file, 'yaml'))
+            if one.new_places:  # a pipe to rebalance hides the comment
+                self.write_error(_incomplete(one))
 
 
 def _is_chosen(one: LatestCluster, args: argparse.Namespace) -> bool:
@@ -82,7 +84,7 @@ def _nothing_found(clusters: Sequence[LatestCluster], args: argparse.Namespace) 
     if not clusters:
         return 'The logs have no check of a cluster; name the logs of all workers'
     if args.cluster and not any(args.cluster in (c.cluster.id, c.cluster.name) for c in clusters):
-        names = listed(one.cluster.name or one.cluster.id for one in clusters)
+        names = listed(map(_name, clusters))
         return f'No check of cluster {args.cluster} in the logs; their clusters are {names}'
     found = {place for one in clusters for place in (*one.places, *one.new_places)}
     places = sorted(map(_place, found))
@@ -91,11 +93,11 @@ def _nothing_found(clusters: Sequence[LatestCluster], args: argparse.Namespace) 
 
 def _row(one: LatestCluster) -> dict[str, Any]:
     return {
-        'cluster': one.cluster.name or one.cluster.id,
+        'cluster': _name(one),
         'project': one.cluster.project,
         'nodes': _counts(one.places) + [f'to create in {text}' for text in _counts(one.new_places)],
         'latest_check': [
-            one.entry.at.isoformat(timespec='seconds'),
+            _time(one),
             one.action,
             one.entry.request_id or 'no request id',
         ],
@@ -118,10 +120,27 @@ def _summary(one: LatestCluster) -> dict[str, Any]:
 
 def _about(one: LatestCluster) -> str:
     """Return the cluster and its check in words, with the nodes that the document lacks."""
-    check = f'{one.action} decided {one.entry.at.isoformat(timespec="seconds")}'
+    check = f'{one.action} decided {_time(one)}'
     new = one.new_places.total()
     missing = f'; without {counted(new, "node")} to create' if new else ''
-    return f'{one.cluster.name or one.cluster.id}: {check}{missing}'
+    return f'{_name(one)}: {check}{missing}'
+
+
+def _incomplete(one: LatestCluster) -> str:
+    """Return the warning that a plan of the document would leave out nodes."""
+    return (
+        f'Warning: the file of cluster {_name(one)} lacks the nodes to create by {one.action}, '
+        f'decided {_time(one)} ({listed(_counts(one.new_places))}); if they exist, the file is out '
+        'of date: correct its nodes before a plan'
+    )
+
+
+def _name(one: LatestCluster) -> str:
+    return one.cluster.name or one.cluster.id
+
+
+def _time(one: LatestCluster) -> str:
+    return one.entry.at.isoformat(timespec='seconds')
 
 
 def _rows(places: Mapping[Location, int]) -> list[dict[str, Any]]:

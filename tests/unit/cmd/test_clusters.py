@@ -106,6 +106,20 @@ def test_clusters_as_yaml_prints_files_for_rebalance(run, log):
     assert 'Rebalance of cluster web (3 nodes): OK' in plans, (status, err)
 
 
+def test_clusters_as_yaml_warns_of_nodes_that_the_file_lacks(run, log):
+    """A pipe to rebalance hides the comments, so the warning is on standard error."""
+    status, out, err = run('clusters', '--log', 'log', '-f', 'yaml', log=log)
+    _, _, silent = run('clusters', '--log', 'log', '--cluster', 'db', '-f', 'yaml', log=log)
+
+    time = out.partition('# web: CLUSTER_SCALE_OUT decided ')[2].partition(';')[0]
+    assert (status, silent) == (0, '')
+    assert err == (
+        'placement-policy clusters: Warning: the file of cluster web lacks the nodes to create by '
+        f'CLUSTER_SCALE_OUT, decided {time} (a: 2); if they exist, the file is out of date: '
+        'correct its nodes before a plan\n'
+    )
+
+
 @pytest.mark.parametrize(
     ('arguments', 'error'),
     [
