@@ -12,6 +12,7 @@ from placement_worker.errors import ConfigurationError
 
 SERVICE_USER = 'placement-worker'
 """The user in conf/placement-worker.service."""
+LOG_FILE = '[DEFAULT] log_file'
 
 
 def become(name: str | None) -> None:
@@ -65,7 +66,9 @@ def check(conf: cfg.ConfigOpts) -> Result:
     for option, path in _written(conf):
         folder = os.path.dirname(path) or '.'
         if os.path.isdir(folder):
-            if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+            if option == LOG_FILE and os.path.isdir(path):
+                refused.append(f'{option}: {path} is a folder; name a file in it')
+            elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
                 refused.append(f'{option}: user {user} cannot write {path}')
         elif os.path.isdir(os.path.dirname(folder)):
             missing.append(f'{option}: folder {folder} does not exist')
@@ -93,9 +96,9 @@ def _is_forbidden(path: str) -> bool:
 
 def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
     """Yield each option that names a file to write, and the file."""
-    log_file = os.path.join(conf.log_dir or '', conf.log_file) if conf.log_file else conf.log_dir
     for option, path in (
-        ('[DEFAULT] log_file', log_file),
+        (LOG_FILE, conf.log_file and os.path.join(conf.log_dir or '', conf.log_file)),
+        ('[DEFAULT] log_dir', None if conf.log_file else conf.log_dir),
         ('[decision_log] file', conf.decision_log.file),
         ('[metrics] folder', conf.metrics.folder if conf.metrics.port else None),
         ('[oslo_reports] log_dir', conf.oslo_reports.log_dir),

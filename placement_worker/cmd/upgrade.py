@@ -1,6 +1,7 @@
 """The command `placement-worker-status upgrade check`; this module imports oslo.messaging."""
 
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,22 +12,26 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
-from packaging.requirements import Requirement
-from packaging.version import InvalidVersion, Version
 
 from placement_worker import config
 from placement_worker.client.connection import load_transport_url, open_connection
-from placement_worker.cmd import permissions, trustees
-from placement_worker.config import unknown_options, validation
-from placement_worker.formats.text import escaped
-from placement_worker.messaging import notification_sender, topology
+from placement_worker.cmd import permissions, trustees, versions
+from placement_worker.config import logging_file, unknown_options, validation
+from placement_worker.messaging import notification_sender, topology, tracing
+from placement_worker.metrics import http_server
 from placement_worker.policies.plugins import from_packages
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import cloud_factory, cordon_factory, queues, startup
+from placement_worker.worker import (
+    cloud_factory,
+    cordon_factory,
+    queues,
+    recorder_factory,
+    startup,
+)
 
-OLDEST_BROKER = '3.10'
 CHECK_FAILED = 255
 """The exit status of oslo.upgradecheck if the check itself failed."""
+NOT_CHECKED = Result(Code.WARNING, 'Not checked: the check of the broker failed')
 
 Check = Callable[[Any], Result]
 
@@ -56,11 +61,11 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @reports_startup_errors
     def check_configuration(self) -> Result:
-        """Check that every option has a valid value, the cloud and the cordon file included."""
+        """Check that every option has a valid value, the files that they name included."""
         validation.validate_options(self._conf)
+        logging_file.validate(self._conf.log_config_append)
         cloud_factory.create(self._conf)
         cordon_factory.create(self._conf)
-        notification_sender.check(self._conf)
         return Result(Code.SUCCESS)
 
     @reports_startup_errors
@@ -72,7 +77,20 @@ class Checks(upgradecheck.UpgradeCommands):
     @reports_startup_errors
     def check_permissions(self) -> Result:
         """Check that the user of the service can write the files that the configuration names."""
+        path = self._conf.decision_log.file
+        if path and os.path.exists(path):  # opening a missing file would create it
+            recorder_factory.create(self._conf)
         return permissions.check(self._conf)
+
+    @reports_startup_errors
+    def check_metrics(self) -> Result:
+        """Check that address and port of the metrics can be used, or are in use."""
+        port = self._conf.metrics.port
+        if port is None or http_server.is_free(port, self._conf.metrics.address):
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.SUCCESS, f'Port {port} is in use, by the running worker or by another program'
+        )
 
     @reports_startup_errors
     def check_timeouts(self) -> Result:
@@ -83,24 +101,25 @@ class Checks(upgradecheck.UpgradeCommands):
     @reports_startup_errors
     def check_broker(self) -> Result:
         """Check that a broker accepts the connection and is recent enough."""
+        self._broker_failed = True
         target = load_transport_url(self._conf)
         if not target.transport.startswith('rabbit'):
+            self._broker_failed = False
             return Result(
                 Code.WARNING,
                 f'The driver is {target.transport}: a worker that crashes loses its requests in '
                 'flight. Use rabbit:// in production.',
             )
-        self._broker_failed = True
         with open_connection(self._conf, target) as connection:
             version = str(connection.connection.server_properties.get('version', ''))
         self._broker_failed = False
-        return broker_version(version)
+        return versions.of_broker(version)
 
     @reports_startup_errors
     def check_queues(self) -> Result:
         """Check the permissions on exchange and queues, and the properties of existing ones."""
         if self._broker_failed:
-            return Result(Code.WARNING, 'Not checked: the check of the broker failed')
+            return NOT_CHECKED
         found = topology.compare(
             self._conf, load_transport_url(self._conf), queues.names(self._conf)
         )
@@ -113,9 +132,18 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.SUCCESS)
 
     @reports_startup_errors
+    def check_notifications(self) -> Result:
+        """Check the address and the drivers of notifications."""
+        if self._broker_failed:
+            return NOT_CHECKED
+        notification_sender.check(self._conf)
+        return Result(Code.SUCCESS)
+
+    @reports_startup_errors
     def check_libraries(self) -> Result:
         """Check that the installed libraries meet the requirements of this package."""
-        wrong = unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
+        tracing.prepare(self._conf)
+        wrong = versions.unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
     @reports_startup_errors
@@ -134,57 +162,14 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Configuration', check_configuration),
         ('Names of options', check_unknown_options),
         ('Permissions', check_permissions),
+        ('Metrics', check_metrics),
         ('Order of timeouts', check_timeouts),
         ('Libraries', check_libraries),
         ('Policy types', check_policy_types),
         ('Broker', check_broker),
         ('Exchange and queues', check_queues),
+        ('Notifications', check_notifications),
     )
-
-
-def broker_version(version: str) -> Result:
-    """Return whether a version of RabbitMQ is recent enough; an unknown version is a warning."""
-    if not version[:1].isdigit():
-        return Result(
-            Code.WARNING,
-            f'The broker reports no version; RabbitMQ {OLDEST_BROKER} or newer is required',
-        )
-    try:
-        is_old = Version(version.partition('-')[0].partition('+')[0]) < Version(OLDEST_BROKER)
-    except InvalidVersion:
-        return Result(
-            Code.WARNING,
-            f'The broker reports the unknown version {escaped(version)}; RabbitMQ {OLDEST_BROKER} '
-            'or newer is required',
-        )
-    if is_old:
-        return Result(
-            Code.FAILURE, f'The broker is RabbitMQ {version}; {OLDEST_BROKER} or newer is required'
-        )
-    return Result(Code.SUCCESS, f'RabbitMQ {version}')
-
-
-def unmet(requirements: Sequence[str], installed: Callable[[str], str]) -> list[str]:
-    """Return a sentence for each requirement that the installed libraries do not meet.
-
-    :param requirements: requirements of a package's metadata, e.g. `oslo.messaging<19,>=18.2`.
-    :param installed: returns the version of a distribution, or raises PackageNotFoundError.
-    """
-    found = []
-    for requirement in map(Requirement, requirements):
-        if requirement.marker and not requirement.marker.evaluate({'extra': ''}):
-            continue
-        try:
-            version = installed(requirement.name)
-        except metadata.PackageNotFoundError:
-            needed = f'; {requirement.specifier} is required' if requirement.specifier else ''
-            found.append(f'{requirement.name} is missing{needed}')
-            continue
-        if not requirement.specifier.contains(version, prereleases=True):
-            found.append(
-                f'{requirement.name} {version} is installed; {requirement.specifier} is required'
-            )
-    return found
 
 
 def run(
@@ -205,6 +190,8 @@ def run(
     config.register(conf)
     log.register_options(conf)
     config.set_defaults()
+    # stevedore also raises the error that it logs.
+    logging.getLogger('stevedore').setLevel(logging.CRITICAL)
     try:
         permissions.become(user)
         checks = Checks(conf, engine_files)

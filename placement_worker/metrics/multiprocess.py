@@ -8,11 +8,11 @@ import datetime
 import functools
 from collections.abc import Callable, Sequence
 
-from prometheus_client import CollectorRegistry, start_http_server, values
+from prometheus_client import CollectorRegistry, values
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from placement_worker.errors import ConfigurationError
 from placement_worker.metrics.cordon_collector import CordonCollector, Cordons
+from placement_worker.metrics.http_server import MetricsServer
 from placement_worker.metrics.process_deaths import ProcessDeaths
 from placement_worker.metrics.process_info import ProcessInfo
 from placement_worker.metrics.prometheus import Metrics
@@ -53,13 +53,7 @@ class Exporter:
         if cordons:
             now = functools.partial(datetime.datetime.now, datetime.UTC)
             registry.register(CordonCollector(cordons, now))
-        try:
-            self._server, self._thread = start_http_server(port, address, registry)
-        except (OSError, OverflowError) as exc:
-            cause = getattr(exc, 'strerror', None) or exc
-            raise ConfigurationError(
-                f'[metrics] address {address} and port {port} cannot be used: {cause}'
-            ) from exc
+        self._server = MetricsServer(port, address, registry)
 
     def begin(self, number: int, topics: Sequence[str]) -> Metrics:
         """Return the metrics of a process; call this in the process, after the fork.
@@ -68,7 +62,7 @@ class Exporter:
             its number.
         :param topics: the topics that the process serves.
         """
-        self._server.socket.close()  # only the parent serves
+        self._server.leave()
         self._number = number
         return Metrics(topics)
 
@@ -79,7 +73,5 @@ class Exporter:
 
     def close(self) -> None:
         """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
         self._on_close()

@@ -69,6 +69,14 @@ def test_a_folder_that_nobody_makes_fails(check):
     assert '[decision_log] file: user ' in result.details
 
 
+def test_a_folder_as_the_log_file_fails(check, tmp_path):
+    """A worker cannot open a folder as its log."""
+    result = check('[DEFAULT]\nlog_file = {folder}\n')
+
+    assert result.code == Code.FAILURE
+    assert result.details == f'[DEFAULT] log_file: {tmp_path} is a folder; name a file in it'
+
+
 def test_the_permissions_of_an_unknown_user_cannot_be_judged():
     """A slip in --user is an error, not a check as root."""
     with pytest.raises(ConfigurationError, match=r"Unknown user 'no\\x1bbody'; correct --user"):

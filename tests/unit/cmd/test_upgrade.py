@@ -1,102 +1,111 @@
 """The parts of the upgrade check that need no broker; with one: tests/functional/test_health.py."""
 
+import socket
 import subprocess
 import sys
-from importlib import metadata
+from pathlib import Path
 
 import pytest
 from oslo_config import cfg
+from oslo_log import log
+from oslo_messaging._tracing import client
 from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker import config
 from placement_worker.cmd import upgrade
+from placement_worker.messaging import tracing
 from placement_worker.policies import plugins
+from tests.config_files import Options
 from tests.unit.policies.good_policy import Good
 
-REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == "test"']
+CLOUD = f'inventory_file = {Path(__file__).parents[3] / "examples" / "cloud.yaml"}\n'
 
 
-@pytest.mark.parametrize(
-    ('versions', 'found'),
-    [
-        ({'oslo.messaging': '18.3.1', 'kombu': '5.7.0'}, []),
-        ({'oslo.messaging': '18.2.0', 'kombu': '5.7.0rc1'}, []),
-        (
-            {'oslo.messaging': '18.1.0', 'kombu': '5.7.0'},
-            ['oslo.messaging 18.1.0 is installed; <19,>=18.2 is required'],
-        ),
-        (
-            {'oslo.messaging': '19.0.0', 'kombu': '5.4'},
-            [
-                'oslo.messaging 19.0.0 is installed; <19,>=18.2 is required',
-                'kombu 5.4 is installed; >=5.5 is required',
-            ],
-        ),
-        ({'kombu': '5.5'}, ['oslo.messaging is missing; <19,>=18.2 is required']),
-    ],
-)
-def test_unmet_with_other_versions_names_them(versions, found):
-    """A missing library or a wrong version is reported with the required version."""
+@pytest.fixture
+def checks(tmp_path):
+    """Return a function that returns the checks of a configuration."""
 
-    def installed(name):
-        if name not in versions:
-            raise metadata.PackageNotFoundError(name)
-        return versions[name]
+    def read(text):
+        conf = Options()
+        config.register(conf)
+        config.set_defaults()
+        log.register_options(conf)
+        # oslo.messaging registers these with the global options alone.
+        conf.register_opts(client.oslo_messaging_tracing, group=tracing.GROUP)
+        file = tmp_path / 'w.conf'
+        file.write_text(text)
+        conf([], default_config_files=[str(file)])
+        return upgrade.Checks(conf)
 
-    assert upgrade.unmet(REQUIREMENTS, installed) == found
+    return read
 
 
-def test_unmet_without_a_specifier_names_only_the_library():
-    """A missing library of any version is reported without a version."""
-
-    def installed(name):
-        raise metadata.PackageNotFoundError(name)
-
-    assert upgrade.unmet(['amqp'], installed) == ['amqp is missing']
-
-
-def test_unmet_of_this_package_is_empty_here():
-    """The requirements of this package bound oslo.messaging and are met here."""
-    requirements = metadata.requires('placement-worker')
-
-    assert [one for one in requirements if one.startswith('oslo.messaging<19,>=18.2')]
-    assert upgrade.unmet(requirements, metadata.version) == []
-
-
-@pytest.mark.parametrize(
-    ('version', 'code', 'words'),
-    [
-        ('3.10.8', Code.SUCCESS, 'RabbitMQ 3.10.8'),
-        ('4.1.0+rc.2', Code.SUCCESS, 'RabbitMQ 4.1.0'),
-        ('3.9.29', Code.FAILURE, 'RabbitMQ 3.9.29; 3.10 or newer is required'),
-        ('', Code.WARNING, 'reports no version'),
-        ('4.0.0~beta', Code.WARNING, 'reports the unknown version 4.0.0~beta'),
-        ('3.x', Code.WARNING, 'reports the unknown version 3.x'),
-        ('4.1.1.dirty\x1b', Code.WARNING, r'reports the unknown version 4.1.1.dirty\u001b;'),
-    ],
-)
-def test_broker_version_too_old_is_a_failure(version, code, words):
-    """An old broker is a failure, and an unknown version is a warning."""
-    result = upgrade.broker_version(version)
-
-    assert result.code == code
-    assert words in result.details
-
-
-def test_queues_of_a_broker_that_cannot_be_reached_are_not_checked(tmp_path):
+@pytest.mark.parametrize('url', ['rabbit://guest:guest@127.0.0.1:1/', 'amqps://guest:guest@h/'])
+def test_checks_after_a_failed_broker_are_not_run(checks, url):
     """One failure is reported once."""
-    conf = cfg.ConfigOpts()
-    config.register(conf)
-    config.set_defaults()
-    file = tmp_path / 'w.conf'
-    file.write_text('[DEFAULT]\ntransport_url = rabbit://guest:guest@127.0.0.1:1/\n')
-    conf([], default_config_files=[str(file)])
-    checks = upgrade.Checks(conf)
+    checked = checks(f'[DEFAULT]\ntransport_url = {url}\n[cloud]\nbackend = inventory\n{CLOUD}')
 
-    broker, queues = checks.check_broker(), checks.check_queues()
+    assert checked.check_configuration().code == Code.SUCCESS
+    assert checked.check_broker().code == Code.FAILURE
+    for other in (checked.check_queues(), checked.check_notifications()):
+        assert (other.code, other.details) == (
+            Code.WARNING,
+            'Not checked: the check of the broker failed',
+        )
 
-    assert (broker.code, queues.code) == (Code.FAILURE, Code.WARNING)
-    assert queues.details == 'Not checked: the check of the broker failed'
+
+@pytest.mark.parametrize(
+    ('text', 'check', 'words'),
+    [
+        (
+            '[oslo_messaging_tracing]\ntracing_enabled = true\n',
+            'libraries',
+            'tracing_enabled needs ',
+        ),
+        (
+            '[DEFAULT]\nlog_config_append = /nofile\n',
+            'configuration',
+            'Cannot set up the log: /nofile: No such file',
+        ),
+        (
+            '[decision_log]\nfile = {folder}\n',
+            'permissions',
+            'Cannot write [decision_log] file: {folder}: Is a directory',
+        ),
+        (
+            '[metrics]\nport = 9100\naddress = 192.0.2.1\n',
+            'metrics',
+            '[metrics] address 192.0.2.1 and port 9100 cannot be used: ',
+        ),
+    ],
+)
+def test_checks_find_what_a_start_refuses(checks, tmp_path, monkeypatch, text, check, words):
+    """The result of the check before an upgrade is that of the start after it."""
+    monkeypatch.setitem(sys.modules, 'opentelemetry.sdk.trace', None)
+
+    result = getattr(checks(text.format(folder=tmp_path)), f'check_{check}')()
+
+    assert result.code == Code.FAILURE
+    assert words.format(folder=tmp_path) in result.details
+
+
+def test_checks_of_files_and_ports_leave_them_as_they_are(checks, tmp_path):
+    """A decision log that exists is opened and not written, and no port stays open."""
+    file = tmp_path / 'decisions.jsonl'
+    file.write_text('{{}}\n')
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        port = listener.getsockname()[1]
+        in_use = checks(f'[metrics]\nport = {port}\n[decision_log]\nfile = {file}\n')
+        busy = in_use.check_metrics()
+        assert in_use.check_permissions().code == Code.SUCCESS
+
+    free = in_use.check_metrics()
+
+    assert (busy.code, free.code) == (Code.SUCCESS, Code.SUCCESS)
+    assert busy.details.startswith(f'Port {port} is in use, ')
+    assert not free.details
+    assert file.read_text() == '{{}}\n'
+    socket.create_server(('127.0.0.1', port)).close()
 
 
 def test_policy_type_that_would_be_skipped_is_a_warning(monkeypatch):

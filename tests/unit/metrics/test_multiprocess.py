@@ -31,7 +31,7 @@ def exporter(tmp_path, monkeypatch, closed):
 
 def scraped(exporter):
     """Return the values that Prometheus reads, added up by metric."""
-    port = exporter._server.server_port
+    port = exporter._server.port
     with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics') as response:
         families = text_string_to_metric_families(response.read().decode())
     found = Counter()
