@@ -148,7 +148,9 @@ def _version(type_name: str) -> list[int]:
 def _described(policy_type: PolicyType) -> list[str]:
     """Return the lines of a type in a table that fits into 80 columns."""
     profiles = policy_type.profile_types or ['any profile']
-    return [policy_type.name, *(f'  {line}' for line in (*_support(policy_type), *profiles))]
+    package = [f'{one.name} {one.version}'] if (one := policy_type.package) else []
+    about = (*package, *_support(policy_type), *profiles)
+    return [policy_type.name, *(f'  {line}' for line in about)]
 
 
 def _support(policy_type: PolicyType) -> list[str]:

@@ -285,10 +285,18 @@ class SupportStatus(Wire, frozen=True):
     since: str
 
 
+class Package(Wire, frozen=True):
+    """An installed package with the version that the worker has loaded."""
+
+    name: str
+    version: str
+
+
 class PolicyType(Wire, frozen=True, omit_defaults=True):
     """A policy type; `profile_types` is null if it supports all.
 
-    `schema` is the JSON Schema of its properties.
+    `package`: the package that provides it; null for the types of placement-worker. `schema` is the
+    JSON Schema of its properties.
     """
 
     name: str
@@ -297,6 +305,7 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
     profile_types: list[str] | None = None
     inputs: list[str] = []
     support_status: dict[str, list[SupportStatus]] = {}
+    package: Package | None = None
     schema: Data | None = None
 
 

@@ -27,6 +27,7 @@ class VerifyingRegistry(Registry):
         """Take the types of another registry, which keeps policies of its own."""
         super().__init__(())
         self.types, self.skipped, self.inputs = registry.types, registry.skipped, registry.inputs
+        self.packages = registry.packages
 
     @override
     def _create(self, *spec: Any) -> Policy[Any]:

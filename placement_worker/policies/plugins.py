@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from stevedore import extension
 
+from placement_worker.contract.model import Package
 from placement_worker.errors import PlacementWorkerError, Rejected
 from placement_worker.formats.text import enumerated, listed, noun_for
 from placement_worker.policies import plugin_interface
@@ -126,6 +127,22 @@ def packages(type_name: str) -> tuple[str, ...]:
         if type_name in (one.name, one.name.rpartition('-')[0]) and one.dist is not None
     ]
     return tuple(sorted(set(found)))
+
+
+def loaded_packages(types: Mapping[str, PolicyClass]) -> dict[str, Package]:
+    """Return the package of each type of another package, with the version that is installed now.
+
+    A later call could find a newer version on the disk than the one that was loaded.
+    """
+    others = {name for name, policy in types.items() if not is_built_in(policy)}
+    if not others:
+        return {}
+    found = ((one.name, one.dist) for one in metadata.entry_points(group=NAMESPACE))
+    return {
+        name: Package(dist.name or '', dist.version or '')
+        for name, dist in found
+        if name in others and dist is not None
+    }
 
 
 def from_packages(type_name: str) -> str:

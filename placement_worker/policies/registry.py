@@ -31,6 +31,7 @@ class Registry:
 
     :ivar types: name and version, e.g. senlin.policy.zone_placement-1.0 -> class.
     :ivar skipped: name and version of each type that cannot be used -> the reason.
+    :ivar packages: name and version of each type of another package -> the package.
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
     """
 
@@ -40,6 +41,7 @@ class Registry:
         :param found: pairs of entry-point name and loaded object.
         """
         self.types, self.skipped = plugins.checked(found)
+        self.packages = plugins.loaded_packages(self.types)
         self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
         self._kept = functools.lru_cache(KEPT_POLICIES)(self._create)
 
@@ -152,6 +154,7 @@ class Registry:
                 version: list(statuses)
                 for version, statuses in sorted(policy.support_status.items())
             },
+            package=self.packages.get(type_name),
             schema=msgspec.json.schema(plugins.schema(policy, type_name)) if schema else None,
         )
 

@@ -15,6 +15,7 @@ from oslo_config import cfg
 
 from placement_worker.client.connection import control_exchange
 from placement_worker.config import unknown_options
+from placement_worker.contract.model import Package
 from placement_worker.formats.text import counted
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
 from placement_worker.messaging import notification_sender, received_size_limit, tracing
@@ -77,7 +78,7 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
     received_size_limit.install(
         lambda: conf.worker.max_request_bytes, garbage_collection.release_later
     )
-    _log_start(conf)
+    _log_start(conf, factory.registry)
     cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
     heartbeats = HeartbeatTable(cells, time.monotonic())
     watchdog = watchdog_factory.create(conf, heartbeats, os.environ)
@@ -105,7 +106,13 @@ def _private_folder() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _log_start(conf: cfg.ConfigOpts) -> None:
+def _log_start(conf: cfg.ConfigOpts, registry: Registry) -> None:
+    """Log what the worker serves, and the packages whose policy types it has loaded."""
+    types: dict[Package, list[str]] = {}
+    for name, package in registry.packages.items():
+        types.setdefault(package, []).append(name)
+    for package, names in types.items():
+        LOG.info('Policy types of %s %s: %s', package.name, package.version, ', '.join(names))
     LOG.info(
         'Serving %s and %s of exchange %s as %s, with %s',
         conf.worker.topic,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from placement_worker.contract.model import Package
 from placement_worker.errors import PolicyTypeNotFound, WorkerFailed
 from tests.factories import nodes, request, zone_policy
 
@@ -160,6 +161,22 @@ def test_worker_logs_broken_plugins_at_start_and_serves_the_others(
         assert message in log
     with closing(worker.client()) as client:
         assert client.policy_check(LIMITED).action.data['creation']['count'] == 2
+
+
+def test_worker_names_the_package_of_a_type_at_start_and_to_a_client(
+    plugins, start_worker, monkeypatch
+):
+    """An operator sees which workers have loaded the new version of a package."""
+    monkeypatch.setenv('PYTHONPATH', str(plugins))
+    worker = start_worker(CLOUD)
+
+    assert (
+        'Policy types of placement-worker-step-limit 1.0: example.policy.step_limit-1.0'
+        in worker.log.read_text()
+    )
+    with closing(worker.client()) as client:
+        package = client.policy_type_get('example.policy.step_limit-1.0').package
+        assert package == Package('placement-worker-step-limit', '1.0')
 
 
 def test_failing_policy_is_reported_and_the_next_line_is_decided(plugins, tmp_path):

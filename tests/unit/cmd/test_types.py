@@ -8,6 +8,7 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import remote
+from placement_worker.contract.model import Package
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
@@ -163,6 +164,25 @@ def test_type_list_prints_a_table_or_data(run):
     priorities = {one['name']: one['priority'] for one in json.loads(data)}
     assert priorities['senlin.policy.deletion-1.1'] == 400
     assert priorities['senlin.policy.zone_placement-1.0'] == 300
+
+
+@pytest.mark.parametrize(
+    ('command', 'expected'),
+    [
+        (('list',), '|   acme-rails 1.1 '),
+        (('list', '-f', 'json'), '"version": "1.1"'),
+        (('show', 'test.good-1.0'), "package:\n  name: acme-rails\n  version: '1.1'\n"),
+    ],
+)
+def test_type_of_a_plugin_names_its_package_and_version(run, monkeypatch, command, expected):
+    """An operator sees which release of a package is loaded."""
+    registry = Registry([('test.good-1.0', Good)])
+    registry.packages = {'test.good-1.0': Package('acme-rails', '1.1')}
+    monkeypatch.setattr(Registry, 'installed', lambda: registry)
+
+    _, out, _ = run('type', *command)
+
+    assert expected in out
 
 
 def test_type_show_prints_the_schema(run):

@@ -3,10 +3,13 @@
 import sys
 from importlib import metadata
 
+import msgspec
 import pytest
 from stevedore import extension
 
+from placement_worker.contract.model import Package
 from placement_worker.policies import plugins
+from placement_worker.policies.registry import Registry
 from tests.unit.policies.good_policy import Good
 
 
@@ -110,3 +113,19 @@ def test_origin_of_a_type_names_its_package_or_else_its_module(registry):
     assert plugins.origin('test.good-1.0', Good) == (
         f'in test.good-1.0, a plugin of {Good.__module__}'
     )
+
+
+def test_package_of_a_plugin_has_the_version_that_was_loaded(tmp_path, monkeypatch):
+    """A version that is installed later does not hide what a running worker has loaded."""
+    folder = tmp_path / 'acme_rails-1.0.dist-info'
+    folder.mkdir()
+    (folder / 'METADATA').write_text('Metadata-Version: 2.1\nName: acme-rails\nVersion: 1.0\n')
+    (folder / 'entry_points.txt').write_text(f'[{plugins.NAMESPACE}]\ntest.good-1.0 = x:Good\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = next(iter(Registry.installed().types))
+
+    registry = Registry([('test.good-1.0', Good), *Registry.installed().types.items()])
+    (folder / 'METADATA').write_text('Metadata-Version: 2.1\nName: acme-rails\nVersion: 1.1\n')
+
+    assert registry.describe('test.good-1.0').package == Package('acme-rails', '1.0')
+    assert 'package' not in msgspec.to_builtins(registry.describe(own))
