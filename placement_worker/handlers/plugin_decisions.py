@@ -1,5 +1,6 @@
 """Check what a plugin decides: plans that contradict each other, and unknown nodes and places."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,8 +17,9 @@ from placement_worker.contract.action_data import (
 )
 from placement_worker.contract.model import CheckRequest
 from placement_worker.contract.placement_data import Placement
-from placement_worker.errors import CloudUnavailable, InvalidInput, Rejected
+from placement_worker.errors import CloudUnavailable, InvalidInput, Rejected, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
+from placement_worker.planning import sizing
 from placement_worker.policies import place_names, plugins
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 
@@ -43,6 +45,8 @@ def check(policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: S
                 _check_plan(decided.change(kind))
         if PLACEMENT in new:
             _check_placement(decided)
+        if request.target == BEFORE:
+            _check_before(decided, new, request, state.max_nodes)
         victims = decided.deletion.candidates or () if DELETION in new else ()
         _check_nodes(victims, outcome.nodes, request, state)
     except InvalidInput as exc:
@@ -88,6 +92,53 @@ def _check_placement(decided: ActionData) -> None:
             f'Expected equal numbers of nodes and placements, got '
             f'{listed(sorted(expected))} - at `{PATH}.placement`'
         )
+
+
+def _check_before(
+    decided: ActionData, new: set[str], request: CheckRequest, max_nodes: int
+) -> None:
+    """Check a plan that the engine is about to carry out.
+
+    :raises InvalidInput: the counts by place are not those of the entries, there are more victims
+        than nodes to delete, or the cluster grows too large.
+    """
+    if new & {CREATION, PLACEMENT} and CREATION in decided.data:
+        _check_entries(decided)
+    if CREATION in new:
+        try:
+            sizing.size_of(request.action, decided, request.cluster, max_nodes)
+        except SizeOutOfBounds as exc:
+            raise InvalidInput(f'{str(exc).rstrip(".")} - at `{PATH}.creation.count`') from exc
+        except Rejected:  # an input that the plugin replaces need not be valid
+            pass
+    if DELETION in new and 'count' in decided.data[DELETION]:
+        deletion = decided.deletion
+        if len(deletion.candidates or ()) > deletion.count:
+            raise InvalidInput(
+                f'Expected at most {counted(deletion.count, "victim")}, got '
+                f'{len(deletion.candidates or ())} - at `{deletion.path}.candidates`'
+            )
+
+
+def _check_entries(decided: ActionData) -> None:
+    """Check that the counts of a creation by place are those of the entries.
+
+    :raises InvalidInput: they are not.
+    """
+    creation, places = decided.creation, Placement.of(decided.data.get(PLACEMENT)).places
+    plans = (('regions', creation.regions), ('zones', creation.zones))
+    for part, (key, planned) in enumerate(plans if places else ()):
+        named = Counter(place[part] for place in places if place[part])
+        counts = {name: count for name, count in (planned or {}).items() if count}
+        if counts and counts != named:
+            raise InvalidInput(
+                f'Expected the counts of the placements, {_shown(named)}, got {_shown(counts)} - '
+                f'at `{creation.path}.{key}`'
+            )
+
+
+def _shown(counts: Mapping[Any, int]) -> str:
+    return listed(f'{shortened(name)} {counts[name]}' for name in sorted(counts)) or 'none'
 
 
 def _check_nodes(

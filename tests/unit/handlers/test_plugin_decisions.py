@@ -70,8 +70,35 @@ def decide(action='CLUSTER_SCALE_OUT', clouds=CLOUD, asked=None, **values):
             f'Expected `int`, got `"x"` - at `{AT}.placement.count`',
         ),
         (
-            {'data': {'deletion': {'count': 1, 'candidates': ['n1', 'nope']}}},
+            {'data': {'deletion': {'count': 2, 'candidates': ['n1', 'nope']}}},
             f'Not a member of cluster c1: nope - at `{AT}.deletion.candidates`',
+        ),
+        (
+            {
+                'data': {
+                    'creation': {'count': 2, 'zones': {'az1': 2}},
+                    'placement': {'placements': [{'zone': 'az2'}, {'zone': 'az2'}]},
+                }
+            },
+            f'Expected the counts of the placements, az2 2, got az1 2 - at `{AT}.creation.zones`',
+        ),
+        (
+            {
+                'data': {
+                    'creation': {'count': 1, 'regions': {'r1': 1}},
+                    'placement': {'placements': [{}]},
+                }
+            },
+            f'Expected the counts of the placements, none, got r1 1 - at `{AT}.creation.regions`',
+        ),
+        (
+            {'data': {'deletion': {'count': 1, 'candidates': ['n1', 'n2']}}},
+            f'Expected at most 1 victim, got 2 - at `{AT}.deletion.candidates`',
+        ),
+        (
+            {'data': {'creation': {'count': 10**9}}},
+            'The target capacity (1000000003) is greater than the maximum number of nodes allowed '
+            f'per cluster (1000) - at `{AT}.creation.count`',
         ),
         ({'nodes': {'nope': NodePatch({})}}, 'Not a member of cluster c1: nope - at `$.nodes`'),
     ],
@@ -103,7 +130,7 @@ def test_decision_that_cannot_be_right_is_an_error_that_names_the_plugin(values,
         ),
         (
             'CLUSTER_SCALE_IN',
-            {'deletion': {'count': 1, 'candidates': ['n1', 'n2']}},
+            {'deletion': {'count': 2, 'candidates': ['n1', 'n2']}},
             'The plan has 2 victims, but the action deletes 1 node',
         ),
     ],
@@ -114,6 +141,41 @@ def test_decision_that_may_be_a_mistake_is_a_warning_that_names_the_plugin(actio
 
     assert data['status'] == 'OK'
     assert f'{warning} (in {NAMED})' in warnings
+
+
+@pytest.mark.parametrize(
+    ('action', 'values'),
+    [
+        ('CLUSTER_SCALE_IN', {'deletion': {'count': 1, 'candidates': []}}),
+        ('CLUSTER_DEL_NODES', {'deletion': {'candidates': ['n1', 'n2']}}),
+        (
+            'CLUSTER_SCALE_OUT',
+            {
+                'creation': {'count': 2, 'zones': {'az1': 1, 'az2': 0}},
+                'placement': {'placements': [{'zone': 'az1'}, {}]},
+            },
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {
+                'creation': {'count': 1},
+                'placement': {'placements': [{'region_name': 'r1', 'zone': 'az1'}]},
+            },
+        ),
+    ],
+)
+def test_decision_that_leaves_a_part_to_later_policies_is_accepted(action, values):
+    """Fewer victims than the count, entries without a place and plans without counts are right."""
+    data, _ = decide(action, data=values, asked={'inputs': {'candidates': ['n1', 'n2']}})
+
+    assert data['status'] == 'OK'
+
+
+def test_growth_that_a_plugin_decides_in_place_of_an_invalid_input_is_accepted():
+    """The plugin is not blamed for an input that it replaces."""
+    data, _ = decide(data={'creation': {'count': 1}}, asked={'inputs': {'count': 'x'}})
+
+    assert data['status'] == 'OK'
 
 
 def test_unknown_places_are_not_looked_for_in_a_cloud_that_is_unavailable():
