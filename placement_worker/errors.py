@@ -125,6 +125,15 @@ class CloudUnavailable(Rejected):
 class ServiceFailed(CloudUnavailable):
     """A lookup in a cloud service failed; the text names the service and the cause."""
 
+    def __init__(self, reason: str, service: str | None = None) -> None:
+        """Set the reason of the reply.
+
+        :param service: the type of the service that failed, for example identity; None if that is
+            the service that was called.
+        """
+        super().__init__(reason)
+        self.service = service
+
 
 class ServiceRefused(ServiceFailed):
     """A service refused the request and would refuse again."""

@@ -13,6 +13,8 @@ from placement_worker.contract.model import Credentials
 
 T = TypeVar('T')
 LOAD_BALANCER = 'load-balancer'
+LOG_IN = 'acting_for'
+"""The operation that logs in to Keystone with the trust of a cluster's owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class InterceptedClouds(ports.Clouds):
 
     @override
     def acting_for(self, credentials: Credentials, project: str | None) -> ports.Cloud:
-        call = Call('identity', 'acting_for', 'acting_for', [project])
+        call = Call('identity', LOG_IN, LOG_IN, [project])
         cloud = _opened(self._hook, call, lambda: self._clouds.acting_for(credentials, project))
         return InterceptedCloud(cloud, self._hook)
 

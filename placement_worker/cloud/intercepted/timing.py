@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from typing_extensions import override
 
-from placement_worker.cloud.intercepted.interceptor import Call, Hook
+from placement_worker.cloud.intercepted.interceptor import LOG_IN, Call, Hook
 from placement_worker.cloud.ports import ApiError
+from placement_worker.errors import ServiceFailed
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import CloudCalled
 
@@ -15,7 +16,10 @@ T = TypeVar('T')
 
 
 class Timing(Hook):
-    """Hook that reports the outcome and duration of each call that needs a request."""
+    """Hook that reports the outcome and duration of each call that needs a request.
+
+    A call that fails because Keystone issues no token is reported as a failed login.
+    """
 
     def __init__(self, events: Listener, clock: Callable[[], float] = time.perf_counter) -> None:
         """Choose the listener.
@@ -27,17 +31,27 @@ class Timing(Hook):
 
     @override
     def __call__(self, call: Call, make: Callable[[], T], /) -> T:
-        if call.service is None:
-            return make()
         started, outcome = self._clock(), 'OK'
+        service, operation = call.service, call.operation
         try:
             return make()
         except Exception as exc:
-            outcome = _outcome(exc)
+            error = _failure(exc)
+            outcome = _outcome(error)
+            if isinstance(error, ServiceFailed) and error.service not in (None, service):
+                # Keystone issued no token, so the service that was called got no request.
+                service, operation = error.service, LOG_IN
             raise
         finally:
-            elapsed_s = self._clock() - started
-            self._events.handle(CloudCalled(call.service, call.operation, outcome, elapsed_s))
+            if service is not None:
+                elapsed_s = self._clock() - started
+                self._events.handle(CloudCalled(service, operation, outcome, elapsed_s))
+
+
+def _failure(exc: Exception) -> Exception:
+    """Return the failure of another service behind an error of Octavia, or else the error."""
+    cause = exc.__cause__ if isinstance(exc, ApiError) else None
+    return cause if isinstance(cause, ServiceFailed) else exc
 
 
 def _outcome(exc: Exception) -> str:

@@ -76,7 +76,7 @@ class RetryPolicy:
             elapsed_s = time.monotonic() - started
             has_stopped_early = attempts < self.max_attempts or elapsed_s >= left_s
             raise self._failure(exc, has_stopped_early)(
-                _reason(service, exc, attempts, elapsed_s)
+                _reason(service, exc, attempts, elapsed_s), service.name.lower()
             ) from exc
 
     def _retrying(self, left_s: float) -> tenacity.Retrying:

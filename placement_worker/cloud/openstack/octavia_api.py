@@ -104,6 +104,7 @@ class OctaviaApi(Octavia):
     def _proxy(self) -> Iterator[Proxy]:
         """Provide the proxy of the SDK, and translate the errors of the block to ApiError."""
         try:
+            self._session.log_in()  # openstacksdk would report a failure as one of Octavia
             yield self._connected()
         except ServiceFailed as exc:
             # Keystone issued no token, so Octavia received no request. A status of Keystone must

@@ -1,5 +1,7 @@
 """The measurement of calls to a cloud."""
 
+from functools import partial
+
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
@@ -7,11 +9,12 @@ from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Credentials
-from placement_worker.errors import CloudUnavailable
+from placement_worker.errors import CloudUnavailable, ServiceFailed
 from placement_worker.events.types import CloudCalled
 from placement_worker.handlers.endpoints import Endpoints
 from tests.events import Events, SteppingClock
 from tests.factories import region_policy, request
+from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, respond
 
 CLOUD = Inventory.parse(
     {
@@ -86,6 +89,41 @@ def test_call_that_fails_is_reported_with_its_error_which_is_raised(events):
     with pytest.raises(CloudUnavailable):
         cloud.regions()
     assert events.received == [ACTING, CloudCalled('identity', 'regions', 'CloudUnavailable', 1.0)]
+
+
+@pytest.mark.parametrize('call', ['zones', 'network', 'octavia', 'find'])
+def test_call_that_gets_no_token_is_reported_as_a_failure_of_keystone(
+    events, make_clouds, services, call
+):
+    """The metric names the service that failed, not the one that got no request."""
+    services.lifetime_s = 1  # each request needs a new token
+    clouds = timed(make_clouds(max_attempts=1, allow_service_credentials=True), events)
+    cloud = clouds.acting_for(Credentials(), None)
+    calls = {
+        'zones': lambda: cloud.zones('RegionOne'),
+        'network': lambda: cloud.network('RegionOne', 'private'),
+        'octavia': lambda: cloud.octavia('RegionOne'),
+        'find': partial(cloud.octavia('RegionOne').find, 'pool'),
+    }
+    services.fail(TOKENS, respond(503))
+
+    with pytest.raises((ServiceFailed, ApiError), match='Identity service unavailable'):
+        calls[call]()
+
+    assert events.received == [ACTING, CloudCalled('identity', 'acting_for', 'ServiceFailed', 1.0)]
+
+
+def test_call_that_fails_in_its_own_service_keeps_the_service_and_the_operation(
+    events, make_clouds, services
+):
+    """An outage of Nova is not counted as one of Keystone."""
+    cloud = timed(make_clouds(max_attempts=1), events).acting_for(TRUST, 'project-a')
+    services.fail(ZONES, respond(503))
+
+    with pytest.raises(ServiceFailed):
+        cloud.zones('RegionOne')
+
+    assert events.received == [ACTING, CloudCalled('compute', 'zones', 'ServiceFailed', 1.0)]
 
 
 def test_check_over_timed_clouds_reports_its_calls(registry, events):
