@@ -8,12 +8,13 @@ of a worker, and confirm the messages that they publish.
 """
 
 import collections
+import contextlib
 import itertools
 import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from placement_worker.cmd import threading_backend
@@ -60,16 +61,21 @@ def serve(kind: str, url: str, *topics: str) -> None:
     server.wait()
 
 
-def client(kind: str, url: str, topic: str) -> Call:
-    """Return a thread-safe function that sends a request to an echo and returns the reply."""
+@contextlib.contextmanager
+def client(kind: str, url: str, topic: str) -> Iterator[Call]:
+    """Yield a thread-safe function that sends a request to an echo and returns the reply."""
     if kind == 'kombu':
-        return _kombu_client(url, topic)
+        yield _kombu_client(url, topic)
+        return
     connection = connect(cfg.CONF, transport_url(cfg.CONF, url))
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic)
     stock = oslo_messaging.get_rpc_client(
         connection, target, timeout=TIMEOUT_S, serializer=SERIALIZERS[kind]()
     )
-    return lambda request: stock.call({}, 'echo', request=request)
+    try:
+        yield lambda request: stock.call({}, 'echo', request=request)
+    finally:
+        connection.cleanup()
 
 
 def _connect(url: str) -> kombu.Connection:

@@ -53,7 +53,7 @@ def _compared(nodes: int, effort: Effort) -> tuple[Row, Bar]:
         'checks ms': str(cpu_ms(found['checks'])),
         'ratio': str(times),
     }
-    return row, Bar(f'check --lines / check in process, {nodes} nodes', times.mid, BAR, 'times')
+    return row, Bar(f'check --lines / check in process, {nodes} nodes', times.mid, BAR)
 
 
 def _run_command(requests: Path, cloud: Path) -> None:

@@ -1,11 +1,11 @@
-"""The memory of a worker process: idle, after many checks, during and after a very large check."""
+"""The memory of a worker process: at rest, after many checks, and after a very large one."""
 
 import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchmarks import servers
+from benchmarks import echoes, servers
 from benchmarks.clusters import shrinking
 from benchmarks.pairing import Effort
 from benchmarks.processes import forget_peak, own_mib, peak_mib, resident_mib
@@ -17,17 +17,35 @@ LARGE = 100_000
 CALLERS = 8
 SETTLE_S = 2
 MIB_PER_MB = 1e6 / 2**20
-REST_MB, GROWN_MB, AFTER_MB = 70, 10, 30
+AT_REST, GROWN, AFTER_LARGE = 1.3, 1.15, 1.5
+"""The maximum ratios: to a stock server, and of a busy worker to itself at rest."""
+OPENSTACK = """[cloud]
+backend = openstack
+[service_auth]
+auth_type = v3password
+auth_url = http://127.0.0.1:9/v3
+username = placement-worker
+password = secret
+user_domain_id = default
+project_name = service
+project_domain_id = default
+"""
 
 
 def run(effort: Effort) -> Result:
-    """Measure the one process of a worker at several points."""
+    """Measure the one process of a worker at several points, beside others at rest."""
     rows: list[Row] = []
     checks = CHECKS // 10 if effort.quick else CHECKS
     with contextlib.ExitStack() as stack:
-        worker = stack.enter_context(servers.worker(stack.enter_context(servers.bus()).url))
+        url = stack.enter_context(servers.bus()).url
+        (stock,) = stack.enter_context(servers.echo('stock', url, ['memory'], 1))
+        stack.enter_context(echoes.client('stock', url, 'memory'))('hello')
+        openstack = stack.enter_context(servers.worker(url, cloud=OPENSTACK))
+        worker = stack.enter_context(servers.worker(url))
         client = stack.enter_context(contextlib.closing(worker.client(timeout_s=120)))
         (pid,) = worker.children()
+        reference = _look(rows, 'a stock server', stock)
+        beside = _look(rows, 'at rest, with OpenStack', *openstack.children())
         rest = _look(rows, 'at rest', pid)
         _check(client, NODES, checks)
         busy = _look(rows, f'after {checks} checks of {NODES} nodes', pid)
@@ -39,9 +57,9 @@ def run(effort: Effort) -> Result:
         _look(rows, 'after some small ones', pid)
         _look(rows, 'the parent', worker.process.pid)
     bars = [
-        Bar('a worker process at rest', rest, REST_MB, 'MB'),
-        Bar(f'more after {checks} checks', busy - rest, GROWN_MB, 'MB'),
-        Bar(f'more after a check of {LARGE} nodes than at rest', after - rest, AFTER_MB, 'MB'),
+        Bar('memory of a worker with OpenStack / stock server', beside / reference, AT_REST),
+        Bar(f'memory after {checks} checks / at rest', busy / rest, GROWN),
+        Bar(f'memory after a check of {LARGE} nodes / at rest', after / rest, AFTER_LARGE),
     ]
     note = 'MB of RAM; own: without what processes share. The peak is that since the line before.'
     return Result([Table('Memory of a worker process', rows, note)], bars)

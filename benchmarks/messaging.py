@@ -21,10 +21,22 @@ NODES = (3, 200, 10_000)
 CALLERS = (1, 8, 32)
 PROCESSES = (1, 2)
 FEW_ROUNDS = 3
-LIMITS = {200: {'stock': 1.05, 'json': 0.45}, 10_000: {'stock': 0.90, 'json': 0.25}}
-"""The maximum ratio of p50 of a check to p50 of an echo, with one caller and one process."""
 NAMES = {'stock': 'echo', 'json': 'echo, JsonPayloadSerializer', 'kombu': 'echo of kombu'}
-NOTIFIED = 'check, notifying'
+CHECK, NOTIFIED = 'check', 'check, notifying'
+P50_BARS = [
+    (3, CHECK, NAMES['stock'], 1.10),
+    (3, NOTIFIED, CHECK, 1.10),
+    (200, CHECK, NAMES['stock'], 1.05),
+    (200, CHECK, NAMES['json'], 0.45),
+    (200, NOTIFIED, CHECK, 1.10),
+    (10_000, CHECK, NAMES['stock'], 0.90),
+    (10_000, CHECK, NAMES['json'], 0.25),
+]
+"""Nodes, contender, reference and the maximum ratio of p50, with one caller and one process."""
+RATE_BARS = {3: 1.0, 200: 1 / 1.5}
+"""Nodes -> the maximum ratio of the calls per second of a stock echo to those of a check."""
+RATE_AT = (2, 32)
+"""The numbers of processes and of callers for `RATE_BARS`."""
 _numbers = itertools.count()
 
 
@@ -54,17 +66,25 @@ def run(effort: Effort) -> Result:
         for processes in PROCESSES[:1] if effort.quick else PROCESSES:
             with _contenders(bus.url, processes) as contenders:
                 for nodes in NODES:
-                    measured = _by_callers(contenders, nodes, bus.pids, effort)
+                    callers = _callers(processes, nodes, effort)
+                    measured = _by_callers(contenders, nodes, bus.pids, effort, callers)
                     rows = [
                         {'callers': callers, 'what': name, **_row(samples, name)}
                         for callers, samples in measured.items()
                         for name in samples
                     ]
                     title = f'{nodes} nodes, {processes} process{"es" if processes > 1 else ""}'
-                    result.tables.append(Table(title, rows, NOTE))
-                    if processes == 1:
-                        result.bars += _bars(measured[1], nodes)
+                    result.tables += [Table(title, rows, NOTE)] if rows else []
+                    result.bars += _bars(processes, nodes, measured)
     return result
+
+
+def _callers(processes: int, nodes: int, effort: Effort) -> Sequence[int]:
+    """Return the numbers of callers to measure."""
+    if effort.bars_only:
+        at_rate = processes == RATE_AT[0] and nodes in RATE_BARS
+        return CALLERS[: processes == 1] + RATE_AT[1:] * at_rate
+    return CALLERS[:2] if effort.quick else CALLERS
 
 
 NOTE = (
@@ -83,7 +103,7 @@ def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
     """Start workers and echoes together, each on its own topic."""
     with contextlib.ExitStack() as stack:
         found = {}
-        for name, settings in (('check', servers.QUIET), (NOTIFIED, servers.NOTIFIES)):
+        for name, settings in ((CHECK, servers.QUIET), (NOTIFIED, servers.NOTIFIES)):
             worker = stack.enter_context(servers.worker(url, processes, settings))
             client = stack.enter_context(
                 contextlib.closing(worker.client(timeout_s=echoes.TIMEOUT_S))
@@ -92,16 +112,22 @@ def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
         for kind in echoes.KINDS:
             topic = f'echo-{kind}-{processes}-{next(_numbers)}'
             pids = stack.enter_context(servers.echo(kind, url, [topic], processes))
-            found[NAMES[kind]] = Contender(echoes.client(kind, url, topic), pids)
+            found[NAMES[kind]] = Contender(
+                stack.enter_context(echoes.client(kind, url, topic)), pids
+            )
         yield found
 
 
 def _by_callers(
-    contenders: Mapping[str, Contender], nodes: int, broker: Sequence[int], effort: Effort
+    contenders: Mapping[str, Contender],
+    nodes: int,
+    broker: Sequence[int],
+    effort: Effort,
+    numbers: Sequence[int],
 ) -> dict[int, Samples]:
     """Return number of callers -> samples."""
     found = {}
-    for callers in CALLERS[:2] if effort.quick else CALLERS:
+    for callers in numbers:
         print(f'  {nodes} nodes, {callers} callers', file=sys.stderr)
         few = nodes == NODES[-1] and callers > 1  # a round takes a minute
         rounds = min(effort.rounds, FEW_ROUNDS) if few else effort.rounds
@@ -182,7 +208,7 @@ def _row(all_samples: Samples, name: str) -> dict[str, Any]:
         'calls/s': statistics.median(len(sample.latencies) / sample.wall_s for sample in samples),
         'p50 ms': statistics.median(_p50(samples)) * 1000,
         'p99 ms': latencies[min(calls - 1, calls * 99 // 100)] * 1000,
-        'p50/check': str(ratio(_p50(samples), _p50(all_samples['check']))),
+        'p50/check': str(ratio(_p50(samples), _p50(all_samples[CHECK]))),
         'client ms': sum(sample.client_s for sample in samples) / calls * 1000,
         'worker ms': sum(sample.server_s for sample in samples) / calls * 1000,
         'broker ms': None
@@ -191,9 +217,22 @@ def _row(all_samples: Samples, name: str) -> dict[str, Any]:
     }
 
 
-def _bars(samples: Samples, nodes: int) -> list[Bar]:
+def _bars(processes: int, nodes: int, measured: Mapping[int, Samples]) -> list[Bar]:
+    """Return the bars for which this number of processes was measured."""
     bars = []
-    for kind, limit in LIMITS.get(nodes, {}).items():
-        times = ratio(_p50(samples['check']), _p50(samples[NAMES[kind]]))
-        bars.append(Bar(f'{nodes} nodes, p50 of check / {NAMES[kind]}', times.mid, limit))
+    if processes == 1:
+        samples = measured[1]
+        for limited, what, other, limit in P50_BARS:
+            if limited == nodes:
+                times = ratio(_p50(samples[what]), _p50(samples[other]))
+                bars.append(Bar(f'p50 of {what} / {other}, {nodes} nodes', times.mid, limit))
+    if processes == RATE_AT[0] and nodes in RATE_BARS:
+        samples = measured[RATE_AT[1]]
+        times = ratio(_rates(samples[NAMES['stock']]), _rates(samples[CHECK]))
+        name = f'calls/s of echo / check, {nodes} nodes, {RATE_AT[1]} callers'
+        bars.append(Bar(name, times.mid, RATE_BARS[nodes]))
     return bars
+
+
+def _rates(samples: Sequence[Sample]) -> list[float]:
+    return [len(sample.latencies) / sample.wall_s for sample in samples]

@@ -11,11 +11,15 @@ T = TypeVar('T')
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of a measurement: rounds, and seconds per contender and round."""
+    """The effort of a measurement: rounds, and seconds per contender and round.
+
+    `quick` leaves out sizes, and `bars_only` all that no bar needs.
+    """
 
     rounds: int
     seconds: float
     quick: bool = False
+    bars_only: bool = False
 
 
 FULL, QUICK = Effort(9, 1.0), Effort(3, 0.3, quick=True)

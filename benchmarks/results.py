@@ -1,5 +1,6 @@
 """The results of a benchmark: tables, JSON, and bars that are met or missed."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -9,16 +10,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Bar:
-    """A figure that must not exceed a limit."""
+    """A ratio that must not exceed a limit."""
 
     what: str
     figure: float
     limit: float
-    unit: str = ''
-
-    @property
-    def met(self) -> bool:
-        return self.figure <= self.limit
 
 
 @dataclass(frozen=True)
@@ -52,27 +48,32 @@ def text(table: Table) -> str:
     return '\n'.join([*parts, rule, lines[0], rule, *lines[1:], rule, ''])
 
 
-def bars_text(bars: Iterable[Bar]) -> str:
-    """Return a line per bar."""
-    return '\n'.join(
-        f'{"met   " if bar.met else "MISSED"}  {bar.what}: {shown(bar.figure)} (at most '
-        f'{shown(bar.limit)}) {bar.unit}'
-        for bar in bars
-    )
+def verdict(runs: Sequence[Iterable[Bar]]) -> tuple[Table, bool]:
+    """Return a table of the bars of several runs, and whether each median is within its limit."""
+    found: dict[str, list[Bar]] = {}
+    for bars in runs:
+        for bar in bars:
+            found.setdefault(bar.what, []).append(bar)
+    rows, all_met = [], True
+    for what, bars in found.items():
+        figures = [bar.figure for bar in bars]
+        met = statistics.median(figures) <= bars[0].limit
+        all_met &= met
+        row = {
+            'bar': what,
+            'at most': f'{bars[0].limit:.2f}',
+            'median': f'{statistics.median(figures):.2f}',
+            'runs': f'{min(figures):.2f} to {max(figures):.2f}',
+            'met': 'yes' if met else 'NO',
+        }
+        rows.append(row)
+    return Table('Bars', rows, f'Ratios of {len(runs)} runs.'), all_met
 
 
 def document(results: Mapping[str, Result], machine: Row) -> dict[str, Any]:
-    """Return all results as plain data."""
-    return {
-        'machine': dict(machine),
-        'parts': {
-            name: {
-                'tables': [asdict(table) for table in result.tables],
-                'bars': [{**asdict(bar), 'met': bar.met} for bar in result.bars],
-            }
-            for name, result in results.items()
-        },
-    }
+    """Return all results of a run as plain data."""
+    parts = {name: asdict(result) for name, result in results.items()}
+    return {'machine': dict(machine), 'parts': parts}
 
 
 def shown(value: object) -> str:

@@ -79,14 +79,31 @@ def test_text_of_results_is_a_table_of_restructuredtext():
     ]
 
 
-def test_bars_text_marks_missed_bars():
-    """A reader sees which goals a run missed."""
-    met, missed = results.Bar('a plan', 2.0, 3.0, 'ms'), results.Bar('a check', 36.0, 35.0, 'ms')
+def test_verdict_of_several_runs_compares_their_median_with_the_limit():
+    """One disturbed run misses no bar; a median beyond its limit does."""
+    runs = [
+        [results.Bar('a plan', plan, 3.0), results.Bar('a check', 1.2, 1.1)]
+        for plan in (2.0, 9.0, 2.5)
+    ]
 
-    assert (met.met, missed.met) == (True, False)
-    assert results.bars_text([met, missed]).splitlines() == [
-        'met     a plan: 2 (at most 3) ms',
-        'MISSED  a check: 36 (at most 35) ms',
+    table, all_met = results.verdict(runs)
+
+    assert not all_met
+    assert table.rows == [
+        {
+            'bar': 'a plan',
+            'at most': '3.00',
+            'median': '2.50',
+            'runs': '2.00 to 9.00',
+            'met': 'yes',
+        },
+        {
+            'bar': 'a check',
+            'at most': '1.10',
+            'median': '1.20',
+            'runs': '1.20 to 1.20',
+            'met': 'NO',
+        },
     ]
 
 
