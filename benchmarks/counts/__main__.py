@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.counts import (
     allocations,
+    calls,
     cloud_requests,
     frames,
     imports,
@@ -21,7 +22,7 @@ from benchmarks.counts import (
 from benchmarks.counts.count import Count, verdict
 
 BOUNDS = Path(__file__).with_name('bounds.json')
-KINDS = (imports, allocations, cloud_requests, module_switches, frames, instructions)
+KINDS = (imports, allocations, cloud_requests, module_switches, frames, calls, instructions)
 
 
 def main() -> int:
