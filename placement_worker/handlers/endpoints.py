@@ -77,7 +77,8 @@ class Endpoints:
         :param now: the time of day, for decisions and for the expiry of requests.
         :param clock: seconds, for durations.
         """
-        self._events = Listeners(RequestLog(), events) if events else RequestLog()
+        log = RequestLog(now)
+        self._events = Listeners(log, events) if events else log
         self._handler = RequestHandler(
             clouds,
             registry,

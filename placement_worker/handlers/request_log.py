@@ -1,12 +1,15 @@
 """The lines of the log about each request."""
 
+import datetime
+import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
 from placement_worker.contract import rpc
 from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import Decision
 from placement_worker.errors import PolicyTypeNotFound, Refused
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
@@ -17,9 +20,14 @@ from placement_worker.events.types import (
     RebalancePlanned,
     RequestFailed,
 )
-from placement_worker.formats.text import escaped, shortened
+from placement_worker.formats.text import escaped, listed, shortened
+from placement_worker.handlers.decision_state import Expiry
+from placement_worker.policies.load_balancing.policy import LoadBalancing
 
 LOG = logging.getLogger(__name__)
+_now = functools.partial(datetime.datetime.now, datetime.UTC)
+SLOW_S = 5.0
+"""The duration of a decision from which on the log names it as slow."""
 MAX_REASON = 500
 """The number of characters of a reason that a line shows."""
 
@@ -30,11 +38,16 @@ class RequestLog(Listener):
     The line of a reply with the status ERROR has the level WARNING and the reason.
     An engine that casts a request and names no `reply_to` learns of a refusal only from the log. A
     refusal has the level WARNING if the worker lacks a policy type, since an operator must act.
-    A cordon of an unknown place has one line in the lifetime of the object.
+    A policy that took long has a line at WARNING, and so has a reply after the request expired. A
+    cordon of an unknown place has one line in the lifetime of the object.
     """
 
-    def __init__(self) -> None:
-        """Start without reported cordons."""
+    def __init__(self, now: Callable[[], datetime.datetime] = _now) -> None:
+        """Start without reported cordons.
+
+        :param now: the time of day, for the expiry of requests.
+        """
+        self._now = now
         self._cordons: set[str] = set()
 
     @override
@@ -46,6 +59,9 @@ class RequestLog(Listener):
                 data = reply.action.data
                 _log(what, request.cluster, data['status'], data['reason'], elapsed_s)
                 _log_warnings(what, request.cluster, reply.warnings)
+                if elapsed_s >= SLOW_S:
+                    late_s = -Expiry(request.expires_at, self._now).left_s()
+                    _log_slow(what, request.cluster, reply.decisions, late_s)
             case BindingEnded(method, binding, bound, policy_name, _, elapsed_s):
                 what = f'{method} of {policy_name}'
                 _log(what, binding.cluster, bound.status, bound.reason, elapsed_s)
@@ -74,3 +90,29 @@ def _log(what: str, cluster: Cluster, status: str, reason: str, elapsed_s: float
 def _log_warnings(what: str, cluster: Cluster, warnings: Sequence[str]) -> None:
     for warning in warnings:
         LOG.warning('%s of cluster %.80r: %s', what, cluster.id, warning)
+
+
+def _log_slow(what: str, cluster: Cluster, decisions: Sequence[Decision], late_s: float) -> None:
+    """Log the slow policies of a check.
+
+    Load balancing waits for Octavia, so it is slow only if the reply is late.
+    """
+    own = f'{LoadBalancing.name}-'
+    slow = [
+        one
+        for one in decisions
+        if one.elapsed_ms >= SLOW_S * 1000 and (late_s > 0 or not one.policy_type.startswith(own))
+    ]
+    slow.sort(key=lambda one: -one.elapsed_ms)
+    times = [f'{one.policy_type} {one.elapsed_ms / 1000:.1f} s' for one in slow]
+    if late_s > 0:
+        LOG.warning(
+            '%s of cluster %.80r: the reply is %.1f s late, so the caller has given up; slow '
+            'policies: %s',
+            what,
+            cluster.id,
+            late_s,
+            listed(times) or 'none',
+        )
+    elif times:
+        LOG.warning('%s of cluster %.80r: slow policies: %s', what, cluster.id, listed(times))

@@ -1,13 +1,17 @@
 """The lines of the log about each request."""
 
+import datetime
+
 import msgspec
 import pytest
+from msgspec import structs
 
 from placement_worker.contract.model import (
     BindReply,
     BindRequest,
     CheckReply,
     CheckRequest,
+    Decision,
     RebalanceReply,
     RebalanceRequest,
 )
@@ -21,6 +25,8 @@ from placement_worker.events.types import (
 )
 from placement_worker.handlers.request_log import RequestLog
 from tests.factories import bind, deletion_policy, request
+
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
 
 @pytest.fixture
@@ -157,3 +163,52 @@ def test_cordon_of_an_unknown_place_is_logged_once(lines):
         log.handle(CordonUnknown(cordon, f'{cordon} is unknown'))
 
     assert lines() == [('WARNING', 'one is unknown'), ('WARNING', 'other is unknown')]
+
+
+def slow(**seconds):
+    """Return the event of a check that expires at noon, whose policies took these times."""
+    decisions = [
+        Decision(name, None, f'{name.replace("_", ".")}-1.0', 1, 'APPLIED', '', took * 1000, {})
+        for name, took in seconds.items()
+    ]
+    event = check()
+    return CheckEnded(
+        structs.replace(event.request, expires_at=NOON),
+        structs.replace(event.reply, decisions=decisions),
+        sum(seconds.values()),
+        'req-1',
+    )
+
+
+@pytest.mark.parametrize(
+    ('seconds', 'late_s', 'warning'),
+    [
+        ({'my_one': 4}, 9, None),
+        ({'my_one': 2, 'my_two': 4}, -1, None),
+        (
+            {'my_one': 5, 'my_two': 8, 'my_three': 1},
+            -1,
+            'slow policies: my.two-1.0 8.0 s, my.one-1.0 5.0 s',
+        ),
+        ({'senlin_policy_loadbalance': 60}, -1, None),
+        (
+            {'senlin_policy_loadbalance': 60},
+            3,
+            'the reply is 3.0 s late, so the caller has given up; slow policies: '
+            'senlin.policy.loadbalance-1.0 60.0 s',
+        ),
+        (
+            {'my_one': 3, 'my_two': 3},
+            2,
+            'the reply is 2.0 s late, so the caller has given up; slow policies: none',
+        ),
+    ],
+)
+def test_slow_policies_are_named_in_a_warning(lines, seconds, late_s, warning):
+    """An operator finds the policy that kept a caller waiting; load balancing waits by design."""
+    RequestLog(lambda: NOON + datetime.timedelta(seconds=late_s)).handle(slow(**seconds))
+
+    found = [text for level, text in lines() if level == 'WARNING']
+    assert found == (
+        [f"BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': {warning}"] * bool(warning)
+    )
