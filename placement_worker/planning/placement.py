@@ -144,9 +144,11 @@ def _after_removal(
     """
     after = before.copy()
     keeping = [place for place in known if not place.is_evacuated]
-    for group in groups:
+    for group in filter(None, groups):
         movable = Counter(group)
         for units in _stages(keeping, movable, after):
+            if not count:
+                return after
             count -= _remove(units, count, movable, after)
     return after
 
