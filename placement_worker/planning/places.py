@@ -58,6 +58,6 @@ class Place:
 def total(groups: Sequence[Located]) -> Counts:
     """Return the number of nodes of all groups by place."""
     found: Counts = Counter()
-    for group in groups:
+    for group in filter(None, groups):
         found.update(group)
     return found

@@ -84,7 +84,8 @@ class Task:
         :param nodes: members of the cluster.
         :param without_failed: whether a creation does not count the nodes whose own creation
             failed.
-        :returns: the groups, one for a creation, and the protected nodes, none for a creation.
+        :returns: the groups, of which the last one has the healthy nodes and no other is empty, and
+            the protected nodes. A creation has one group and no protected nodes.
         :raises InvalidInput: the victims that are already chosen are malformed.
         """
         everywhere = count(nodes)
@@ -102,7 +103,7 @@ class Task:
         if self.protected:
             staying = count([node for node in nodes if node.id in self.protected])
             first = [[node for node in group if node.id not in self.protected] for group in first]
-        groups = list(map(count, first))
+        groups = [count(group) for group in first if group]
         return [*groups, everywhere - sum(groups, staying)], staying
 
     def _chosen_ids(self) -> Collection[str]:
