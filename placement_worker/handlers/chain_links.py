@@ -1,9 +1,9 @@
 """The policies of a check as the links of a chain: their order, and the reasons to skip them."""
 
-import heapq
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
+from operator import attrgetter
 from typing import Any, Self
 
 from placement_worker.contract import actions
@@ -57,24 +57,17 @@ def in_order(links: Sequence[Link]) -> list[Link]:
     ones run in the order of the request. The registry accepts no types that depend on each other in
     a cycle.
     """
-    positions: dict[str, list[int]] = {}
-    for position, link in enumerate(links):
-        positions.setdefault(link.policy.name, []).append(position)
-    sorter = TopologicalSorter(
-        {
-            position: [before for name in link.policy.after for before in positions.get(name, ())]
-            for position, link in enumerate(links)
-        }
-    )
-    sorter.prepare()
-    ready: list[tuple[int, int]] = []
+    waiting = sorted(links, key=attrgetter('priority'))
+    names = Counter(link.policy.name for link in waiting)
     ordered = []
-    while sorter.is_active():
-        for position in sorter.get_ready():
-            heapq.heappush(ready, (links[position].priority, position))
-        _, position = heapq.heappop(ready)
-        ordered.append(links[position])
-        sorter.done(position)
+    while waiting:
+        free = next(
+            i
+            for i, link in enumerate(waiting)
+            if not any(names[name] for name in link.policy.after)
+        )
+        ordered.append(waiting.pop(free))
+        names[ordered[-1].policy.name] -= 1
     return ordered
 
 

@@ -1,6 +1,6 @@
 """The deletion policy, senlin.policy.deletion."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,7 +61,10 @@ class Deletion(Policy[DeletionProperties]):
         if refusal:
             return skipped(refusal)
         if named:
-            return self._applied(state, named, {'reasons': {'named by the action': len(named)}})
+            details = {'reasons': {'named by the action': len(named)}}
+            return Outcome(
+                'APPLIED', GENERATED, self._data(state, named, GENERATED), details=details
+            )
         outcome = self._chosen(request, state, size, kept)
         return outcome if _user_named(request) else self._with_hooks(outcome)
 
@@ -84,22 +87,21 @@ class Deletion(Policy[DeletionProperties]):
         if too_few and self._is_strict:
             raise NodeProtected(too_few[0], protected)
         reason = GENERATED if chosen or not too_few else ALL_PROTECTED
-        outcome = self._applied(state, chosen, {**rows.of_choice(is_full), **protected}, reason)
-        warnings = victim_selection.warnings(choice, chosen, count, request.cluster)
-        return replace(outcome, reason=size.explained(reason), warnings=warnings)
+        return Outcome(
+            'APPLIED',
+            size.explained(reason),
+            self._data(state, chosen, reason),
+            details={**rows.of_choice(is_full), **protected},
+            warnings=victim_selection.warnings(choice, chosen, count, request.cluster),
+        )
 
     @property
     def _is_strict(self) -> bool:
         """Whether the check fails if protected nodes leave too few victims."""
         return False
 
-    def _applied(
-        self,
-        state: State,
-        chosen: Sequence[str],
-        details: Mapping[str, Any],
-        reason: str = GENERATED,
-    ) -> Outcome:
+    def _data(self, state: State, chosen: Sequence[str], reason: str) -> dict[str, Any]:
+        """Return the new data of the action."""
         deletion = state.action_data.deletion.updated(
             count=len(chosen),
             candidates=list(chosen),
@@ -107,8 +109,7 @@ class Deletion(Policy[DeletionProperties]):
             grace_period=self.properties.grace_period,
             reduce_desired_capacity=self.properties.reduce_desired_capacity,
         )
-        data = {**state.data, 'reason': reason, DELETION: deletion}
-        return Outcome('APPLIED', reason, data=data, details=details)
+        return {**state.data, 'reason': reason, DELETION: deletion}
 
     def _with_hooks(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the hooks, which apply to victims that a policy chose."""

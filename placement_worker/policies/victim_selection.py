@@ -120,7 +120,7 @@ def choose(
     exceptional, _ = _divided(exceptional, {node.id for node in kept}, protected)
     ordered = victims.order(eligible, criteria, request.action.id, exceptional)
     choice = victims.choose(ordered, count, planned, location_of, counts.unknown, staying)
-    return replace(choice, protected=protected), location_of
+    return replace(choice, protected=protected) if protected else choice, location_of
 
 
 def too_few(
