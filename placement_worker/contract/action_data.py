@@ -191,7 +191,7 @@ class ActionData:
 
         :raises InvalidInput: the value is no map.
         """
-        return Creation(self._map(CREATION))
+        return Creation(values.mapping(self.data.get(CREATION, {}), Creation.path))
 
     @property
     def deletion(self) -> Deletion:
@@ -199,7 +199,7 @@ class ActionData:
 
         :raises InvalidInput: the value is no map.
         """
-        return Deletion(self._map(DELETION))
+        return Deletion(values.mapping(self.data.get(DELETION, {}), Deletion.path))
 
     def change(self, kind: Kind) -> Change:
         """Return the decided creation or deletion."""
@@ -227,9 +227,6 @@ class ActionData:
         if entries:
             data['placement'] = Placement.of(self.data.get('placement')).with_entries(entries)
         return data
-
-    def _map(self, kind: Kind) -> Mapping[str, Any]:
-        return values.mapping(self.data[kind], f'{PATH}.{kind}') if kind in self.data else {}
 
 
 def wrong_total(expected: str, total: int, path: str) -> InvalidInput:

@@ -62,10 +62,15 @@ def _around(total: int, parts: Sequence[_Part]) -> tuple[list[int], list[int]]:
     step = max(part.weight for part in parts)
     highest = max(part.ceiling for part in parts)
     low, high = 0, 2 * step * (highest + 1) // min(part.weight for part in parts) + 1
+    fewer, more = [part.floor for part in parts], [part.ceiling for part in parts]
     while high - low > 1:
         price = (low + high) // 2
-        low, high = (price, high) if sum(_counts(parts, price, step)) <= total else (low, price)
-    return _counts(parts, low, step), _counts(parts, high, step)
+        counts = _counts(parts, price, step)
+        if sum(counts) <= total:
+            low, fewer = price, counts
+        else:
+            high, more = price, counts
+    return fewer, more
 
 
 def _counts(parts: Sequence[_Part], price: int, step: int) -> list[int]:

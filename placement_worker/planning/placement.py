@@ -7,8 +7,9 @@ change of the plan for one node less.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec import structs
 
 from placement_worker.contract.action_data import CREATION
 from placement_worker.errors import NoFeasiblePlan
@@ -109,7 +110,7 @@ def _no_room(
     rows = [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places]
     shortages = [place.shortage for place in ceilings if place.available and place.shortage]
     held = sum(current.get(place.name, 0) for place in ceilings)
-    without = (replace(place, shortage=None) for place in ceilings)
+    without = (structs.replace(place, shortage=None) for place in ceilings)
     most = sum(_ceiling(place, current.get(place.name, 0), count) for place in without)
     if most < held + count:
         return infeasible(count, room, rows)
@@ -177,7 +178,9 @@ def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[l
         for place in places
         if 0 <= place.cap < after[place.name]
     ]
-    yield [_Units(place.name, place.weight, group[place.name]) for place in places]
+    yield [
+        _Units(place.name, place.weight, group[place.name]) for place in places if group[place.name]
+    ]
 
 
 def _remove(units: Sequence[_Units], count: int, group: Counts, after: Counts) -> int:

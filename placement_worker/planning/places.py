@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct, structs
 
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.shortage import Shortage
@@ -19,8 +20,7 @@ Counts = Counter[str | None]
 """A mutable `Located`; a missing place has no nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A zone or region that a policy lists.
 
     `known`: the cloud has it. `available`: nodes can be created there now; this implies `known`.
@@ -52,7 +52,7 @@ class Place:
     def closed(self, cordons: Sequence[Cordon], note: str) -> 'Place':
         """Return the place with cordons, which keep nodes from being created there."""
         notes = note if self.available else f'{self.note}, {note}'
-        return replace(self, available=False, note=notes, cordons=tuple(cordons))
+        return structs.replace(self, available=False, note=notes, cordons=tuple(cordons))
 
 
 def total(groups: Sequence[Located]) -> Counts:

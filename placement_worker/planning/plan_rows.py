@@ -1,14 +1,14 @@
 """A plan: a row for each place, with its nodes before and after."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
+
+from msgspec import Struct, structs
 
 from placement_worker.planning.places import NO_CAP, UNKNOWN, Located, Place
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One place of a plan; `ideal` is the share of the place in the size afterwards."""
 
     name: str
@@ -16,7 +16,7 @@ class Row:
     cap: int
     usable: bool
     current: int
-    ideal: Fraction
+    ideal: float
     planned: int
     final: int
     note: str
@@ -55,7 +55,7 @@ def listed_rows(
             cap=place.cap,
             usable=counts,
             current=before,
-            ideal=Fraction(size * place.weight, weight) if counts else Fraction(0),
+            ideal=size * place.weight / weight if counts else 0.0,
             planned=abs(after - before),
             final=after,
             note=_note(place, after),
@@ -68,7 +68,7 @@ def with_protected(rows: Sequence[Row], staying: Located) -> tuple[Row, ...]:
     """Return the rows with the number of protected nodes in their notes."""
     notes = (f'{staying[row.name]} protected' if staying.get(row.name) else '' for row in rows)
     return tuple(
-        replace(row, note=', '.join(filter(None, (row.note, note))))
+        structs.replace(row, note=', '.join(filter(None, (row.note, note))))
         for row, note in zip(rows, notes, strict=True)
     )
 
@@ -85,7 +85,7 @@ def unlisted_rows(
             cap=listed[name].cap if name in listed else NO_CAP,
             usable=False,
             current=before[name],
-            ideal=Fraction(0),
+            ideal=0.0,
             planned=before[name] - after[name],
             final=after[name],
             note=UNKNOWN if name in listed else 'not listed',

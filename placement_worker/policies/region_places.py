@@ -1,7 +1,8 @@
 """Regions in which no node can be created because of their zones or of cordons."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.places import Place
@@ -17,7 +18,7 @@ def with_zones(region: Place, zones: Sequence[str], state: State) -> Place:
     known = state.cloud.zones(region.name)
     if any(known.get(zone) for zone in zones):
         return region
-    return replace(region, available=False, note=NO_USABLE_ZONE)
+    return structs.replace(region, available=False, note=NO_USABLE_ZONE)
 
 
 def no_zone(

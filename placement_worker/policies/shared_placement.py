@@ -213,7 +213,7 @@ def rows(planned: Sequence[Row], **more: str) -> list[dict[str, Any]]:
             'cap': row.cap,
             'usable': row.usable,
             'current': row.current,
-            'ideal': round(float(row.ideal), 2),
+            'ideal': round(row.ideal, 2),
             'planned': row.planned,
             'final': row.final,
             'note': row.note,

@@ -3,8 +3,9 @@
 import datetime
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec import structs
 
 from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.action_data import CREATION
@@ -56,7 +57,7 @@ def find(
 
 def of_zones(zones: Sequence[Place], region: str | None, shortages: Shortages) -> list[Place]:
     """Return the zones of a region with their shortages."""
-    return [replace(zone, shortage=shortages.get((region, zone.name))) for zone in zones]
+    return [structs.replace(zone, shortage=shortages.get((region, zone.name))) for zone in zones]
 
 
 def of_region(region: Place, zones: Sequence[str], shortages: Shortages) -> Place:
@@ -72,7 +73,7 @@ def of_region(region: Place, zones: Sequence[str], shortages: Shortages) -> Plac
     known = [one for one in of_zones if one]
     if found is None and known and len(known) == len(of_zones):
         found = min(known, key=lambda one: one.until)
-    return replace(region, shortage=found)
+    return structs.replace(region, shortage=found)
 
 
 def alternatives(

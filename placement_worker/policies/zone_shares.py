@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from placement_worker.cloud.stated_places import Location
@@ -104,7 +103,7 @@ def _rows(share: Share) -> Sequence[Row]:
         return share.plan.rows
     count = share.size.count
     final = share.held + (count if share.size.kind == CREATION else -count)
-    return (Row('-', 0, NO_CAP, False, share.held, Fraction(0), count, final, NO_USABLE_ZONE),)
+    return (Row('-', 0, NO_CAP, False, share.held, 0.0, count, final, NO_USABLE_ZONE),)
 
 
 def entries(shares: Sequence[Share]) -> list[dict[str, str]]:

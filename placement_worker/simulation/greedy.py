@@ -67,7 +67,7 @@ def _target(place: Place, ideal: Fraction) -> int:
 
 def _row(place: Place, current: int, ideal: Fraction, moved: int, growing: bool) -> Row:
     final = current + moved if growing else current - moved
-    return Row(place.name, place.weight, place.cap, True, current, ideal, moved, final, '')
+    return Row(place.name, place.weight, place.cap, True, current, float(ideal), moved, final, '')
 
 
 class GreedyZonePlacement(ZonePlacement):
