@@ -12,7 +12,6 @@ counts therefore consist of the T cheapest units, where the k-th unit of a place
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 
@@ -47,8 +46,11 @@ def apportion(
     reduced = (weight // common for weight in weights)
     parts = [_Part(*part) for part in zip(reduced, floors, ceilings, strict=True)]
     counts, more = _around(total, parts)
+    # Costs a/v < b/w differ by at least 1/(v*w). Multiplied by the square of the largest weight,
+    # they therefore stay different when rounded down. Whole numbers are faster than fractions.
+    scale = max(part.weight for part in parts) ** 2
     next_units = sorted(
-        (Fraction(2 * count + 1, part.weight), -part.weight, i)
+        ((2 * count + 1) * scale // part.weight, -part.weight, i)
         for i, (count, next_count, part) in enumerate(zip(counts, more, parts, strict=True))
         if next_count > count
     )

@@ -147,7 +147,7 @@ def _after_removal(
     keeping = [place for place in known if not place.is_evacuated]
     for group in filter(None, groups):
         movable = Counter(group)
-        for units in _stages(keeping, movable, after):
+        for units in filter(None, _stages(keeping, movable, after)):
             if not count:
                 return after
             count -= _remove(units, count, movable, after)
@@ -168,7 +168,8 @@ def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[l
     :param places: the places that have a share of the nodes; all others count as unlisted.
     :param group: the remaining nodes of the group; each stage sees the effects of earlier stages.
     """
-    yield [_Units(None, 1, group[None])]
+    if None in group:
+        yield [_Units(None, 1, group[None])]
     listed = {place.name for place in places}
     unlisted = {name for name in group if name is not None and name not in listed}
     # The fullest place gives first. Of equally full ones the last by name keeps its nodes longest.

@@ -47,7 +47,7 @@ class Place(Struct, frozen=True):
     @property
     def is_evacuated(self) -> bool:
         """Whether its nodes leave first, as those of unlisted places do."""
-        return any(one.evacuate for one in self.cordons)
+        return bool(self.cordons) and any(one.evacuate for one in self.cordons)
 
     def closed(self, cordons: Sequence[Cordon], note: str) -> 'Place':
         """Return the place with cordons, which keep nodes from being created there."""
