@@ -15,7 +15,7 @@ from placement_worker.cloud.ports import (
     Resource,
     Subnet,
 )
-from placement_worker.cloud.stated_places import Location, stated_place, stated_places
+from placement_worker.cloud.stated_places import Location, by_stated_place, stated_place
 from placement_worker.contract.cluster import Cluster, Node, ServerDetails
 
 
@@ -39,8 +39,7 @@ class Snapshot:
     _zones: dict[str | None, Mapping[str, bool]] = field(init=False, default_factory=dict)
     _regions: Collection[str] | None = field(init=False, default=None)
     _home: tuple[str | None] | None = field(init=False, default=None)
-    _places: Sequence[Location] | None = field(init=False, default=None)
-    _counts: Counter[Location] | None = field(init=False, default=None)
+    _members: Mapping[Location, Sequence[Node]] | None = field(init=False, default=None)
     _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
@@ -101,7 +100,7 @@ class Snapshot:
 
     def region_of_each(self, nodes: Sequence[Node]) -> list[str | None]:
         """Return the regions of nodes, located by the rules of `region_of`."""
-        regions = [region for region, _ in self._stated_places(nodes)]
+        regions = [stated_place(node)[0] for node in nodes]
         default = self._default_region if None in regions else None
         return [region or default for region in regions]
 
@@ -142,8 +141,8 @@ class Snapshot:
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """Return the number of nodes per region, located by the rules of `region_of`."""
         counts: Counter[str | None] = Counter()
-        for (region, _), number in self._stated_counts(nodes).items():
-            counts[region or self._default_region] += number
+        for (region, _), located in self._by_stated_place(nodes).items():
+            counts[region or self._default_region] += len(located)
         return counts
 
     def zones_in_regions(
@@ -179,43 +178,33 @@ class Snapshot:
 
         :param is_counted: whether the zones of a region matter; only these need a lookup.
         """
-        stated = self._stated_counts(nodes)
-        counts = Counter({place: number for place, number in stated.items() if place[1]})
-        if len(counts) < len(stated):
-            counts.update(
-                (region, self.zone_of(node))
-                for node, (region, zone) in zip(nodes, self._stated_places(nodes), strict=True)
-                if not zone and is_counted(region)
-            )
+        counts: Counter[Location] = Counter()
+        for (region, zone), located in self._by_stated_place(nodes).items():
+            if zone:
+                counts[region, zone] += len(located)
+            elif is_counted(region):
+                counts.update((region, self.zone_of(node)) for node in located)
         return counts
 
-    def _stated_counts(self, nodes: Sequence[Node]) -> Counter[Location]:
-        """Return the number of nodes per location in the request."""
-        if nodes is not self._cluster.nodes:
-            return Counter(map(stated_place, nodes))
-        if self._counts is None:
-            self._counts = Counter(self._stated)
-        return self._counts
+    def _by_stated_place(self, nodes: Sequence[Node]) -> Mapping[Location, Sequence[Node]]:
+        """Return nodes by location in the request.
 
-    def _stated_places(self, nodes: Sequence[Node]) -> Sequence[Location]:
-        return self._stated if nodes is self._cluster.nodes else list(map(stated_place, nodes))
-
-    @property
-    def _stated(self) -> Sequence[Location]:
-        """Region and zone of each cluster member according to the request.
-
-        They are cached because several policies need all of them. Equal locations share one tuple.
+        Those of the cluster are cached because several policies need them.
         """
-        if self._places is None:
-            self._places = stated_places(self._cluster.nodes)
-        return self._places
+        if nodes is not self._cluster.nodes:
+            return by_stated_place(nodes)
+        if self._members is None:
+            self._members = by_stated_place(nodes)
+        return self._members
 
     @property
     def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
         """The servers of all cluster members whose zone the request does not name."""
         if self._servers is None:
-            stated = zip(self._cluster.nodes, self._stated, strict=True)
-            self._servers = self.servers_of([node for node, (_, zone) in stated if not zone])
+            nodes = self._cluster.nodes
+            members = self._by_stated_place(nodes)
+            unplaced = {node.id for place in members if not place[1] for node in members[place]}
+            self._servers = self.servers_of([node for node in nodes if node.id in unplaced])
         return self._servers
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:

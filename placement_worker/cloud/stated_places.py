@@ -8,14 +8,13 @@ Location = tuple[str | None, str | None]
 """Region and zone; None stands for an unknown one."""
 
 
-def stated_places(nodes: Iterable[Node]) -> list[Location]:
-    """Return `stated_place` of each node; equal locations share one tuple.
+def by_stated_place(nodes: Iterable[Node]) -> dict[Location, list[Node]]:
+    """Return the nodes of each `stated_place`.
 
     Names that an earlier node has stated are valid, so they are not checked again. This halves the
-    time.
+    time. Looking up two names takes less time than looking up a tuple of them.
     """
-    known: dict[Location, Location] = {}
-    places = []
+    found: dict[str | None, dict[str | None, list[Node]]] = {}
     for node in nodes:
         placement = node.data.get('placement')
         region = zone = None
@@ -26,23 +25,25 @@ def stated_places(nodes: Iterable[Node]) -> list[Location]:
         if zone is None and node.details is not None:
             zone = node.details.availability_zone
         try:
-            places.append(known[region, zone])
+            found[region][zone].append(node)
         except (KeyError, TypeError):  # TypeError: the value cannot be a key of a dictionary
-            place = stated_place(node)
-            places.append(known.setdefault(place, place))
-    return places
+            region, zone = stated_place(node)
+            found.setdefault(region, {}).setdefault(zone, []).append(node)
+    return {
+        (region, zone): members
+        for region, zones in found.items()
+        for zone, members in zones.items()
+    }
 
 
 def stated_place(node: Node) -> Location:
     """Return region and zone according to the request, except the zone of a profile."""
     placement = node.data.get('placement')
-    if not isinstance(placement, dict):
-        placement = {}
-    region, zone = _name(placement.get('region_name')), _name(placement.get('zone'))
-    if region is None and node.profile is not None:
-        region = node.profile.region
-    return region, zone or (node.details.availability_zone or None if node.details else None)
-
-
-def _name(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    region = zone = None
+    if isinstance(placement, dict):
+        region, zone = placement.get('region_name'), placement.get('zone')
+    if not (isinstance(region, str) and region):
+        region = node.profile.region if node.profile else None
+    if not (isinstance(zone, str) and zone):
+        zone = node.details.availability_zone or None if node.details else None
+    return region, zone

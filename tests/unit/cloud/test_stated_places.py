@@ -1,9 +1,11 @@
 """Places that the request states, for all nodes at once and for one."""
 
+from collections import defaultdict
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.cloud.stated_places import stated_place, stated_places
+from placement_worker.cloud.stated_places import by_stated_place, stated_place
 from placement_worker.contract import codec
 from placement_worker.contract.cluster import Node
 
@@ -32,6 +34,10 @@ def nodes(draw: st.DrawFn) -> Node:
 
 
 @given(st.lists(nodes(), max_size=8))
-def test_places_of_all_nodes_are_those_of_each_node(listed):
+def test_nodes_by_place_are_those_of_each_place(listed):
     """The places of all nodes at once are the places of each node, also of malformed ones."""
-    assert stated_places(listed) == [stated_place(node) for node in listed]
+    expected = defaultdict(list)
+    for one in listed:
+        expected[stated_place(one)].append(one)
+
+    assert by_stated_place(listed) == expected
