@@ -118,9 +118,12 @@ def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place
     :param unplaced: as in `Choice`.
     :param place: the place among whose nodes the criteria chose a victim; empty to omit it.
     """
-    criterion = f'{_CRITERION[criteria]} in {place}' if place else _CRITERION[criteria]
-    of_healthy = PLACE_UNKNOWN if node.id in unplaced else criterion
-    return ('unhealthy', 'never created', of_healthy)[_group(node)]
+    group = _group(node)
+    if group != _HEALTHY:
+        return 'unhealthy' if group == _UNHEALTHY else 'never created'
+    if node.id in unplaced:
+        return PLACE_UNKNOWN
+    return f'{_CRITERION[criteria]} in {place}' if place else _CRITERION[criteria]
 
 
 def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
@@ -139,18 +142,19 @@ def _divided(
     The nodes after the last one that leaves are not located, which takes longer than ordering them.
     """
     leaving: dict[Location, list[Node]] = {location: [] for location in sorted(asked)}
+    missing = {location for location, count in asked.items() if count > 0}
     spared: list[Node] = []
-    missing = sum(asked.values())
     rest = iter(ordered)
     for node in rest if missing else ():
         location = location_of(node)
-        if len(leaving.get(location, ())) >= asked.get(location, 0):
+        if location not in missing:
             spared.append(node)
             continue
         leaving[location].append(node)
-        missing -= 1
-        if not missing:
-            break
+        if len(leaving[location]) == asked[location]:
+            missing.remove(location)
+            if not missing:
+                break
     return leaving, [*spared, *rest]
 
 
