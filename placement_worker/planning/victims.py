@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, lt
 from typing import Any, Literal
 
 from placement_worker.contract.cluster import Node, in_utc
@@ -142,18 +142,19 @@ def _divided(
     The nodes after the last one that leaves are not located, which takes longer than ordering them.
     """
     leaving: dict[Location, list[Node]] = {location: [] for location in sorted(asked)}
-    missing = {location for location, count in asked.items() if count > 0}
+    unfilled = {location: leaving[location] for location, count in asked.items() if count > 0}
     spared: list[Node] = []
     rest = iter(ordered)
-    for node in rest if missing else ():
+    for node in rest if unfilled else ():
         location = location_of(node)
-        if location not in missing:
+        found = unfilled.get(location)
+        if found is None:
             spared.append(node)
             continue
-        leaving[location].append(node)
-        if len(leaving[location]) == asked[location]:
-            missing.remove(location)
-            if not missing:
+        found.append(node)
+        if len(found) == asked[location]:
+            del unfilled[location]
+            if not unfilled:
                 break
     return leaving, [*spared, *rest]
 
@@ -187,9 +188,12 @@ def _group(node: Node) -> int:
     return _NEVER_CREATED if node.created_at is None else _HEALTHY
 
 
-def _by_index(nodes: Sequence[Node]) -> list[Node]:
+def _by_index(nodes: Sequence[Node]) -> Sequence[Node]:
     """Sort by index, then id; the id is left out, which is faster, where no index repeats."""
-    repeats = len({node.index for node in nodes}) < len(nodes)
+    indexes = [node.index for node in nodes]
+    if all(map(lt, indexes, indexes[1:])):  # Senlin lists nodes in this order
+        return nodes
+    repeats = len(set(indexes)) < len(indexes)
     return sorted(nodes, key=attrgetter('index', 'id') if repeats else attrgetter('index'))
 
 
