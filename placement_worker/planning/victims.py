@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, lt
-from typing import Any, Literal
+from typing import Literal
 
 from placement_worker.contract.cluster import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
@@ -201,28 +201,19 @@ def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[N
     """Sort healthy nodes by a criterion; ties keep their order."""
     if criteria == 'RANDOM':
         return sorted(nodes, key=_random_key(seed))
-    of_profile, youngest_first = criteria == 'OLDEST_PROFILE_FIRST', criteria == 'YOUNGEST_FIRST'
+    time_of = attrgetter(
+        'profile_created_at' if criteria == 'OLDEST_PROFILE_FIRST' else 'created_at'
+    )
+    youngest_first = criteria == 'YOUNGEST_FIRST'
     try:
-        # Newly made ages lie side by side in memory: sorting 100,000 of them takes two thirds of
-        # the time of sorting the dates of the nodes.
-        age: Callable[[Node], Any] = _age_of_profile if of_profile else _age
-        return sorted(nodes, key=age, reverse=youngest_first)
-    except TypeError:  # a time is missing, or has no time zone
-        time_of = attrgetter('profile_created_at' if of_profile else 'created_at')
+        return sorted(nodes, key=time_of, reverse=youngest_first)
+    except TypeError:  # a time is missing, or some have no time zone
         return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
 
 
 def _comparable(moment: datetime.datetime | None) -> datetime.datetime:
     """Return a time with a time zone; a missing time is the oldest."""
     return _OLDEST if moment is None else in_utc(moment)
-
-
-def _age(node: Node) -> datetime.timedelta:
-    return node.created_at - _OLDEST  # type: ignore[operator]
-
-
-def _age_of_profile(node: Node) -> datetime.timedelta:
-    return node.profile_created_at - _OLDEST  # type: ignore[operator]
 
 
 def _random_key(seed: str) -> Callable[[Node], bytes]:
