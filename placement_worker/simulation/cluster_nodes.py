@@ -2,6 +2,8 @@
 
 import datetime
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from msgspec import structs
 
@@ -11,8 +13,8 @@ from placement_worker.contract.model import NodePatch
 from placement_worker.planning import protection
 from placement_worker.planning.exceptional import exceptional
 from placement_worker.simulation.addresses import Addresses
+from placement_worker.simulation.scenario import START
 
-START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 FAILED = 'ERROR'
 NO_ROOM = 'No valid host was found. There are not enough hosts available.'
 
@@ -23,10 +25,17 @@ class ClusterNodes:
     :ivar by_id: the nodes in the order of their creation.
     """
 
-    def __init__(self, cluster_name: str, inventory: Inventory) -> None:
+    def __init__(
+        self, cluster_name: str, inventory: Inventory, start: datetime.datetime = START
+    ) -> None:
+        """Start without nodes.
+
+        :param start: the time at which the profile was created.
+        """
         self.by_id: dict[str, Node] = {}
         self._cluster_name = cluster_name
         self._addresses = Addresses(inventory)
+        self._start = start
         self._serial = 0
 
     @property
@@ -39,16 +48,24 @@ class ClusterNodes:
         return protection.in_force(exceptional(self.by_id.values()), {}, now)
 
     def create(
-        self, placement: Mapping[str, str], now: datetime.datetime, *, has_room: bool
+        self,
+        placement: Mapping[str, str],
+        now: datetime.datetime,
+        *,
+        has_room: bool,
+        data: Mapping[str, Any] = MappingProxyType({}),
     ) -> Node:
-        """Create a node; without room for it in the cloud, it is in ERROR and has no server."""
+        """Create a node; without room for it in the cloud, it is in ERROR and has no server.
+
+        :param data: the data of the node besides its place.
+        """
         self._serial += 1
         node = Node(
             id=f'n{self._serial}',
             name=f'{self._cluster_name}-{self._serial}',
             index=self._serial,
-            profile_created_at=START,
-            data={'placement': dict(placement)} if placement else {},
+            profile_created_at=self._start,
+            data={**data, **({'placement': dict(placement)} if placement else {})},
             updated_at=now,
         )
         if has_room:

@@ -13,6 +13,7 @@
       - resize: 40
 """
 
+import datetime
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,7 @@ from placement_worker.errors import PlacementWorkerError
 from placement_worker.policies.shared_placement import HEAVIEST
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 Percentage = Annotated[str, Meta(pattern=r'^(100|\d{1,2}(\.\d+)?)\s?%$')]
 Weights = dict[str, Annotated[int, Meta(ge=1, le=HEAVIEST)]]
 
@@ -158,11 +160,12 @@ VERBS = tuple(name for name in Step.__struct_fields__ if name not in ('steps', '
 
 
 class StartingNodes(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes that exist at the start."""
+    """Nodes that exist at the start; `data` is that of each node, besides its place."""
 
     count: Count
     zone: str | None = None
     region: str | None = None
+    data: dict[str, Any] = {}
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
@@ -176,7 +179,10 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """A cluster with its policies, its cloud, and the steps to play."""
+    """A cluster with its policies, its cloud, and the steps to play.
+
+    :ivar start: the simulated time before the first step; each step takes one minute.
+    """
 
     title: str
     cloud: dict[str, Any]
@@ -184,6 +190,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     steps: Annotated[list[Step], Meta(min_length=1)]
     description: str = ''
     seed: int = 1
+    start: Annotated[datetime.datetime, Meta(tz=True)] = START
     max_nodes: Annotated[int, Meta(ge=1)] = 1_000_000
     cluster: Cluster = field(default_factory=Cluster)
 

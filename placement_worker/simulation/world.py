@@ -2,6 +2,8 @@
 
 import datetime
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.cluster import (
@@ -22,7 +24,7 @@ from placement_worker.simulation.balanced_pools import (
     without_delays,
 )
 from placement_worker.simulation.changing_cloud import ChangingCloud
-from placement_worker.simulation.cluster_nodes import START, ClusterNodes
+from placement_worker.simulation.cluster_nodes import ClusterNodes
 from placement_worker.simulation.policy_changes import with_property
 from placement_worker.simulation.scenario import (
     CordonedPlace,
@@ -48,15 +50,15 @@ class World:
     def __init__(self, scenario: Scenario, policies: Sequence[Binding]) -> None:
         self.cloud = ChangingCloud(without_delays(scenario.inventory))
         self.policies = policies
-        self.nodes = ClusterNodes(scenario.cluster.name, scenario.inventory)
-        self.now = START
+        self.nodes = ClusterNodes(scenario.cluster.name, scenario.inventory, scenario.start)
+        self.now = scenario.start.astimezone(datetime.UTC)
         self.pools = BalancedPools()
         self._described = scenario.cluster
         self._cluster_data: Data = {}
         self._cordons: list[Cordon] = []
         for start in scenario.cluster.nodes:
             for _ in range(start.count):
-                self.create_node(placement(start.zone, start.region))
+                self.create_node(placement(start.zone, start.region), start.data)
 
     @property
     def cluster(self) -> Cluster:
@@ -80,14 +82,17 @@ class World:
             self._cluster_data = cluster.data
         self.nodes.patch(nodes)
 
-    def create_node(self, placed: Mapping[str, str]) -> str:
+    def create_node(
+        self, placed: Mapping[str, str], data: Mapping[str, Any] = MappingProxyType({})
+    ) -> str:
         """Create a node, in ERROR if its place has no room.
 
+        :param data: the data of the node besides its place.
         :returns: its id.
         """
         region = placed.get('region_name') or self._described.region
         has_room = self.cloud.has_room(region, placed.get('zone'))
-        return self.nodes.create(placed, self.now, has_room=has_room).id
+        return self.nodes.create(placed, self.now, has_room=has_room, data=data).id
 
     def fail(self, which: Failing, seed: str) -> int:
         """Make healthy nodes fail; the seed chooses them.

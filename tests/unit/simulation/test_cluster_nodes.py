@@ -5,7 +5,8 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.cluster import NodeMetadata
 from placement_worker.contract.model import NodePatch
-from placement_worker.simulation.cluster_nodes import NO_ROOM, START, ClusterNodes
+from placement_worker.simulation.cluster_nodes import NO_ROOM, ClusterNodes
+from placement_worker.simulation.scenario import START
 
 SUBNET = {'id': 'sub', 'network': 'net', 'ip_version': 4, 'cidr': '192.0.2.0/28'}
 CLOUD = Inventory.parse({'networks': {'net': {'id': 'net'}}, 'subnets': {'sub': SUBNET}}, 'test')

@@ -1,7 +1,13 @@
 """The simulated cluster."""
 
+import pytest
+
+from placement_worker.errors import Rejected
+from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
+from placement_worker.simulation.scenario import InvalidScenario
 from tests.factories import deletion_policy, region_policy, zone_policy
+from tests.unit.policies.good_policy import Good
 from tests.unit.simulation.conftest import held, ideals
 
 
@@ -25,6 +31,42 @@ def test_play_starts_with_the_nodes_of_the_scenario(load, registry):
 
     assert held(start) == {'a': 0, 'b': 2, 'c': 0, '(no known place)': 1}
     assert held(after)['a'] == 1
+
+
+class Watching(Good):
+    """A plugin that reports the time and the data of the nodes."""
+
+    interface = (2, 0)
+
+    def check(self, request, state):
+        data = [node.data for node in request.cluster.nodes]
+        raise Rejected(f'{state.now:%Y-%m-%d %H:%M} {data}')
+
+
+def test_play_gives_a_policy_the_time_and_the_data_of_the_scenario(load):
+    """A policy that reads the time or the data of nodes can be simulated."""
+    registry = Registry([('test.good-1.0', Watching)])
+    policies = [{'id': 'p', 'spec': {'type': 'test.good', 'version': '1.0'}}]
+    nodes = [{'count': 1, 'zone': 'b', 'data': {'rack': 7}}]
+    scenario = load(
+        [{'scale_out': 1, 'expect': 'ERROR'}] * 2,
+        policies,
+        cluster={'nodes': nodes},
+        start='2026-11-23T09:00:00+01:00',
+    )
+
+    _, *records = play(scenario, registry)
+
+    assert [check.reason for record in records for check in record.checks] == [
+        f"2026-11-23 {time} [{{'rack': 7, 'placement': {{'zone': 'b'}}}}]"
+        for time in ('08:01', '08:02')
+    ]
+
+
+def test_start_without_a_time_zone_is_refused(load):
+    """The simulated time does not depend on the host."""
+    with pytest.raises(InvalidScenario, match='Expected an ISO 8601 time'):
+        load([{'scale_out': 1}], start='2026-11-23T09:00:00')
 
 
 def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
