@@ -11,7 +11,15 @@ from cotyledon import oslo_config_glue
 from oslo_config import cfg
 from oslo_reports import opts as report_options
 
-from placement_worker.config import cloud, decision_log, load_balancer, metrics, placement, worker
+from placement_worker.config import (
+    cloud,
+    decision_log,
+    load_balancer,
+    metrics,
+    parse_errors,
+    placement,
+    worker,
+)
 from placement_worker.contract import rpc
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # between the timeout of an engine and that of RabbitMQ
@@ -63,6 +71,9 @@ def describe_error(exc: Exception) -> str:
         return (
             f'{", ".join(exc.config_files)}: permission denied; let the user of the worker read it'
         )
+    placed = parse_errors.describe(exc)
+    if placed:
+        return placed
     text = re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
     text = re.sub(r'(Failed to parse )(.+?): at \2:(\d+), ', r'\1\2, line \3: ', text)
     return NO_NUMBER.sub('expected a number, got ', text)
