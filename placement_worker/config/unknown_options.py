@@ -10,6 +10,7 @@ import glob
 import logging
 import multiprocessing
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
@@ -68,13 +69,14 @@ def _warn(paths: Sequence[str]) -> None:
 
 
 def find(paths: Iterable[str]) -> list[str]:
-    """Return a message for each unknown section or option of configuration files.
+    """Return a message for each unknown section or option of files and of the environment.
 
     A message names the file, and suggests the nearest known name if there is one. The options of an
     auth plugin are not listed, so [service_auth] and the section that its auth_section names are
     not checked.
     """
     known, parsed = _known_options(), {path: _parse(path) for path in paths}
+    parsed['the environment'] = _environment()
     auth_sections = (
         name
         for sections in parsed.values()
@@ -120,6 +122,16 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
 def _parse(path: str) -> dict[str, Any]:
     sections: dict[str, Any] = {}
     cfg.ConfigParser(path, sections).parse()
+    return sections
+
+
+def _environment() -> dict[str, Any]:
+    """Return the options that variables name, such as OS_WORKER__WORKERS."""
+    sections: dict[str, Any] = defaultdict(dict)
+    for name in os.environ:
+        if variable := re.fullmatch(r'OS_(\w+?)__(\w+)', name):
+            group = variable[1] if variable[1] == 'DEFAULT' else variable[1].lower()
+            sections[group][variable[2].lower()] = [os.environ[name]]
     return sections
 
 

@@ -75,6 +75,19 @@ def test_find_in_a_sample_is_nothing(found, sample):
     assert found(re.sub(r'^#(?=[a-z_]+ = )', '', text, flags=re.MULTILINE)) == []
 
 
+def test_find_in_the_environment_names_misspelled_variables(monkeypatch):
+    """oslo.config reads OS_GROUP__OPTION, and ignores a variable that names no option."""
+    monkeypatch.setenv('OS_WORKER__WORKRS', '1')
+    monkeypatch.setenv('OS_WORKER__WORKERS', '1')
+    monkeypatch.setenv('OS_DEFAULT__TRANSPORT_URL', 'rabbit://')
+    monkeypatch.setenv('OS_AUTH_URL', 'https://')
+
+    assert unknown_options.find([]) == [
+        'Unknown option [worker] workrs (did you mean workers?) in the environment; it has no '
+        'effect'
+    ]
+
+
 def test_files_are_those_of_config_file_and_config_dir(tmp_path):
     """Options in a folder of files are checked, too."""
     (tmp_path / 'a.conf').touch()
