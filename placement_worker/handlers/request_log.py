@@ -39,7 +39,8 @@ class RequestLog(Listener):
     An engine that casts a request and names no `reply_to` learns of a refusal only from the log. A
     refusal has the level WARNING if the worker lacks a policy type, since an operator must act.
     A policy that took long has a line at WARNING, and so has a reply after the request expired. A
-    cordon of an unknown place has one line in the lifetime of the object.
+    cordon of an unknown place has one line in the lifetime of the object, though the replies to all
+    checks that it concerns have a warning.
     """
 
     def __init__(self, now: Callable[[], datetime.datetime] = _now) -> None:
@@ -49,6 +50,7 @@ class RequestLog(Listener):
         """
         self._now = now
         self._cordons: set[str] = set()
+        self._texts: set[str] = set()
 
     @override
     def handle(self, event: Event) -> None:
@@ -58,7 +60,8 @@ class RequestLog(Listener):
                 what = f'{request.target} {action.action} {action.id!r:.80}'
                 data = reply.action.data
                 _log(what, request.cluster, data['status'], data['reason'], elapsed_s)
-                _log_warnings(what, request.cluster, reply.warnings)
+                warnings = [one for one in reply.warnings if one not in self._texts]
+                _log_warnings(what, request.cluster, warnings)
                 if elapsed_s >= SLOW_S:
                     late_s = -Expiry(request.expires_at, self._now).left_s()
                     _log_slow(what, request.cluster, reply.decisions, late_s)
@@ -70,9 +73,11 @@ class RequestLog(Listener):
                 what = rpc.POLICY_REBALANCE.name
                 _log(what, asked.cluster, planned.status, planned.reason, elapsed_s)
                 _log_warnings(what, asked.cluster, planned.warnings)
-            case CordonUnknown(cordon, text) if cordon not in self._cordons:
+            case CordonUnknown(cordon, text):
+                if cordon not in self._cordons:
+                    LOG.warning('%s', text)
                 self._cordons.add(cordon)
-                LOG.warning('%s', text)
+                self._texts.add(text)
             case RequestFailed(method, Refused() as error, subject=subject):
                 level = logging.WARNING if isinstance(error, PolicyTypeNotFound) else logging.INFO
                 LOG.log(level, '%s%s refused: %s: %s', subject, method, type(error).__name__, error)
