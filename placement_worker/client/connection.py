@@ -147,11 +147,11 @@ def driver_errors() -> Iterator[None]:
     """
     try:
         yield
-    except oslo_messaging.DriverLoadFailure as exc:
+    except (oslo_messaging.DriverLoadFailure, ImportError) as exc:  # ImportError: of kafka://
         raise ConfigurationError(
             f'The transport URL cannot be used: {exc}; it must begin with rabbit://'
         ) from exc
-    except (cfg.Error, ImportError, ValueError) as exc:
+    except (cfg.Error, ValueError) as exc:
         raise ConfigurationError(f'The transport URL cannot be used: {exc}') from exc
 
 
@@ -188,7 +188,9 @@ def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connec
         try:
             _establish(connection)
         except (*connection.connection_errors, *connection.channel_errors) as exc:
-            failures.append(f'{_host_port(connection)}: {exc}')
+            is_reset = isinstance(exc, ConnectionResetError) and not connection.ssl
+            hint = '; this port may need TLS: check port and ssl' if is_reset else ''
+            failures.append(f'{_host_port(connection)}: {exc}{hint}')
         else:
             return connection
     raise BrokerUnreachable(f'No broker responded: {"; ".join(failures)}')

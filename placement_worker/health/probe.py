@@ -24,11 +24,13 @@ def failure(
             state = json.load(opened)
         age_s = (now - datetime.datetime.fromisoformat(state['checked_at'])).total_seconds()
         unmet = next(_unmet(state, ready), None)
-    except OSError as exc:
+    except FileNotFoundError as exc:
         return (
-            f'{file}: {exc.strerror}: placement-worker is not running, or its [worker] '
-            'liveness_file names another file'
+            f'{file}: {exc.strerror}: placement-worker is not running or has not reached its '
+            'broker yet, or its [worker] liveness_file names another file'
         )
+    except OSError as exc:
+        return f'{file}: {exc.strerror}; name a readable file, that of [worker] liveness_file'
     except (ValueError, KeyError, TypeError, AttributeError):
         return f'{file} is not a liveness file of placement-worker'
     if age_s < -max_age_s:

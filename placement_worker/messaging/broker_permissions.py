@@ -30,10 +30,16 @@ def needed(**permissions: str) -> Iterator[None]:
             for kind, permission in by_kind.items()
             if f'access to {kind} ' in exc.reply_text
         ]
+        page = 'the page "Security of the bus" of the manual has '
+        remedy = (
+            'a worker needs none, so "rabbitmqctl clear_topic_permissions" removes the refusal; '
+            f'{page}those of engines and operators'
+            if 'topic' in missing
+            else f'{page}the rabbitmqctl command that grants it'
+        )
         raise BrokerRefused(
             f'The {" or ".join(missing or permissions.values())} permission is missing on the '
-            f'broker: {exc.reply_text}; the page "Security of the bus" of the manual has the '
-            'rabbitmqctl command that grants it'
+            f'broker: {exc.reply_text}; {remedy}'
         ) from exc
 
 

@@ -1,6 +1,7 @@
 """The URL of the broker, and the connections outside of oslo.messaging."""
 
 import ssl
+import sys
 from urllib.parse import quote
 
 import pytest
@@ -170,6 +171,27 @@ def test_open_connection_that_a_host_refuses_names_the_remedy(failure, remedy, c
         open_connection(conf, load_transport_url(conf, 'rabbit://h1:1/'))
 
     assert str(raised.value).endswith(remedy)
+
+
+def test_connect_with_a_driver_without_its_library_names_the_expected_one(conf, monkeypatch):
+    """oslo.messaging's driver for Kafka is no reason to install its library."""
+    monkeypatch.setitem(sys.modules, 'confluent_kafka', None)
+
+    with pytest.raises(ConfigurationError, match=r'; it must begin with rabbit://$'):
+        load_transport_url(conf, 'kafka://h/')
+
+
+def test_open_connection_that_a_host_resets_suggests_tls(conf, connections):
+    """RabbitMQ resets a connection without TLS to a port that needs it."""
+    connections.failures = {'h1': ConnectionResetError('Connection reset by peer')}
+
+    with pytest.raises(BrokerUnreachable) as raised:
+        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1/'))
+
+    assert str(raised.value) == (
+        'No broker responded: h1:1: Connection reset by peer; this port may need TLS: check port '
+        'and ssl'
+    )
 
 
 def test_open_connection_that_tls_ends_early_tries_the_next_host(conf, connections):

@@ -25,11 +25,23 @@ def test_describe_unknown_of_a_misspelt_option_suggests_a_known_one(typed, descr
     assert arguments.describe_unknown('p', typed, ['--json']) == described
 
 
-def test_describe_unknown_of_an_argument_without_an_option_names_it():
+@pytest.mark.parametrize(
+    'before', [[], ['--config-file', 'w.conf'], ['--config-f', 'w.conf'], ['--debug'], ['-d']]
+)
+def test_describe_unknown_of_an_argument_without_an_option_names_it(before):
     """A program without commands refuses a file that no option names."""
-    assert arguments.describe_unknown('p', ['w.conf']) == (
-        'Unexpected argument w.conf; run "p --help" for the usage'
+    assert arguments.describe_unknown('p', [*before, 'more.conf']) == (
+        'Unexpected argument more.conf; run "p --help" for the usage'
     )
+
+
+@pytest.mark.parametrize(
+    'typed',
+    [['--config-file', 'w.conf', '-d'], ['--config-file=w.conf', '--log-file', 'l']],
+)
+def test_describe_unknown_of_values_of_options_is_none(typed):
+    """The value of an option is no argument of its own."""
+    assert arguments.describe_unknown('p', typed) is None
 
 
 @pytest.mark.parametrize(

@@ -83,11 +83,18 @@ def test_failure_of_readiness_is_none_only_for_a_worker_that_is_alive_and_ready(
     assert probe.failure(file, 60, NOON, ready=True) == (failure and failure.replace('FILE', file))
 
 
+def test_failure_of_a_folder_asks_for_the_file(tmp_path):
+    """A folder says nothing about the worker."""
+    assert probe.failure(str(tmp_path), 60, NOON) == (
+        f'{tmp_path}: Is a directory; name a readable file, that of [worker] liveness_file'
+    )
+
+
 def test_failure_without_a_file_names_the_option(tmp_path):
     """A missing file points to a worker that is not running or to another path."""
     assert probe.failure(str(tmp_path / 'none'), 60, NOON).endswith(
-        'none: No such file or directory: placement-worker is not running, or its [worker] '
-        'liveness_file names another file'
+        'none: No such file or directory: placement-worker is not running or has not reached its '
+        'broker yet, or its [worker] liveness_file names another file'
     )
 
 

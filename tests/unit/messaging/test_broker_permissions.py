@@ -63,6 +63,14 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
     assert raised.value.__cause__ is refusal
 
 
+def test_needed_with_a_refused_topic_names_the_command_that_removes_the_refusal():
+    """The manual grants workers no topic permissions, and RabbitMQ then allows every topic."""
+    with pytest.raises(BrokerRefused) as raised, broker_permissions.needed(queue='write'):
+        raise AccessRefused("access to topic 'x' refused")
+
+    assert 'a worker needs none, so "rabbitmqctl clear_topic_permissions" ' in str(raised.value)
+
+
 def test_needed_with_another_error_raises_it_unchanged():
     """A queue that is missing is not reported as a missing permission."""
     with pytest.raises(NotFound), broker_permissions.needed(queue='write'):
