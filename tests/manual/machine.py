@@ -10,7 +10,7 @@ from typing import Self
 
 from tests.waiting import first_line
 
-FOLDERS = ('/etc', '/opt', '/usr/local')
+FOLDERS = ('/etc', '/opt', '/usr/local', '/var/log')
 PRELUDE = """
 set -e
 mount -t tmpfs none "$0"

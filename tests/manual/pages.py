@@ -12,7 +12,7 @@ HOW_TO = sorted((SOURCE / 'how-to').glob('*.rst'))
 PAGES = [ROOT / 'README.rst', *sorted(SOURCE.glob('*.rst')), *HOW_TO]
 PROGRAMS = re.compile(
     r'apt-get|chmod|chown|curl|env|helm|install|journalctl|kill|kubectl|ln|mv|openstack|pip|placement-(policy|worker-status)|promtool|python3'
-    r'|rabbitmq(ctl|-diagnostics)|rm|rsync|sed|sudo|systemctl|systemd-analyze|test|tox|useradd'
+    r'|rabbitmq(ctl|-diagnostics)|rm|rsync|sed|sudo|systemctl|systemd-analyze|test|tox|useradd|userdel'
 )
 DIRECTIVE = re.compile(r'( *)\.\. code-block:: (\w+)$')
 OPTION = re.compile(r' *:(\w+): (.*)')

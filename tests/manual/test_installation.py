@@ -1,7 +1,7 @@
 """The commands of the manual for root: installation, operation and upgrade of a worker.
 
-Changes to /etc, /opt, /usr/local, users and groups are visible to the test only, and the broker is
-private. `bin/` replaces systemd, which does not run in containers; another test has
+Changes to /etc, /opt, /usr/local, /var/log, users and groups are visible to the test only, and the
+broker is private. `bin/` replaces systemd, which does not run in containers; another test has
 `systemd-analyze` verify the unit.
 """
 
@@ -25,6 +25,9 @@ SOURCE = ROOT / 'doc' / 'source'
 CONFIGURED = '/etc/placement-worker/placement-worker.conf'
 PASSWORD = 'hunter2'
 OF_ANOTHER_USER = f'setpriv --reuid=65534 --clear-groups cat {CONFIGURED}'
+
+UNINSTALLS = re.compile('userdel|delete_vhost')
+"""Commands after which nothing is left for the rest of a page."""
 
 pytestmark = pytest.mark.long
 
@@ -69,8 +72,10 @@ class Operator:
         check = f'placement-worker-status --config-file {CONFIGURED} {more} upgrade check --json'
         return self.type_in(f'status=0; {check} || status=$?; echo; echo exit status $status')
 
-    def follow(self, page, before_block=lambda block: None, type_in=None):
-        for block in blocks(page):
+    def follow(self, page, before_block=lambda block: None, type_in=None, uninstalls=False):
+        for block in [
+            one for one in blocks(page) if bool(UNINSTALLS.search(one.text)) == uninstalls
+        ]:
             if block.kind == 'ini':
                 self.configure(block.text)
             commands = [one for one in block.commands if ways.way(page.stem, one).how == ways.ROOT]
@@ -178,3 +183,18 @@ def test_an_upgrade_check_of_root_with_a_file_closed_to_the_service_fails(
     assert message in printed
     assert printed.endswith('exit status 2\n')
     assert of_root.endswith('exit status 0\n')
+
+
+def test_manual_uninstalls_a_worker_without_a_trace(operator):
+    """The commands remove what those of the installation created, on the host and on the broker."""
+    if not operator.type_in('ls /opt'):
+        operator.follow(SOURCE / 'install.rst')
+    if 'pid' not in operator.type_in('ls "$STAND_IN_STATE"').split():
+        operator.type_in('systemctl start placement-worker')
+
+    operator.follow(SOURCE / 'operating.rst', uninstalls=True)
+
+    left = 'find /etc /opt /usr/local/bin /var/log -name "*placement*"'
+    assert operator.type_in(left) == ''
+    assert 'placement' not in operator.type_in('cat /etc/passwd /etc/group')
+    assert 'placement' not in operator.type_in('rabbitmqctl list_vhosts; rabbitmqctl list_users')

@@ -46,6 +46,7 @@ WAYS = [
     ),
     Way('tutorial', r'.*', HERE),
     Way('README', r'python3 -m venv .venv && ', FRESH),
+    Way('README', r'export PATH=', HERE),
     Way('README', r'tools/test$', ELSEWHERE, '.ci/run: it runs these tests'),
     Way('README', r'placement-policy completion bash > /etc/', ROOT),
     Way('bus-security', r'rabbitmqctl ', ELSEWHERE, 'tests/functional/test_bus_security.py'),
