@@ -1,6 +1,7 @@
 """The commands `placement-policy parked list`, `show`, `retry` and `drop`."""
 
 import argparse
+import datetime
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import output, targets, threading_backend
+from placement_worker.cmd import output, retry_warnings, targets, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.decisions import masking
 from placement_worker.formats.text import escaped, escaped_lines
@@ -118,8 +119,11 @@ class ParkedRetry(ParkedCommand):
         from placement_worker.messaging import parking  # noqa: PLC0415
 
         one = _find(parked, args.id)
+        method, request = _call(one.body)
+        for warning in retry_warnings.of(method, request, datetime.datetime.now(datetime.UTC)):
+            self.write_error(f'Warning: {warning}')
         parking.retry(connection, one)
-        self.write(escaped(f'Sent {one.id} to {one.topic}.'))
+        self.write(escaped(f'Sent {one.id} to {one.topic}; if it is parked again, its ID changes.'))
         return OK
 
 
@@ -153,8 +157,7 @@ def _find(parked: Iterator[Any], wanted: str) -> Any:
 
 def _row(one: Any) -> dict[str, Any]:
     message = _decoded(one.body)
-    sent: Any = message.get('args') if isinstance(message, dict) else None
-    request: Any = sent.get('request') if isinstance(sent, dict) else None
+    method, request = _call(one.body)
     action, cluster, policy, expires_at = (
         _value(request, key) for key in ('action', 'cluster', 'policy', 'expires_at')
     )
@@ -162,7 +165,7 @@ def _row(one: Any) -> dict[str, Any]:
         'id': one.id,
         'parked_at': one.parked_at,
         'topic': one.topic,
-        'method': _value(message, 'method'),
+        'method': method,
         'request_id': _value(message, '_context_request_id'),
         'action': _value(action, 'action'),
         'action_id': _value(action, 'id'),
@@ -172,6 +175,13 @@ def _row(one: Any) -> dict[str, Any]:
         'expires_at': expires_at,
         'bytes': len(one.body),
     }
+
+
+def _call(body: Any) -> tuple[Any, Any]:
+    """Return the method and the request of a message; None for a part that it lacks."""
+    message = _decoded(body)
+    sent: Any = message.get('args') if isinstance(message, dict) else None
+    return _value(message, 'method'), sent.get('request') if isinstance(sent, dict) else None
 
 
 def _value(data: Any, key: str) -> Any:

@@ -57,8 +57,9 @@ def parked(
                 yield connection, parking.parked_requests(connection, queue, limit)
         except NotFound as exc:
             raise errors.NoWorkerAnswered(
-                f'Queue {queue} does not exist: no worker has run on this broker; start a worker, '
-                'or correct the transport URL or [worker] topic'
+                f'Queue {queue} does not exist, so no request is parked: no worker has started on '
+                'this broker since its data were created; if "placement-policy ping" gets no '
+                'reply either, start a worker, or correct the transport URL or [worker] topic'
             ) from exc
 
 

@@ -238,7 +238,7 @@ def test_parked_requests_as_operator_are_listed_shown_retried_and_dropped(
 
     assert all(one in listed for one in ('req-parked-1', 'req-parked-2'))
     assert '"method": "get_capabilities"' in shown
-    assert retried == f'Sent parked-1 to {TOPIC}.\n'
+    assert retried == f'Sent parked-1 to {TOPIC}; if it is parked again, its ID changes.\n'
     assert dropped == 'Deleted parked-2.\n'
     assert placement_policy(operator_config, 'parked', 'list') == 'No parked requests.\n'
 

@@ -170,7 +170,11 @@ def test_retried_poison_message_is_parked_again_and_can_be_dropped(poisoned):
     worker, _, _ = poisoned
     (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
 
-    assert parked(worker, 'retry', row['id']).stdout == f'Sent {row["id"]} to {worker.topic}.\n'
+    retried = parked(worker, 'retry', row['id'])
+    assert retried.stdout == (
+        f'Sent {row["id"]} to {worker.topic}; if it is parked again, its ID changes.\n'
+    )
+    assert 'Warning: This is a check BEFORE an action' in retried.stderr
 
     def others():
         return [

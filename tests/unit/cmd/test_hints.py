@@ -85,8 +85,9 @@ def test_with_hint_of_refused_access_with_a_remedy_adds_none(text):
 @pytest.mark.parametrize(
     'text',
     [
-        'Queue p-parked does not exist: no worker has run on this broker; start a worker, or '
-        'correct the transport URL or [worker] topic',
+        'Queue p-parked does not exist, so no request is parked: no worker has started on this '
+        'broker since its data were created; if "placement-policy ping" gets no reply either, '
+        'start a worker, or correct the transport URL or [worker] topic',
         'There is no queue for topic t: no worker has served this topic of exchange e; start one, '
         'or correct the topic or the exchange',
     ],

@@ -60,7 +60,7 @@ def test_parked_without_a_parking_lot_says_to_start_a_worker(monkeypatch):
     with (
         pytest.raises(
             errors.NoWorkerAnswered,
-            match=r'Queue placement-worker-parked does not exist: .*; start a worker, or correct ',
+            match=r'Queue placement-worker-parked does not exist, .*, start a worker, or correct ',
         ),
         remote.parked('rabbit://u:p@h/', None, 1),
     ):
