@@ -8,6 +8,13 @@ from placement_worker.formats.text import counted
 MAX_SHOWN = 5
 """The number of skipped lines that have a message of their own."""
 
+NOT_FOUND = (
+    'name the logs of all workers with their rotated files; a request that was refused, failed, '
+    'was parked or reached no worker has no decision: look for its cluster in the log of each '
+    'worker (journalctl --unit placement-worker) and in "placement-policy parked list"'
+)
+"""The advice if the logs lack a decision."""
+
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the logs to read, as `logs`."""

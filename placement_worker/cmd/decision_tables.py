@@ -49,6 +49,10 @@ def _row(one: Summary) -> dict[str, Any]:
         'time': time_of(one),
         'action': [one.action, one.action_id or 'no action id'],
         'check': [one.target or '-', *['dry run'] * one.dry_run],
+        'places': [
+            *(f'to create in {place}: {count}' for place, count in one.to_create.items()),
+            *(f'to delete in {place}: {count}' for place, count in one.to_delete.items()),
+        ],
         'outcome': [one.status, *map(shortened, (one.reason, *one.warnings))],
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cmd import output
+from placement_worker.cmd import decision_logs, output
 from placement_worker.cmd.base import INVALID, OK, LocalCommand
 from placement_worker.cmd.colors import Paint
 from placement_worker.cmd.decision_logs import SkippedLines
@@ -83,10 +83,7 @@ class Replay(LocalCommand):
                     self.write(output.document(_repeatable(entry), 'yaml'))
         if status == INVALID or printed:
             return status
-        self.write_error(
-            f'No request {request_id} in the logs; name the logs of all workers with their '
-            'rotated files'
-        )
+        self.write_error(f'No request {request_id} in the logs; {decision_logs.NOT_FOUND}')
         return DIFFERENT
 
     def _show(self, where: str, entry: Entry, found: list[replay.Difference], form: str) -> None:

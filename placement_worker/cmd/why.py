@@ -59,7 +59,7 @@ class Why(LocalCommand):
             return INVALID if skipped.number else OK
         self.write_error(
             f'No decision about a node, an action or a cluster {parsed_args.name} in the logs; '
-            'name the logs of all workers with their rotated files'
+            f'{decision_logs.NOT_FOUND}'
         )
         return SOME_ERROR
 

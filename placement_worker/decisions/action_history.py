@@ -12,14 +12,16 @@ from placement_worker.contract.model import BindReply, CheckReply, CheckRequest,
 from placement_worker.decisions import history_events, log_records
 from placement_worker.decisions.history_events import Record
 from placement_worker.decisions.log_records import MALFORMED
+from placement_worker.policies.base import BEFORE
 
 
 class Summary(Struct, frozen=True, omit_defaults=True):
     """A decision about an action, or about the attachment or detachment of a policy.
 
     `action`: its type, or the method of an attachment or detachment. `nodes`: the ids of those that
-    the action creates, deletes or acts on. `version` and `host`: those of the worker. `warnings`:
-    those of the reply. `decisions`: those of the policies.
+    the action creates, deletes or acts on. `to_create` and `to_delete`: the numbers of nodes by
+    zone, or by region if the zones are not planned. `version` and `host`: those of the worker.
+    `warnings`: those of the reply. `decisions`: those of the policies.
     """
 
     at: datetime.datetime
@@ -32,6 +34,8 @@ class Summary(Struct, frozen=True, omit_defaults=True):
     target: str | None = None
     dry_run: bool = False
     nodes: list[str] = []
+    to_create: dict[str, int] = {}
+    to_delete: dict[str, int] = {}
     request_id: str | None = None
     host: str | None = None
     warnings: list[str] = []
@@ -87,17 +91,22 @@ def _of_check(record: Record, request: CheckRequest, reply: CheckReply) -> Summa
 
     :raises InvalidInput: the record has data that no decision has.
     """
+    data = history_events.data_of_action(record)
+    goes_on = request.target == BEFORE and data['status'] == 'OK'
+    decided = ActionData(data if goes_on else {})
     return Summary(
         at=record.entry.at,
         action=request.action.action,
-        status=reply.action.data['status'],
-        reason=reply.action.data['reason'],
+        status=data['status'],
+        reason=data['reason'],
         cluster=request.cluster.name or request.cluster.id,
         version=record.entry.version,
         action_id=request.action.id,
         target=request.target,
         dry_run=request.dry_run,
         nodes=list(dict.fromkeys(_ids_of_nodes(record, request))),
+        to_create=decided.creation.zones or decided.creation.regions or {},
+        to_delete=decided.deletion.zones or decided.deletion.regions or {},
         request_id=record.entry.request_id,
         host=record.entry.host,
         warnings=reply.warnings,

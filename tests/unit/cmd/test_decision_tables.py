@@ -65,13 +65,13 @@ def test_why_of_a_cluster_lists_its_latest_actions_and_the_next_command(run, act
     assert (status, err) == (0, '')
     assert title == 'Cluster web, the latest 3 of 3 decisions:'
     assert rows == [
-        ['action', 'check', 'outcome'],
-        ['CLUSTER_SCALE_OUT', 'BEFORE', 'OK'],
-        ['act-1', 'dry run', 'Completed policy checking.'],
-        ['CLUSTER_SCALE_OUT', 'BEFORE', 'OK'],
-        ['act-1', '', 'Completed policy checking.'],
-        ['CLUSTER_SCALE_OUT', 'BEFORE', 'ERROR'],
-        ['act-2', '', 'No availability zone found available.'],
+        ['action', 'check', 'places', 'outcome'],
+        ['CLUSTER_SCALE_OUT', 'BEFORE', 'to create in a: 2', 'OK'],
+        ['act-1', 'dry run', '', 'Completed policy checking.'],
+        ['CLUSTER_SCALE_OUT', 'BEFORE', 'to create in a: 2', 'OK'],
+        ['act-1', '', '', 'Completed policy checking.'],
+        ['CLUSTER_SCALE_OUT', 'BEFORE', '', 'ERROR'],
+        ['act-2', '', '', 'No availability zone found available.'],
     ]
     assert remedy.endswith(': placement-policy why act-2 --log log')
 

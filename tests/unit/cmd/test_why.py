@@ -64,7 +64,10 @@ def test_why_of_an_unknown_node_exits_with_1(run, line):
     assert (status, out) == (1, '')
     assert err == (
         'placement-policy why: No decision about a node, an action or a cluster n9 in the logs; '
-        'name the logs of all workers with their rotated files\n'
+        'name the logs of all workers with their rotated files; a request that was refused, '
+        'failed, was parked or reached no worker has no decision: look for its cluster in the log '
+        'of each worker (journalctl --unit placement-worker) and in "placement-policy parked '
+        'list"\n'
     )
 
 

@@ -69,6 +69,27 @@ def test_summary_of_a_dry_run_says_so(decide, read):
     assert check.summary.dry_run
 
 
+@pytest.mark.parametrize(
+    ('change', 'created', 'deleted'),
+    [
+        ({}, {}, {'a': 1}),
+        ({'policies': [zone_policy('nowhere')]}, {}, {}),
+        ({'action': {'action': 'CLUSTER_SCALE_OUT', 'inputs': {'count': 2}}}, {'a': 2}, {}),
+    ],
+)
+def test_summary_of_a_check_has_the_places_of_nodes_to_create_and_delete(
+    decide, read, change, created, deleted
+):
+    """The list of a cluster shows where its actions went; a failed check goes nowhere."""
+    asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], nodes(a=2), inputs={'count': 1})
+    action = {**asked['action'], **change.get('action', {})}
+    line, _ = decide({**asked, **change, 'action': action})
+
+    (one,) = read('web', [line]).of_cluster
+
+    assert (one.to_create, one.to_delete) == (created, deleted)
+
+
 def test_summary_of_a_check_has_the_nodes_that_its_action_deletes_or_acts_on(decide, read):
     """An operator gets the names to ask for."""
     lines = [
