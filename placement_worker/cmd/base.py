@@ -22,6 +22,7 @@ from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.formats.documents import Document, DocumentError, Invalid
 from placement_worker.formats.text import escaped, escaped_lines
+from placement_worker.handlers.in_process import InProcessCaller
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
 HELP_WIDTH = 79
@@ -42,6 +43,7 @@ class LocalCommand(command.Command):
     epilog: ClassVar[str] = ''
     error_status: ClassVar[int] = INVALID
     shows_progress: ClassVar[bool] = True
+    _is_local = False
     _progress: Progress | None = None
     _parser: argparse.ArgumentParser | None = None
 
@@ -115,9 +117,9 @@ class LocalCommand(command.Command):
         :param kind: the type that the document should describe.
         :param text: the text of the error if its paths differ from those of the document.
         """
-        error = file_errors.of(exc, document, kind, text or str(exc))
+        error = file_errors.of(exc, document, kind, text or str(exc), is_local=self._is_local)
         line = hints.with_hint(exc, file_errors.headline(error, document))
-        type_name = file_errors.type_of(exc, document.data, kind) or hints.ANY_TYPE
+        type_name = file_errors.type_of(exc, error, document.data, kind) or hints.ANY_TYPE
         self.write_error(line.replace(hints.ANY_TYPE, type_name))
         self._write_details(error)
         return self.error_status
@@ -163,6 +165,7 @@ class Command(LocalCommand):
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         with self.open_caller(parsed_args) as caller:
+            self._is_local = isinstance(caller, InProcessCaller)
             return self.run_with(caller, parsed_args)
 
     def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -20,13 +20,16 @@ MAX_FOUND = 1000
 """The number of errors after which the search in a document ends."""
 
 
-def of(exc: errors.Refused, document: Document, kind: type, text: str) -> Invalid:
+def of(
+    exc: errors.Refused, document: Document, kind: type, text: str, *, is_local: bool = False
+) -> Invalid:
     """Return all errors of a document, at least the one that refused it.
 
     :param kind: the type that the document should describe.
     :param text: the text of the error, with paths in the document.
+    :param is_local: whether the request was decided with the policy types that are installed here.
     """
-    found = in_data(exc, document.data, kind)
+    found = in_data(exc, document.data, kind, is_local=is_local)
     if found:
         return document.invalid(found)
     path = paths.named_in(text)
@@ -35,14 +38,16 @@ def of(exc: errors.Refused, document: Document, kind: type, text: str) -> Invali
     return document.invalid([SchemaError(path, text)])
 
 
-def in_data(exc: errors.Refused, data: object, kind: type) -> list[SchemaError]:
+def in_data(
+    exc: errors.Refused, data: object, kind: type, *, is_local: bool = False
+) -> list[SchemaError]:
     """Return the first `MAX_FOUND` errors of a document that a schema can find.
 
-    :param kind: the type that the document should describe.
+    The parameters are those of `of`.
     """
     if document_kinds.other_kind(data, kind.__name__):
         return []
-    return list(itertools.islice(_all(exc, data, kind), MAX_FOUND))
+    return list(itertools.islice(_all(exc, data, kind, is_local), MAX_FOUND))
 
 
 def headline(error: Invalid, document: Document) -> str:
@@ -88,23 +93,29 @@ def _may_hold_secret(line: str, problem: Problem) -> bool:
     return masking.may_hold_secrets(f'{problem.text} {line}'.encode(errors='replace'))
 
 
-def _all(exc: errors.Refused, raw: object, kind: type) -> Iterator[SchemaError]:
-    if isinstance(exc, errors.InvalidSpec):
+def _all(exc: errors.Refused, raw: object, kind: type, is_local: bool) -> Iterator[SchemaError]:
+    is_missing = isinstance(exc, errors.PolicyTypeNotFound)
+    if isinstance(exc, errors.InvalidSpec) or (is_missing and is_local):
+        registry = Registry.installed()
         for spec, path in _specs(raw, kind):
-            yield from _in_properties(spec, path)
+            yield from _in_properties(spec, path, registry)
+            if is_local and kind is not Spec:
+                yield from _missing_type(spec, path, registry)
         return
     yield from schema_errors.all_errors(raw, kind)
 
 
-def type_of(exc: errors.Refused, data: object, kind: type) -> str | None:
-    """Return the type of the policy spec that an error is about, or None."""
+def type_of(exc: errors.Refused, error: Invalid, data: object, kind: type) -> str | None:
+    """Return the type of the only policy spec that the errors of a document are about, or None."""
     if not isinstance(exc, errors.InvalidSpec):
         return None
-    named = paths.named_in(str(exc)) or ()
-    for spec, path in _specs(data, kind):
-        if path == named[: len(path)]:
-            return codec.decode(spec, Spec).type_name
-    return None
+    named = [paths.named_in(problem.text) or () for problem in error.problems]
+    types = {
+        codec.decode(spec, Spec).type_name
+        for spec, path in _specs(data, kind)
+        if any(path == one[: len(path)] for one in named)
+    }
+    return types.pop() if len(types) == 1 else None
 
 
 def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
@@ -115,13 +126,22 @@ def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
         yield raw['policy']['spec'], ('policy', 'spec')
     elif isinstance(raw, dict):
         for index, binding in enumerate(raw.get('policies', ())):
-            yield binding['spec'], ('policies', index, 'spec')
+            if binding.get('enabled', True):
+                yield binding['spec'], ('policies', index, 'spec')
 
 
-def _in_properties(raw: object, path: Path) -> Iterator[SchemaError]:
+def _missing_type(raw: object, path: Path, registry: Registry) -> Iterator[SchemaError]:
+    """Yield the error of a spec whose type is not installed here."""
+    try:
+        registry.lookup(codec.decode(raw, Spec).type_name, paths.shown(path))
+    except errors.PolicyTypeNotFound as exc:
+        yield SchemaError(path, str(exc))
+
+
+def _in_properties(raw: object, path: Path, registry: Registry) -> Iterator[SchemaError]:
     """Yield the errors in the properties of a spec whose type is installed here."""
     spec = codec.decode(raw, Spec)
-    policy = Registry.installed().types.get(spec.type_name)
+    policy = registry.types.get(spec.type_name)
     if policy is not None:
         schema = plugins.schema(policy, spec.type_name)
         properties = normalized(spec.properties, schema)

@@ -423,3 +423,15 @@ def test_check_of_lines_as_yaml_is_refused(run):
     assert err == (
         'placement-policy check: --lines prints replies as JSON; omit --lines or -f yaml\n'
     )
+
+
+def test_check_with_two_missing_types_names_both(run):
+    """All errors of a request are found in one run."""
+    policies = [{'id': name, 'spec': {'type': name, 'version': 1}} for name in ('x', 'y')]
+
+    status, _, err = run('check', 'f', f=json.dumps(request('CLUSTER_SCALE_IN', policies)))
+
+    assert status == 2
+    assert 'f: 2 errors' in err
+    for name in ('x', 'y'):
+        assert f'Policy type `{name}-1.0` is not installed' in err

@@ -128,4 +128,43 @@ def test_type_of_an_error_is_that_of_the_spec_which_its_path_names(exc, name):
     specs = [{'type': 'a', 'version': 1}, {'type': 'b', 'version': '1.1'}]
     request = {'policies': [{'spec': spec} for spec in specs]}
 
-    assert file_errors.type_of(exc, request, CheckRequest) == name
+    error = documents.Invalid(Source('f', ''), [documents.Problem(str(exc), None)], 0)
+    assert file_errors.type_of(exc, error, request, CheckRequest) == name
+
+
+def test_missing_types_and_wrong_properties_are_found_together():
+    """A command that decides here names all policies to correct; disabled ones do not matter."""
+    missing = [{'id': name, 'spec': {'type': name, 'version': 1}} for name in ('x', 'y', 'z')]
+    missing[2]['enabled'] = False
+    wrong = changed(zone_policy('a'), lambda p: p['spec'].update(properties=BAD))
+    (read,) = documents.parse(
+        Source('f', yaml.safe_dump(request('CLUSTER_SCALE_IN', [*missing, wrong])))
+    )
+
+    for exc in (errors.InvalidSpec('x'), errors.PolicyTypeNotFound('x')):
+        error = file_errors.of(exc, read, CheckRequest, 'x', is_local=True)
+        texts = [problem.text for problem in error.problems]
+        assert len(texts) > 3
+        assert [text[:36] for text in texts[:2]] == [
+            'Policy type `x-1.0` is not installed',
+            'Policy type `y-1.0` is not installed',
+        ]
+        assert all('`$.policies[3].spec.properties.' in text for text in texts[2:])
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'expected'), [((0,), 'senlin.policy.zone_placement-1.0'), ((0, 1), None)]
+)
+def test_type_of_errors_is_that_of_the_only_spec(wrong, expected):
+    """The hint names the schema of a type only if it helps with all errors."""
+
+    def damage(asked):
+        for i in wrong:
+            asked['policies'][i]['spec']['properties'] = {'x': 1}
+
+    document = changed(GOOD, damage)
+    (read,) = documents.parse(Source('f', yaml.safe_dump(document)))
+    exc = errors.InvalidSpec('x')
+    error = file_errors.of(exc, read, CheckRequest, 'x')
+
+    assert file_errors.type_of(exc, error, document, CheckRequest) == expected
