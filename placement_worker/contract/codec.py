@@ -108,7 +108,7 @@ def encode(reply: object, like: object) -> Any:
 def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
     """Add to msgspec's message the values that were allowed, and the one that was found."""
     what, path = _parted(message)
-    what = shortened(what, _MESSAGE)
+    what = shortened(what, _MESSAGE) or 'Invalid value'  # of a ValueError without a text
     is_complete = ', got ' in what or _INSIDE_MAP in path or len(encoded) > SECOND_DECODE_BYTES
     if not is_complete:
         with contextlib.suppress(*_UNEXPLAINED):
@@ -118,8 +118,8 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
 
 def _parted(message: str) -> tuple[str, str]:
     """Split msgspec's message into text and path; it has no path if the whole request is wrong."""
-    what, _, path = message.rpartition(' - at `')
-    if what and path.endswith('`') and path.startswith('$'):
+    what, separator, path = message.rpartition(' - at `')
+    if separator and path.endswith('`') and path.startswith('$'):
         return what, path[:-1]
     return message, '$'
 

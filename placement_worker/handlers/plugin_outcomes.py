@@ -27,9 +27,11 @@ def check_values(outcome: Outcome | BindingOutcome) -> None:
 
     The encoder would turn a time or a set into another type, and name no policy if it fails.
 
-    :raises TypeError: a value is not plain data; the text has its path.
+    :raises TypeError: a value is not plain data, with its path, or a decision has no reason.
     :raises msgspec.ValidationError: a patch has a value of a wrong type.
     """
+    if isinstance(outcome, Outcome) and outcome.outcome == 'APPLIED' and not outcome.reason.strip():
+        raise TypeError('reason must not be empty')
     values = {one.name: _as_data(getattr(outcome, one.name)) for one in fields(outcome)}
     found = _not_plain(values)
     if found:
@@ -57,7 +59,7 @@ def _not_plain(value: object, around: tuple[object, ...] = ()) -> str | None:
     if not isinstance(value, (dict, list, tuple)):
         if _is_kept(value):
             return None
-        return f': {value if isinstance(value, float) else type(value).__name__} is not JSON'
+        return f': {_named(value)} is not JSON'
     if any(one is value for one in around):
         return f': {type(value).__name__} contains itself'
     if len(around) > MAX_DEPTH:
@@ -67,6 +69,12 @@ def _not_plain(value: object, around: tuple[object, ...] = ()) -> str | None:
         return next((found for one in value.items() if (found := _in_entry(*one, around))), None)
     items = ((i, _not_plain(item, around)) for i, item in enumerate(value))
     return next((f'[{i}]{found}' for i, found in items if found), None)
+
+
+def _named(value: object) -> str:
+    if isinstance(value, str):
+        return 'a string with a lone surrogate'
+    return str(value) if isinstance(value, float) else type(value).__name__
 
 
 def _in_entry(key: object, item: object, around: tuple[object, ...]) -> str | None:

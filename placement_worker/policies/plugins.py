@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
+from threading import current_thread, main_thread
 from typing import Any
 
 from msgspec import Struct
@@ -81,7 +82,9 @@ def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
     except Exception as exc:
         exc.add_note(origin(type_name, policy))
         raise
-    except SystemExit as exc:  # it would end the process without a message
+    except BaseException as exc:  # e.g. SystemExit, which would end the process without a message
+        if isinstance(exc, KeyboardInterrupt) and current_thread() is main_thread():
+            raise  # a user of the command line pressed Ctrl-C
         error = RuntimeError(f'A policy must not end the process; it raised {exc!r}')
         error.add_note(origin(type_name, policy))
         raise error from exc

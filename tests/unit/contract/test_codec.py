@@ -142,3 +142,29 @@ def test_decoder_of_concurrent_first_requests_does_not_crash():
     """Concurrent first requests crash no process; without the lock a third of them crash."""
     with ThreadPoolExecutor(2) as two:
         assert list(two.map(_status, range(PROCESSES))) == [0] * PROCESSES
+
+
+class Silent(msgspec.Struct, frozen=True):
+    """Properties that refuse a value without a text, at the root or inside of others."""
+
+    inner: 'Silent | None' = None
+    bad: bool = False
+
+    def __post_init__(self):
+        if self.bad:
+            raise ValueError
+
+
+@pytest.mark.parametrize(
+    ('raw', 'error'),
+    [
+        ({'bad': True}, 'Invalid value, got `{"bad":true}` - at `$`'),
+        ({'inner': {'bad': True}}, 'Invalid value, got `{"bad":true}` - at `$.inner`'),
+    ],
+)
+def test_error_without_a_text_begins_with_words(raw, error):
+    """The author of a plugin may raise ValueError without an explanation."""
+    with pytest.raises(errors.InvalidRequest) as raised:
+        codec.decode(raw, Silent)
+
+    assert str(raised.value) == error

@@ -176,11 +176,11 @@ def test_run_merges_patches_for_later_policies():
 
     def first(state):
         patch = NodePatch({'mark': 1})
-        return Outcome('APPLIED', '', nodes={'n2': patch}, cluster=ClusterPatch({'c': 1}))
+        return Outcome('APPLIED', 'r', nodes={'n2': patch}, cluster=ClusterPatch({'c': 1}))
 
     def second(state):
         seen.append(state.node_data(Node('n2', data={'mark': 0})))
-        return Outcome('APPLIED', '', nodes={'n1': NodePatch({'mark': 2})})
+        return Outcome('APPLIED', 'r', nodes={'n1': NodePatch({'mark': 2})})
 
     reply = run(first, second)
 

@@ -4,6 +4,7 @@ import datetime
 import json
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -58,7 +59,7 @@ def endpoints(registry):
         ({'data': {'x': ({'y': {1}},)}}, 'data.x[0].y: set is not JSON'),
         ({'data': {'x': uuid.UUID(int=0)}}, 'data.x: UUID is not JSON'),
         ({'data': {'x': float('nan')}}, 'data.x: nan is not JSON'),
-        ({'data': {'x': '\ud800'}}, 'data.x: str is not JSON'),
+        ({'data': {'x': '\ud800'}}, 'data.x: a string with a lone surrogate is not JSON'),
         ({'data': {'x': {1: 2}}}, 'data.x: the key 1 is not a string'),
         ({'data': {'x': [1, RECURSIVE]}}, 'data.x[1].y[0]: dict contains itself'),
         ({'details': DEEP}, f'details{".y" * 100}: more than 100 maps and lists inside each other'),
@@ -195,3 +196,42 @@ def test_invalid_creation_of_the_request_does_not_name_a_plugin_that_keeps_it(en
     reply = endpoints(data={**sent, 'x': 1}).policy_check(asked)
 
     assert [one['outcome'] for one in reply['decisions']] == ['APPLIED', 'FAILED']
+
+
+def test_decision_without_a_reason_is_an_error_that_names_the_plugin():
+    """An operator always learns why a policy decided."""
+
+    class Silent(Good):
+        interface = (2, 0)
+
+        def check(self, request, state):
+            return Outcome('APPLIED', ' ')
+
+    worker = Endpoints(CLOUD, Registry([('test.good-1.0', Silent)]))
+
+    with pytest.raises(TypeError, match='reason must not be empty') as raised:
+        worker.policy_check(request('CLUSTER_SCALE_OUT', [GOOD]))
+
+    assert raised.value.__notes__ == [NAMED]
+
+
+def test_policy_that_raises_another_base_exception_fails_alone():
+    """The error names the policy; in a thread of a worker nobody can press Ctrl-C."""
+
+    class Interrupting(Good):
+        interface = (2, 0)
+
+        def check(self, request, state):
+            raise KeyboardInterrupt
+
+    worker = Endpoints(CLOUD, Registry([('test.good-1.0', Interrupting)]))
+    asked = request('CLUSTER_SCALE_OUT', [GOOD])
+
+    with ThreadPoolExecutor() as pool:
+        error = pool.submit(worker.policy_check, asked).exception()
+
+    assert isinstance(error, RuntimeError)
+    assert str(error) == 'A policy must not end the process; it raised KeyboardInterrupt()'
+    assert error.__notes__ == [NAMED]
+    with pytest.raises(KeyboardInterrupt):  # the user of a command
+        worker.policy_check(asked)
