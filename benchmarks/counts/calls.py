@@ -1,4 +1,4 @@
-"""What a call of 3 nodes costs: writes of the broker, and switches of the worker's threads."""
+"""Writes of the broker and switches of the worker's threads, counted per call of 3 nodes."""
 
 import contextlib
 import re
