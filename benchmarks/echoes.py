@@ -25,7 +25,7 @@ import kombu  # noqa: E402
 import oslo_messaging  # noqa: E402
 from oslo_config import cfg  # noqa: E402
 
-from placement_worker.client.connection import connect, transport_url  # noqa: E402
+from placement_worker.client.transport import connect, transport_url  # noqa: E402
 
 EXCHANGE = 'placement_worker_echoes'
 THREADS = 8  # the default of [worker] threads, and its prefetch

@@ -9,7 +9,8 @@ from amqp.exceptions import AccessRefused, PreconditionFailed
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.client.connection import DEFAULTS, open_connection
+from placement_worker.client.connection import open_connection
+from placement_worker.client.transport import DEFAULTS
 from placement_worker.contract import codec, reply_names
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX

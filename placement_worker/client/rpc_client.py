@@ -13,8 +13,8 @@ from oslo_config import cfg
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client.connection import connect, probe_broker, transport_url
 from placement_worker.client.sending_threads import SendingThreads
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract import codec
 from placement_worker.contract.caller import (
     SENT_CONTEXT,
@@ -281,6 +281,9 @@ class PolicyClient(Caller):
         """Probe the broker before the first call, which waits for it without a bound."""
         self._check_open()
         if not self._is_probed:
+            # Importing the client takes less time without kombu, which the first call needs.
+            from placement_worker.client.connection import probe_broker  # noqa: PLC0415
+
             probe_broker(self._conf, self._url)
             self._is_probed = True
 

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client.connection import driver_errors, load_transport_url, transport_url
+from placement_worker.client.transport import driver_errors, load_transport_url, transport_url
 from placement_worker.contract import rpc
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.events.listener import Listener

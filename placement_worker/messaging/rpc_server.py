@@ -10,7 +10,7 @@ from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 from typing_extensions import override
 
-from placement_worker.client.connection import control_exchange
+from placement_worker.client.transport import control_exchange
 from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.rpc import METHODS, VERSION
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes

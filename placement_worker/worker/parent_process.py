@@ -13,7 +13,7 @@ import cotyledon
 from cotyledon import oslo_config_glue
 from oslo_config import cfg
 
-from placement_worker.client.connection import control_exchange
+from placement_worker.client.transport import control_exchange
 from placement_worker.config import unknown_options
 from placement_worker.contract.model import Package
 from placement_worker.formats.text import counted

@@ -7,7 +7,7 @@ import tenacity
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client.connection import load_transport_url
+from placement_worker.client.transport import load_transport_url
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.messaging import topology
 from placement_worker.messaging.parking import ISOLATED_REDELIVERIES, DeliveryLimit

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import oslo_messaging
 from oslo_config import cfg
 
-from placement_worker.client.connection import connect, transport_url
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import BrokerUnreachable
 from tests.factories import request

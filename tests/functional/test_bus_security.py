@@ -19,8 +19,8 @@ from oslo_config import cfg
 
 from placement_worker import errors
 from placement_worker.client import reply_receiver
-from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE, PARKING_SUFFIX, SLOW_TOPIC, TOPIC
 from placement_worker.messaging import parking

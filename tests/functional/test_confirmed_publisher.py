@@ -8,7 +8,8 @@ import pytest
 from amqp import Message
 from oslo_config import cfg
 
-from placement_worker.client.connection import load_transport_url, open_connection
+from placement_worker.client.connection import open_connection
+from placement_worker.client.transport import load_transport_url
 from placement_worker.messaging.confirmed_publisher import (
     BrokerUnavailable,
     ConfirmedPublisher,

@@ -5,8 +5,8 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.client.connection import connect, control_exchange, transport_url
 from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.client.transport import connect, control_exchange, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging import rpc_server

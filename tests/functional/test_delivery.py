@@ -15,7 +15,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from placement_worker.client.connection import connect, transport_url
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
 from placement_worker.messaging.late_ack import LateAckServer

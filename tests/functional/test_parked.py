@@ -5,7 +5,7 @@ from amqp import Message
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.client.connection import connect, transport_url
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import QueueMismatch
 from placement_worker.messaging import parking, topology

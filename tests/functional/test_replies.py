@@ -15,7 +15,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client.connection import connect, transport_url
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE
 from tests.factories import changed

@@ -18,8 +18,8 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import CheckReply, ReplyTo
 from placement_worker.contract.rpc import EXCHANGE
 from tests.factories import changed, nodes, request, zone_policy

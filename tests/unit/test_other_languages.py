@@ -11,7 +11,7 @@ from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
 from placement_worker import errors
-from placement_worker.client.connection import connect, transport_url
+from placement_worker.client.transport import connect, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.rpc import EXCHANGE, TOPIC
 from placement_worker.handlers.endpoints import Endpoints

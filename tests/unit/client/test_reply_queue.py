@@ -6,8 +6,8 @@ from amqp.exceptions import AccessRefused, PreconditionFailed
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client.connection import connect, transport_url
 from placement_worker.client.reply_queue import ReplyQueue, check_names, connector
+from placement_worker.client.transport import connect, transport_url
 
 
 class Connection:

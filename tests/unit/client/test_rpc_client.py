@@ -47,7 +47,7 @@ class FakeRpcClient:
 def sender(monkeypatch):
     sender = FakeRpcClient()
     monkeypatch.setattr(oslo_messaging, 'get_rpc_client', lambda *_, **__: sender)
-    monkeypatch.setattr('placement_worker.client.rpc_client.probe_broker', lambda *_: None)
+    monkeypatch.setattr('placement_worker.client.connection.probe_broker', lambda *_: None)
     return sender
 
 

@@ -7,7 +7,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.client import connection
+from placement_worker.client import transport
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.errors import ConfigurationError, InvalidRequest
@@ -55,7 +55,7 @@ def configured(tmp_path):
         (
             'transport_url = rabbit://audit:Sec/ret@127.0.0.1:5672/',
             'transport_url: The transport URL is not valid: after host and colon it needs a '
-            f'number; {connection.ENCODING}',
+            f'number; {transport.ENCODING}',
         ),
         (
             'transport_url = rabbit://audit:Secret@127.0.0.1/?ssl=perhaps',

@@ -8,7 +8,7 @@ import threading
 import kombu
 import pytest
 
-from placement_worker.client.connection import load_transport_url
+from placement_worker.client.transport import load_transport_url
 from placement_worker.errors import BrokerUnreachable
 from placement_worker.messaging import topology
 from placement_worker.messaging.late_ack.listen_connection import ListenConnection

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
 
-from placement_worker.client.connection import load_transport_url
+from placement_worker.client.transport import load_transport_url
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
 from placement_worker.messaging import topology
 from tests.config_files import default_options

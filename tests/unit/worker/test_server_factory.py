@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from placement_worker.client.connection import transport_url
+from placement_worker.client.transport import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.messaging import notification_sender
 from placement_worker.messaging.late_ack import LateAckServer
