@@ -216,7 +216,7 @@ def test_decision_without_a_reason_is_an_error_that_names_the_plugin():
 
 
 def test_policy_that_raises_another_base_exception_fails_alone():
-    """The error names the policy; in a thread of a worker nobody can press Ctrl-C."""
+    """The error names the policy; Ctrl-C reaches the main thread of a process only."""
 
     class Interrupting(Good):
         interface = (2, 0)
