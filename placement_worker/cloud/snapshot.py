@@ -4,7 +4,7 @@ Each value is requested once, so all policies of the check see the same state.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement_worker.cloud.ports import (
@@ -148,22 +148,23 @@ class Snapshot:
     def zones_in_regions(
         self, nodes: Sequence[Node], regions: Collection[str]
     ) -> Counter[Location]:
-        """Return the number of nodes per zone of these regions, by the rules of `zone_of`."""
+        """Return the number of nodes per zone of these regions, by the rules of `zone_of`.
 
-        def is_counted(region: str | None) -> bool:
-            return (region or self._default_region) in regions
-
+        The zones of other regions need no lookup.
+        """
         counts: Counter[Location] = Counter()
-        for (region, zone), number in self._zoned_counts(nodes, is_counted).items():
-            if is_counted(region):
-                counts[region or self._default_region, zone] += number
+        for (stated, zone), located in self._by_stated_place(nodes).items():
+            region = stated or self._default_region
+            if region in regions:
+                for name, number in self._zones_of(located, zone).items():
+                    counts[region, name] += number
         return counts
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """Return the number of nodes per zone, located by the rules of `zone_of`."""
         counts: Counter[str | None] = Counter()
-        for (_, zone), number in self._zoned_counts(nodes, lambda _: True).items():
-            counts[zone] += number
+        for (_, zone), located in self._by_stated_place(nodes).items():
+            counts.update(self._zones_of(located, zone))
         return counts
 
     @property
@@ -171,20 +172,9 @@ class Snapshot:
         """The region of nodes whose data and own profile name no region."""
         return self._cluster.profile.region or self.home_region
 
-    def _zoned_counts(
-        self, nodes: Sequence[Node], is_counted: Callable[[str | None], bool]
-    ) -> Counter[Location]:
-        """Return the number of nodes per region in the request and zone by the rules of `zone_of`.
-
-        :param is_counted: whether the zones of a region matter; only these need a lookup.
-        """
-        counts: Counter[Location] = Counter()
-        for (region, zone), located in self._by_stated_place(nodes).items():
-            if zone:
-                counts[region, zone] += len(located)
-            elif is_counted(region):
-                counts.update((region, self.zone_of(node)) for node in located)
-        return counts
+    def _zones_of(self, nodes: Sequence[Node], stated: str | None) -> Mapping[str | None, int]:
+        """Return the number of nodes per zone, if the request states this one for all of them."""
+        return {stated: len(nodes)} if stated else Counter(map(self.zone_of, nodes))
 
     def _by_stated_place(self, nodes: Sequence[Node]) -> Mapping[Location, Sequence[Node]]:
         """Return nodes by location in the request.
