@@ -5,8 +5,9 @@ invalid value fails only the checks that depend on it. Keys that no view names s
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
+
+from msgspec import Struct
 
 from placement_worker.contract import plan_totals, values
 from placement_worker.contract.placement_data import Placement
@@ -30,8 +31,7 @@ class PlaceCount(NamedTuple):
     nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """The creation or deletion that earlier policies decided; empty if they decided none."""
 
     kind: ClassVar[Kind]
@@ -110,7 +110,7 @@ class Change:
         }
 
 
-class Creation(Change):
+class Creation(Change, frozen=True):
     """The creation that earlier policies decided."""
 
     kind = CREATION
@@ -126,7 +126,7 @@ class Creation(Change):
         return values.node_ids(self._decided.get('nodes', []), f'{self.path}.nodes')
 
 
-class Deletion(Change):
+class Deletion(Change, frozen=True):
     """The deletion that earlier policies decided."""
 
     kind = DELETION
@@ -179,8 +179,7 @@ class Deletion(Change):
             raise wrong_total(f'at most {counted(count, "node")}', total, self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class ActionData:
+class ActionData(Struct, frozen=True):
     """An action's whole data with a typed view of each map that policies share."""
 
     data: Mapping[str, Any]
@@ -191,7 +190,9 @@ class ActionData:
 
         :raises InvalidInput: the value is no map.
         """
-        return Creation(values.mapping(self.data.get(CREATION, {}), Creation.path))
+        if CREATION not in self.data:
+            return Creation({})
+        return Creation(values.mapping(self.data[CREATION], Creation.path))
 
     @property
     def deletion(self) -> Deletion:
@@ -199,7 +200,9 @@ class ActionData:
 
         :raises InvalidInput: the value is no map.
         """
-        return Deletion(values.mapping(self.data.get(DELETION, {}), Deletion.path))
+        if DELETION not in self.data:
+            return Deletion({})
+        return Deletion(values.mapping(self.data[DELETION], Deletion.path))
 
     def change(self, kind: Kind) -> Change:
         """Return the decided creation or deletion."""
