@@ -43,12 +43,12 @@ def apportion(
     if total == sum(ceilings):
         return list(ceilings)
     common = math.gcd(*weights)
-    reduced = (weight // common for weight in weights)
+    reduced = [weight // common for weight in weights]
     parts = [_Part(*part) for part in zip(reduced, floors, ceilings, strict=True)]
     counts, more = _around(total, parts)
     # Costs a/v < b/w differ by at least 1/(v*w). Multiplied by the square of the largest weight,
     # they therefore stay different when rounded down. Whole numbers are faster than fractions.
-    scale = max(part.weight for part in parts) ** 2
+    scale = max(reduced) ** 2
     next_units = sorted(
         ((2 * count + 1) * scale // part.weight, -part.weight, i)
         for i, (count, next_count, part) in enumerate(zip(counts, more, parts, strict=True))
@@ -61,10 +61,10 @@ def apportion(
 
 def _around(total: int, parts: Sequence[_Part]) -> tuple[list[int], list[int]]:
     """Return the counts at two adjacent prices: up to the total, and beyond it."""
-    step = max(part.weight for part in parts)
-    highest = max(part.ceiling for part in parts)
-    low, high = 0, 2 * step * (highest + 1) // min(part.weight for part in parts) + 1
-    fewer, more = [part.floor for part in parts], [part.ceiling for part in parts]
+    weights, floors, ceilings = zip(*parts, strict=True)
+    step = max(weights)
+    low, high = 0, 2 * step * (max(ceilings) + 1) // min(weights) + 1
+    fewer, more = list(floors), list(ceilings)
     while high - low > 1:
         price = (low + high) // 2
         counts = _counts(parts, price, step)

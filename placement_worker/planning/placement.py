@@ -81,7 +81,7 @@ def shrink(
     _check_held(before, groups, count)
     known = [place for place in places if place.known]
     after = _after_removal(known, before, groups, count)
-    held, final = ([counts[place.name] for place in known] for counts in (before, after))
+    held, final = [before[one.name] for one in known], [after[one.name] for one in known]
     unlisted = _unlisted(places, before)
     unlisted_after = {name: after[name] for name in unlisted}
     rows = listed_rows(known, held, final, [not place.is_evacuated for place in known])

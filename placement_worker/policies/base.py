@@ -117,7 +117,7 @@ class State:
             versions += [one for one in nodes if one.id in self.nodes]
         if node and request.action.action in OF_A_NODE:
             versions.append(node)
-        return protection.in_force(versions, self.nodes, self.now)
+        return protection.in_force(versions, self.nodes, self.now) if versions else {}
 
     def exceptional(self, cluster: Cluster) -> Sequence[Node]:
         """Return the members that may be unhealthy, never created or protected."""

@@ -96,18 +96,20 @@ def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
 
     A request may have several policies, so a refusal needs the name of the one that raised it.
     """
-    with named_in_errors(type_name, policy):
-        try:
-            yield
-        except Rejected as exc:
-            if not str(exc).strip():
-                reason = f'A policy gave no reason for its rejection ({origin(type_name, policy)})'
-                exc.args = (reason,)
-            raise
-        except PlacementWorkerError as exc:
-            named = f' ({origin(type_name, policy)})'
-            if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
-                exc.args = (f'{exc}{named}',)
+    try:
+        yield
+    except Rejected as exc:
+        if not str(exc).strip():
+            reason = f'A policy gave no reason for its rejection ({origin(type_name, policy)})'
+            exc.args = (reason,)
+        raise
+    except PlacementWorkerError as exc:
+        named = f' ({origin(type_name, policy)})'
+        if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
+            exc.args = (f'{exc}{named}',)
+        raise
+    except (Exception, SystemExit):
+        with named_in_errors(type_name, policy):
             raise
 
 

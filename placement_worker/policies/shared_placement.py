@@ -104,7 +104,8 @@ class Task:
             staying = count([node for node in nodes if node.id in self.protected])
             first = [[node for node in group if node.id not in self.protected] for group in first]
         groups = [count(group) for group in first if group]
-        return [*groups, everywhere - sum(groups, staying)], staying
+        others = everywhere - sum(groups, staying) if groups or staying else everywhere
+        return [*groups, others], staying
 
     def _chosen_ids(self) -> Collection[str]:
         """Return the ids of the victims that an earlier policy, or else the action, has chosen.

@@ -52,7 +52,7 @@ def check_candidates(request: CheckRequest, state: State) -> None:
     :raises NodeProtected: some are protected; the text names the first ones.
     """
     deletion = state.data.get(DELETION)
-    if isinstance(deletion, Mapping) and deletion.get('candidates'):
+    if deletion and isinstance(deletion, Mapping) and deletion.get('candidates'):
         _check_unprotected(_ids(deletion['candidates']), request, state)
 
 
