@@ -124,7 +124,7 @@ WAYS = [
         'tests/manual/test_installation.py: types them on the pages install and operating',
     ),
     Way(
-        'rebalance',
+        '(rebalance|cordons)',
         r'.*\bweb\.yaml',
         ELSEWHERE,
         'tests/unit/cmd/test_clusters.py: prints a cluster and plans its rebalance',
@@ -135,6 +135,13 @@ WAYS = [
         ELSEWHERE,
         'tests/unit/cmd/test_replay.py: prints a request and reads it again',
     ),
+    Way(
+        'runbook',
+        r'systemctl kill ',
+        SYNTAX,
+        'needs systemd; tests/functional/test_health.py sends USR2, others send KILL',
+    ),
+    Way('delivery', r'curl ', ELSEWHERE, 'tests/functional/test_metrics.py: reads the counter'),
     Way(
         'runbook',
         r'curl ',
