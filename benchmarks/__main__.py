@@ -20,6 +20,7 @@ PARTS = (
     'checking',
     'lines',
     'messaging',
+    'bulk',
     'slow_octavia',
     'memory',
     'idle',

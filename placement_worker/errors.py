@@ -202,6 +202,14 @@ def with_notes(exc: Exception) -> str:
     )
 
 
+def received(name: str, text: str) -> PlacementWorkerError:
+    """Return an error that was received as data; an unknown class is WorkerFailed."""
+    kind = globals().get(name)
+    if isinstance(kind, type) and issubclass(kind, PlacementWorkerError):
+        return kind(text)
+    return WorkerFailed(f'{name}: {text}')
+
+
 def error_object(exc: Exception) -> dict[str, dict[str, str]]:
     """Return an error as data: for the reply to a cast, and for a line of the command line.
 

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from placement_worker.contract import inputs, rpc
 from placement_worker.contract.cluster import Data
-from placement_worker.contract.model import BindReply, CheckReply, Phase
+from placement_worker.contract.model import BindReply, CheckReply, Error, Phase
 
 Natural = Annotated[int, Meta(ge=0)]
 Counts = dict[str, Natural]
@@ -160,13 +160,6 @@ class DecidedData(ActionData, kw_only=True):
 
 MAPS = (CommonInputs, ActionData, DecidedData)
 """The maps of an action that are free-form for the decoder."""
-
-
-class Error(Struct):
-    """The class of an exception, and its text."""
-
-    type: Annotated[str, Meta(description='the name of a class of placement_worker.errors')]
-    message: Annotated[str, Meta(description='the text of the exception')]
 
 
 class ErrorReply(Struct):

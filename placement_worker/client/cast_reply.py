@@ -1,6 +1,5 @@
 """The reply to a cast, as a worker publishes it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,7 @@ import msgspec
 
 from placement_worker import errors
 from placement_worker.contract import codec
-from placement_worker.contract.model import CheckReply
+from placement_worker.contract.model import CheckReply, Error
 
 
 class _Envelope(msgspec.Struct):
@@ -25,11 +24,6 @@ class _Arguments(msgspec.Struct):
 class _Cast(msgspec.Struct):
     args: _Arguments
     unique_id: str | None = msgspec.field(name='_unique_id', default=None)
-
-
-class _Error(msgspec.Struct):
-    type: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +55,5 @@ def _outcome(encoded: bytes | str) -> CheckReply | errors.PlacementWorkerError:
     plain = codec.decode_encoded(encoded, dict[str, Any])
     if 'error' not in plain:
         return codec.decode(plain, CheckReply)
-    return _error(plain['error'])
-
-
-def _error(plain: Mapping[str, Any]) -> errors.PlacementWorkerError:
-    """Return the error of a worker; a class that this version does not have is WorkerFailed."""
-    error = codec.decode(plain, _Error)
-    kind = getattr(errors, error.type, None)
-    if isinstance(kind, type) and issubclass(kind, errors.PlacementWorkerError):
-        return kind(error.message)
-    return errors.WorkerFailed(f'{error.type}: {error.message}')
+    error = codec.decode(plain['error'], Error)
+    return errors.received(error.type, error.message)

@@ -15,8 +15,10 @@ from placement_worker.contract.model import (
     BindReply,
     BindRequest,
     Capabilities,
+    CheckManyRequest,
     CheckReply,
     CheckRequest,
+    CheckResult,
     PolicyType,
     RebalanceOptions,
     RebalanceReply,
@@ -26,7 +28,13 @@ from placement_worker.contract.model import (
     ValidateRequest,
 )
 from placement_worker.contract.rpc import Method
-from placement_worker.errors import InvalidRequest
+from placement_worker.errors import (
+    InvalidRequest,
+    PlacementWorkerError,
+    Refused,
+    WorkerFailed,
+    received,
+)
 from placement_worker.formats.text import shortened
 
 Q = TypeVar('Q')
@@ -66,6 +74,25 @@ class Caller(ABC):
     ) -> CheckReply:
         """Decide one check; a policy that cannot decide is a reply with status ERROR."""
         return self._call(rpc.POLICY_CHECK, self._prepared(request, CheckRequest), context)
+
+    def policy_check_many(
+        self,
+        requests: Sequence[CheckRequest | Mapping[str, Any]],
+        context: Context | None = None,
+    ) -> list[CheckReply | PlacementWorkerError]:
+        """Decide several checks in one message; return the reply or the error of each, in order.
+
+        A check that is refused or fails has its error in the list, and the others have their
+        replies. A check that may wait for a load balancer is refused: send it alone.
+
+        :param requests: at most `model.MAX_CHECKS` checks.
+        :raises Refused: there are too many checks, or the message is too large; nothing was done.
+        """
+        prepared = [self._prepared_or_refused(one) for one in requests]
+        sent = [one for one in prepared if isinstance(one, CheckRequest)]
+        results = self._call(rpc.POLICY_CHECK_MANY, CheckManyRequest(sent), context)
+        found = map(_result, results)
+        return [next(found) if isinstance(one, CheckRequest) else one for one in prepared]
 
     def policy_attach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
@@ -112,6 +139,14 @@ class Caller(ABC):
             _check_keys(request, kind)
         return codec.decode(request, kind)
 
+    def _prepared_or_refused(
+        self, request: CheckRequest | Mapping[str, Any]
+    ) -> CheckRequest | Refused:
+        try:
+            return self._prepared(request, CheckRequest)
+        except Refused as exc:
+            return exc
+
     def _call(self, method: Method[Q, A], request: Q, context: Context | None) -> A:
         reply = self._send(method.name, request, checked_context(context))
         return decoder(method.reply).decode(reply)
@@ -119,6 +154,12 @@ class Caller(ABC):
     @abstractmethod
     def _send(self, method: str, request: object, context: Context) -> str:
         """Send a request to a worker and return the reply as JSON."""
+
+
+def _result(result: CheckResult) -> CheckReply | PlacementWorkerError:
+    if result.error:
+        return received(result.error.type, result.error.message)
+    return result.reply or WorkerFailed('The worker sent neither a reply nor an error')
 
 
 def _decoded_spec(spec: Spec | Mapping[str, Any]) -> Spec:

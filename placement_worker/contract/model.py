@@ -14,6 +14,8 @@ from placement_worker.contract.cluster import Cluster, Data, Node, Wire
 
 Phase = Literal['BEFORE', 'AFTER']
 Explain = Literal['none', 'summary', 'full']
+MAX_CHECKS = 100
+"""The largest number of checks in one message, which occupy one thread of a worker."""
 
 
 class Action(Wire, frozen=True, gc=True, dict=True):
@@ -116,6 +118,12 @@ class CheckRequest(Wire, frozen=True):
     reply_to: ReplyTo | None = None
 
 
+class CheckManyRequest(Wire, frozen=True):
+    """Several policy checks in one message."""
+
+    requests: Annotated[list[CheckRequest], Meta(max_length=MAX_CHECKS)]
+
+
 class BindRequest(Wire, frozen=True):
     """A policy to attach to a cluster or to detach from it."""
 
@@ -167,6 +175,20 @@ class CheckReply(Wire, frozen=True, kw_only=True):
     nodes: dict[str, NodePatch]
     warnings: list[str] = field(default_factory=list)
     decisions: list[Decision]
+
+
+class Error(Wire, frozen=True):
+    """The class of an exception, and its text."""
+
+    type: str
+    message: str
+
+
+class CheckResult(Wire, frozen=True, omit_defaults=True):
+    """The reply to one of several checks, or the exception in its place."""
+
+    reply: CheckReply | None = None
+    error: Error | None = None
 
 
 class BindingPatch(Wire, frozen=True):

@@ -26,8 +26,11 @@ from placement_worker.messaging.notification_queue import NotificationQueue
 
 DRIVERS = 'oslo.messaging.notify.drivers'
 """The entry points that `driver` can name."""
-UNAUDITED = rpc.POLICY_REBALANCE.name
-"""The method without notifications: it changes nothing."""
+UNAUDITED = (rpc.POLICY_REBALANCE.name, rpc.POLICY_CHECK_MANY.name)
+"""The methods without notifications of their own.
+
+A rebalance changes nothing, and each of several checks has those of `policy_check`.
+"""
 SECTION = '[oslo_messaging_notifications]'
 
 
@@ -52,7 +55,7 @@ class NotificationSender(Listener):
                 self._send('info', f'{method}.start', started(binding, request_id))
             case BindingEnded(method, binding, bound, request_id=request_id):
                 self._send('info', f'{method}.end', ended(binding, bound, request_id))
-            case RequestFailed(method, error, request_id) if method != UNAUDITED:
+            case RequestFailed(method, error, request_id) if method not in UNAUDITED:
                 self._send('error', f'{method}.error', failed(error, request_id))
             case MessageSettled():
                 self._notifications.wait()

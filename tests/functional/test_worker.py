@@ -130,10 +130,10 @@ def test_call_of_a_method_outside_the_contract_is_refused(raw):
 def test_call_with_a_newer_minor_version_is_refused(raw):
     """An older worker refuses with the error of oslo.messaging."""
     with pytest.raises(oslo_messaging.RemoteError) as refused:
-        raw.prepare(version='1.2').call({}, 'policy_check', request=GOOD)
+        raw.prepare(version='1.3').call({}, 'policy_check', request=GOOD)
 
     assert refused.value.exc_type == 'UnsupportedVersion'
-    assert refused.value.value.endswith('; this worker has contract 1.1')
+    assert refused.value.value.endswith('; this worker has contract 1.2')
 
 
 def test_client_with_a_version_cap_below_its_request_sends_nothing(worker):
