@@ -20,7 +20,7 @@ CALLERS = (1, 32)
 PROCESSES = (1, 2)
 CHECKS = (10, 100)
 ALONE = 1
-BARS = {(3, 10): 0.5, (3, 100): 0.5, (200, 10): 0.75}
+BARS = {(3, 10): 0.5, (3, 100): 0.5, (200, 10): 0.85}
 """Nodes and checks per message -> the maximum ratio of the checks per second of single messages."""
 BARS_AT = (2, 32)
 """The numbers of processes and of callers for `BARS`."""
