@@ -57,7 +57,7 @@ class Metrics(Listener):
             types.LoadBalancerRetried: lambda _: self._retries.inc(),
             types.LoadBalancerConflicted: lambda event: self._conflicts.observe(event.waited_s),
             types.MessageTaken: lambda event: self._in_flight.labels(event.topic).inc(),
-            types.MessageSettled: lambda event: self._in_flight.labels(event.topic).dec(),
+            types.MessageSettled: self._message_settled,
             types.MessageRedelivered: lambda event: self._redelivered.labels(event.topic).inc(),
             types.MessageMoved: self._message_moved,
         }
@@ -117,6 +117,11 @@ class Metrics(Listener):
             registry=self._registry,
             multiprocess_mode='livesum',
         )
+        self._settled = self._counter(
+            'requests_settled',
+            'Requests that a thread has finished, whatever the result.',
+            ('topic',),
+        )
         self._redelivered = self._counter(
             'requests_redelivered', 'Requests delivered again.', ('topic',)
         )
@@ -132,6 +137,7 @@ class Metrics(Listener):
             self._failures.labels(method.name, WorkerFailed.__name__)
         for topic in topics:
             self._in_flight.labels(topic)
+            self._settled.labels(topic)
             self._redelivered.labels(topic)
         for queue in (ISOLATED, PARKED):
             self._moved.labels(queue)
@@ -163,6 +169,10 @@ class Metrics(Listener):
     def _cloud_called(self, event: types.CloudCalled) -> None:
         labels = event.service, event.operation, event.outcome
         self._calls.labels(*labels).observe(event.elapsed_s)
+
+    def _message_settled(self, event: types.MessageSettled) -> None:
+        self._in_flight.labels(event.topic).dec()
+        self._settled.labels(event.topic).inc()
 
     def _message_moved(self, event: types.MessageMoved) -> None:
         self._moved.labels(PARKED if event.parked else ISOLATED).inc()

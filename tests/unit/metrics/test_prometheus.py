@@ -100,6 +100,7 @@ EVENTS = [
     (LoadBalancerUpdated(), 'load_balancer_updates_total', {}, 1),
     (LoadBalancerRetried(), 'load_balancer_retries_total', {}, 1),
     (MessageTaken('t'), 'requests_in_work', {'topic': 't'}, 1),
+    (MessageSettled('t'), 'requests_settled_total', {'topic': 't'}, 1),
     (MessageRedelivered('t'), 'requests_redelivered_total', {'topic': 't'}, 1),
     (MessageMoved('t', parked=False), 'requests_put_aside_total', {'to': 'suspects'}, 1),
     (MessageMoved('t', parked=True), 'requests_put_aside_total', {'to': 'parked'}, 1),
@@ -156,6 +157,7 @@ def test_counters_of_alerts_before_any_event_are_zero(registry):
     """
     for name, labels in (
         ('requests_in_work', {'topic': 't'}),
+        ('requests_settled_total', {'topic': 't'}),
         ('requests_redelivered_total', {'topic': 't'}),
         ('requests_put_aside_total', {'to': 'suspects'}),
         ('requests_put_aside_total', {'to': 'parked'}),
