@@ -170,6 +170,7 @@ def _row(one: Any) -> dict[str, Any]:
         'action': _value(action, 'action'),
         'action_id': _value(action, 'id'),
         'cluster': _value(cluster, 'id'),
+        'cluster_name': _value(cluster, 'name'),
         'project': _value(cluster, 'project'),
         'policy': _value(policy, 'id'),
         'expires_at': expires_at,

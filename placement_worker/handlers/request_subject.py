@@ -1,4 +1,4 @@
-"""The action and the cluster of a request that was refused or failed, for the log."""
+"""The action and the cluster of a request without a reply, for the log."""
 
 from typing import Any, TypeVar
 
@@ -27,14 +27,14 @@ class _Object(msgspec.Struct, frozen=True):
     action: Any = None
 
 
-def of_request(raw: object, max_bytes: int) -> str:
+def of_request(raw: object, max_bytes: int | None = None) -> str:
     """Return what a request is about, e.g. "BEFORE CLUSTER_RESIZE 'a1' of cluster 'c1': ".
 
     The words are those of the line of a reply. Parts that the request lacks or that cannot be
     decoded are left out. The result is empty without a name of an action or a cluster.
 
     :param raw: the request as plain data or as a JSON string.
-    :param max_bytes: the largest size of a JSON string that is decoded.
+    :param max_bytes: the largest size of a JSON string that is decoded; None for any size.
     """
     if isinstance(raw, dict):
         action, cluster = raw.get('action'), raw.get('cluster')

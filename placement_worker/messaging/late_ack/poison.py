@@ -9,6 +9,7 @@ from typing import Any
 from placement_worker.errors import RequestParked
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import MessageMoved
+from placement_worker.messaging.late_ack import message_subject
 from placement_worker.messaging.late_ack.request import LateAckRequest
 from placement_worker.messaging.parking import DeliveryLimit
 from placement_worker.messaging.reply_sender import ReplyPending
@@ -69,7 +70,8 @@ class PoisonMessages:
         """
         message, context = request.message, request.ctxt
         LOG.warning(
-            'Request %s was redelivered %d times; moving it to %s',
+            '%sRequest %s was redelivered %d times; moving it to %s',
+            message_subject.of_message(message),
             request.key,
             request.redeliveries,
             self._limit.queue,

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import MessageRedelivered
+from placement_worker.messaging.late_ack import message_subject
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
 from placement_worker.messaging.late_ack.listen_connection import ListenConnection
 from placement_worker.messaging.late_ack.outage_log import OutageLog
@@ -77,7 +78,8 @@ class LateAckListener(base.PollStyleListener):
         """Take a delivery; the driver rejects it for good if this raises."""
         unique_id = _unique_id(delivery)
         if delivery._raw_message.delivery_info.get('redelivered'):
-            LOG.info('Request %s was redelivered', unique_id)
+            about = message_subject.of_message(delivery)
+            LOG.info('%sRequest %s was redelivered', about, unique_id)
             self._events.handle(MessageRedelivered(self._topic))
         if unique_id is not None and self._is_duplicate(unique_id, delivery):
             return

@@ -111,13 +111,14 @@ def test_parked_list_of_an_attachment_names_cluster_project_policy_and_end(look)
     """An operator recognizes an attachment, which has no action, and sees when it expires."""
     end = '2026-11-22T16:00:00+00:00'
     asked = bind(zone_policy('a'), project='p7', expires_at=end)
+    asked['cluster']['name'] = 'web'
 
     status, out, _ = look(sent(json.dumps(asked)), 'list', '-f', 'json')
 
     (row,) = json.loads(out)
     assert (status, row['request_id'], row['action']) == (0, 'req-1', None)
     assert (row['cluster'], row['project'], row['policy']) == ('c1', 'p7', asked['policy']['id'])
-    assert row['expires_at'] == end
+    assert (row['cluster_name'], row['expires_at']) == ('web', end)
 
 
 @pytest.mark.parametrize('request_', [[], {'cluster': [], 'policy': 'p'}])

@@ -1,6 +1,7 @@
 """Poison messages: moves to the isolation queue and to the parking lot."""
 
 import functools
+import logging
 import threading
 
 import oslo_messaging
@@ -94,6 +95,7 @@ def divert(connection, listener, monkeypatch):
         dispatcher = RPCDispatcher([], ContextSerializer())
         server = LateAckServer(Transport(), target, dispatcher, poison=messages)
         delivery = Delivery('u1', redelivered=True)
+        delivery['args'] = {'request': '{"cluster": {"id": "c1"}}'}
         delivery._raw_message.headers['x-delivery-count'] = 4
         deliver(listener, delivery)
         (request,) = incoming = listener.poll()
@@ -132,3 +134,15 @@ def test_parked_request_without_a_reachable_caller_is_parked_once(divert):
     delivery = divert(lambda *message: moved.append(message), reply)
 
     assert (delivery.settled, len(moved)) == (['acknowledged'], 1)
+
+
+def test_lines_about_a_poison_message_name_its_cluster(divert, caplog):
+    """The lines of a redelivered and of a moved request name what an operator searches for."""
+    caplog.set_level(logging.INFO)
+
+    divert(lambda *_: None, lambda **_: None)
+
+    assert caplog.messages[-2:] == [
+        "Cluster 'c1': Request u1 was redelivered",
+        "Cluster 'c1': Request u1 was redelivered 4 times; moving it to parked",
+    ]
