@@ -1,6 +1,7 @@
 """Transports of oslo.messaging, configured alike for workers and clients."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from placement_worker.errors import ConfigurationError
+from placement_worker.formats.text import without_python
 
 DEFAULTS = {
     # Queues that survive a restart of the broker. Workers and clients must use the same value:
@@ -22,6 +24,8 @@ DEFAULTS = {
     # RabbitMQ recommends 5 to 20: https://www.rabbitmq.com/docs/heartbeats#heartbeats-timeout
     'heartbeat_timeout_threshold': '12',
 }
+SECTION = 'oslo_messaging_rabbit'
+"""The section of the driver's options."""
 MAX_PORT = 65535
 ENCODING = (
     'percent-encode each of ? # @ , : % [ ] and $ in user, password and virtual host, for example '
@@ -113,9 +117,12 @@ def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
     :raises ConfigurationError: the driver is unknown, or it rejects an option.
     """
     with driver_errors():
-        return oslo_messaging.get_rpc_transport(
+        transport = oslo_messaging.get_rpc_transport(
             conf, url=target, allowed_remote_exmods=['placement_worker.errors']
         )
+        if target.transport.startswith('rabbit'):
+            dict(conf[SECTION])  # reads each option, which validates its value
+        return transport
 
 
 def load_transport_url(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
@@ -141,5 +148,8 @@ def driver_errors() -> Iterator[None]:
         raise ConfigurationError(
             f'The transport URL cannot be used: {exc}; it must begin with rabbit://'
         ) from exc
+    except cfg.ConfigSourceValueError as exc:  # its text has no section
+        text = re.sub('(?<= option )', f'[{SECTION}] ', str(exc), count=1)
+        raise ConfigurationError(without_python(text)) from exc
     except (cfg.Error, ValueError) as exc:
         raise ConfigurationError(f'The transport URL cannot be used: {exc}') from exc

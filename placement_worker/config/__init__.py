@@ -21,10 +21,9 @@ from placement_worker.config import (
     worker,
 )
 from placement_worker.contract import rpc
+from placement_worker.formats.text import without_python
 
 GRACEFUL_SHUTDOWN_TIMEOUT_S = 900  # between the timeout of an engine and that of RabbitMQ
-NO_NUMBER = re.compile(r'invalid literal for int\(\)[^:]*: |could not convert string to float: ')
-"""Python's texts about a value that is not a number."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -74,9 +73,8 @@ def describe_error(exc: Exception) -> str:
     placed = parse_errors.describe(exc)
     if placed:
         return placed
-    text = re.sub(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)", r'\1', str(exc))
-    text = re.sub(r'(Failed to parse )(.+?): at \2:(\d+), ', r'\1\2, line \3: ', text)
-    return NO_NUMBER.sub('expected a number, got ', text)
+    text = re.sub(r'(Failed to parse )(.+?): at \2:(\d+), ', r'\1\2, line \3: ', str(exc))
+    return without_python(text)
 
 
 def sources(conf: cfg.ConfigOpts) -> str:

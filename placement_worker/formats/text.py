@@ -9,6 +9,7 @@ encoded JSON.
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -18,6 +19,10 @@ MAX_CHARACTERS = 80
 """The number of characters of a value, a key or an id that a message shows."""
 MAX_ITEMS = 5
 """The number of items that a list in a message shows."""
+LOCATION = re.compile(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)")
+"""oslo.config's text about the file of an option."""
+NO_NUMBER = re.compile(r'invalid literal for int\(\)[^:]*: |could not convert string to float: ')
+"""Python's texts about a value that is not a number."""
 
 
 def counted(count: object, noun: str, plural: str = '') -> str:
@@ -54,6 +59,11 @@ def enumerated(names: Sequence[str], limit: int = MAX_ITEMS) -> str:
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
     """Return the text, or its first characters and an ellipsis."""
     return text if len(text) <= limit else text[:limit] + '...'
+
+
+def without_python(text: str) -> str:
+    """Return oslo.config's text about the value of an option, without the Python in it."""
+    return NO_NUMBER.sub('expected a number, got ', LOCATION.sub(r'\1', text))
 
 
 def escaped(text: str) -> str:

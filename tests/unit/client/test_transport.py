@@ -56,6 +56,34 @@ def test_transport_url_with_an_invalid_option_raises_configuration_error(query, 
     assert str(raised.value) == f'The transport URL cannot be used: {cause}'
 
 
+@pytest.mark.parametrize(
+    ('line', 'cause'),
+    [
+        ('ssl = maybe', "ssl from {file} is not valid: Unexpected boolean value 'maybe'"),
+        (
+            'kombu_reconnect_delay = abc',
+            "kombu_reconnect_delay from {file} is not valid: expected a number, got 'abc'",
+        ),
+        (
+            'heartbeat_timeout_threshold = abc',
+            "heartbeat_timeout_threshold from {file} is not valid: expected a number, got 'abc'",
+        ),
+    ],
+)
+def test_connect_with_an_invalid_option_in_a_file_names_section_and_file(line, cause, tmp_path):
+    """An invalid value is found before the driver uses it, and is not blamed on the URL."""
+    file = tmp_path / 'operator.conf'
+    file.write_text(f'[oslo_messaging_rabbit]\n{line}\n')
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[str(file)])
+
+    with pytest.raises(ConfigurationError) as raised:
+        load_transport_url(conf, 'rabbit://u:secret@127.0.0.1:1/')
+
+    expected = f'Value for option [oslo_messaging_rabbit] {cause.format(file=file)}'
+    assert str(raised.value) == expected
+
+
 def test_connect_with_a_driver_without_its_library_names_the_expected_one(conf, monkeypatch):
     """oslo.messaging's driver for Kafka is no reason to install its library."""
     monkeypatch.setitem(sys.modules, 'confluent_kafka', None)
