@@ -1,6 +1,6 @@
 """Region and zone of nodes according to the request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from placement_worker.contract.cluster import Node
 
@@ -47,3 +47,13 @@ def stated_place(node: Node) -> Location:
     if not (isinstance(zone, str) and zone):
         zone = node.details.availability_zone or None if node.details else None
     return region, zone
+
+
+def in_words(place: Location) -> str:
+    """Return region and zone, as far as they are known."""
+    return ' '.join(filter(None, place)) or 'unknown'
+
+
+def counts_in_words(places: Mapping[Location, int]) -> list[str]:
+    """Return the numbers of nodes by place, e.g. "RegionOne az1: 2"."""
+    return [f'{name}: {nodes}' for name, nodes in sorted((in_words(p), places[p]) for p in places)]

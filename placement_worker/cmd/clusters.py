@@ -1,13 +1,13 @@
 """The command `placement-policy clusters`."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cloud.stated_places import Location
+from placement_worker.cloud.stated_places import Location, counts_in_words, in_words
 from placement_worker.cmd import decision_logs, output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.decision_logs import SkippedLines
@@ -64,8 +64,8 @@ class Clusters(LocalCommand):
             self.write(escaped(f'# {_about(one)}'))
             file = {'cluster': one.cluster, 'policies': one.policies}
             self.write(output.document(file, 'yaml'))
-            if one.new_places:  # a pipe to rebalance hides the comment
-                self.write_error(_incomplete(one))
+            for warning in _warnings(one):  # a pipe to rebalance hides the comment
+                self.write_error(f'Warning: {warning}')
 
 
 def _is_chosen(one: LatestCluster, args: argparse.Namespace) -> bool:
@@ -87,7 +87,7 @@ def _nothing_found(clusters: Sequence[LatestCluster], args: argparse.Namespace) 
         names = listed(map(_name, clusters))
         return f'No check of cluster {args.cluster} in the logs; their clusters are {names}'
     found = {place for one in clusters for place in (*one.places, *one.new_places)}
-    places = sorted(map(_place, found))
+    places = sorted(map(in_words, found))
     return f'No such cluster has nodes in this place; the logs have nodes in {listed(places)}'
 
 
@@ -95,7 +95,11 @@ def _row(one: LatestCluster) -> dict[str, Any]:
     return {
         'cluster': _name(one),
         'project': one.cluster.project,
-        'nodes': _counts(one.places) + [f'to create in {text}' for text in _counts(one.new_places)],
+        'nodes': [
+            *counts_in_words(one.places),
+            *(f'to create in {text}' for text in counts_in_words(one.new_places)),
+            *(f'to delete in {text}' for text in counts_in_words(one.unnamed_victims)),
+        ],
         'latest_check': [
             _time(one),
             one.action,
@@ -112,6 +116,7 @@ def _summary(one: LatestCluster) -> dict[str, Any]:
         'nodes': len(one.cluster.nodes),
         'places': _rows(one.places),
         'to_create': _rows(one.new_places),
+        'to_delete': _rows(one.unnamed_victims),
         'at': one.entry.at,
         'action': one.action,
         'request_id': one.entry.request_id,
@@ -121,18 +126,27 @@ def _summary(one: LatestCluster) -> dict[str, Any]:
 def _about(one: LatestCluster) -> str:
     """Return the cluster and its check in words, with the nodes that the document lacks."""
     check = f'{one.action} decided {_time(one)}'
-    new = one.new_places.total()
+    new, gone = one.new_places.total(), one.unnamed_victims.total()
     missing = f'; without {counted(new, "node")} to create' if new else ''
-    return f'{_name(one)}: {check}{missing}'
+    extra = f'; with {counted(gone, "node")} to delete' if gone else ''
+    return f'{_name(one)}: {check}{missing}{extra}'
 
 
-def _incomplete(one: LatestCluster) -> str:
-    """Return the warning that a plan of the document would leave out nodes."""
-    return (
-        f'Warning: the file of cluster {_name(one)} lacks the nodes to create by {one.action}, '
-        f'decided {_time(one)} ({listed(_counts(one.new_places))}); if they exist, the file is out '
-        'of date: correct its nodes before a plan'
-    )
+def _warnings(one: LatestCluster) -> Iterator[str]:
+    """Yield the warnings that a plan of the document would leave out nodes, or has too many."""
+    check = f'{one.action}, decided {_time(one)}'
+    if one.new_places:
+        yield (
+            f'the file of cluster {_name(one)} lacks the nodes to create by {check} '
+            f'({listed(counts_in_words(one.new_places))}); if they exist, the file is out of date: '
+            'correct its nodes before a plan'
+        )
+    if one.unnamed_victims:
+        yield (
+            f'the file of cluster {_name(one)} has the nodes to delete by {check} '
+            f'({listed(counts_in_words(one.unnamed_victims))}), which the engine chose: remove '
+            'them before a plan'
+        )
 
 
 def _name(one: LatestCluster) -> str:
@@ -147,13 +161,3 @@ def _rows(places: Mapping[Location, int]) -> list[dict[str, Any]]:
     return [
         {'region': region, 'zone': zone, 'nodes': nodes} for (region, zone), nodes in places.items()
     ]
-
-
-def _counts(places: Mapping[Location, int]) -> list[str]:
-    counts = sorted((_place(place), nodes) for place, nodes in places.items())
-    return [f'{place}: {nodes}' for place, nodes in counts]
-
-
-def _place(place: Location) -> str:
-    region, zone = place
-    return ' '.join(filter(None, (region, zone))) or 'unknown'

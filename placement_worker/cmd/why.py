@@ -1,6 +1,8 @@
 """The command `placement-policy why`."""
 
 import argparse
+import shlex
+from collections.abc import Sequence
 from typing import NoReturn
 
 import msgspec
@@ -13,7 +15,7 @@ from placement_worker.cmd.decision_logs import SkippedLines
 from placement_worker.decisions import action_history, node_history
 from placement_worker.decisions.history_events import Event
 from placement_worker.decisions.log_records import InvalidLine
-from placement_worker.formats.text import escaped
+from placement_worker.formats.text import escaped, listed
 from placement_worker.policies.registry import Registry
 
 
@@ -57,10 +59,7 @@ class Why(LocalCommand):
         skipped.summarize()
         if skipped.number or shown:
             return INVALID if skipped.number else OK
-        self.write_error(
-            f'No decision about a node, an action or a cluster {parsed_args.name} in the logs; '
-            f'{decision_logs.NOT_FOUND}'
-        )
+        self.write_error(_nothing_found(parsed_args.logs, parsed_args.name))
         return SOME_ERROR
 
     def _show_decisions(self, args: argparse.Namespace) -> int:
@@ -101,3 +100,18 @@ class Why(LocalCommand):
         if event.places:
             lines += [output.INDENT + line for line in output.table(event.places).splitlines()]
         return '\n'.join(lines)
+
+
+def _nothing_found(logs: Sequence[str], name: str) -> str:
+    """Return the error that no decision concerns a name, with the clusters of such a node."""
+    clusters = node_history.clusters(logs, name)
+    if not clusters:
+        return (
+            f'No decision about a node, an action or a cluster {name} in the logs; '
+            f'{decision_logs.NOT_FOUND}'
+        )
+    command = shlex.join(['placement-policy', 'why', clusters[0], '--log', *logs])
+    return (
+        f'No decision names node {name} of cluster {listed(clusters)}; for the decisions about '
+        f'the cluster, run: {command}'
+    )

@@ -7,10 +7,11 @@ from the records, with all explanations.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from placement_worker.cloud.stated_places import counts_in_words
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.decisions import replay, victim_choosers
+from placement_worker.decisions import replay, unnamed_victims, victim_choosers
 from placement_worker.decisions.history_events import Event, Record, data_of_action
 from placement_worker.decisions.records import Entry
 from placement_worker.formats.text import counted, shortened
@@ -27,6 +28,7 @@ def events(record: Record, nodes: Iterable[Node], registry: Registry) -> Iterato
     """Yield whether the nodes are victims of the action, with their ranks."""
     candidates = ActionData(data_of_action(record)).deletion.candidates
     if candidates is None:
+        yield from _unnamed(record, nodes)
         return
     rows = _rows_of_nodes(record.entry, registry)
     number = counted(len(candidates), 'victim')
@@ -40,6 +42,18 @@ def events(record: Record, nodes: Iterable[Node], registry: Registry) -> Iterato
         else:
             rank = _rank(row.get('rank', 'unknown'), row.get('reason'))
             yield record.event('spared', node, f'{rank} after {number}', plans=True)
+
+
+def _unnamed(record: Record, nodes: Iterable[Node]) -> Iterator[Event]:
+    """Yield that the engine chooses the victims, if the action deletes nodes without naming any."""
+    request = record.request
+    action = request.action.action if isinstance(request, CheckRequest) else ''
+    counts = unnamed_victims.by_place(action, data_of_action(record))
+    places = ', '.join(counts_in_words(counts))
+    for node in nodes if counts else ():
+        number = counted(counts.total(), 'victim')
+        text = f'{number} without a name ({places}): no policy chose, so the engine did'
+        yield record.event('unnamed', node, text, plans=True)
 
 
 def _rank(rank: object, reason: object) -> str:

@@ -15,7 +15,7 @@ from placement_worker.decisions import final_places
 from placement_worker.decisions.records import Entry
 from placement_worker.policies.load_balancing.node_patches import MEMBER
 
-Kind = Literal['placed', 'chosen', 'spared', 'joined', 'left', 'failed']
+Kind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed']
 
 
 class Event(Struct, frozen=True, omit_defaults=True):

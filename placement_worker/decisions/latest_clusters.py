@@ -14,7 +14,7 @@ from placement_worker.contract.action_data import CREATION, ActionData
 from placement_worker.contract.cluster import Cluster, Excerpt, in_utc
 from placement_worker.contract.model import Action, Binding
 from placement_worker.contract.placement_data import Placement
-from placement_worker.decisions import replay
+from placement_worker.decisions import replay, unnamed_victims
 from placement_worker.decisions.log_records import MALFORMED, InvalidLine, check_of
 from placement_worker.decisions.records import Entry
 from placement_worker.errors import InvalidRequest
@@ -48,7 +48,8 @@ class LatestCluster:
 
     `entry`: the record of that check. `cluster`: without the nodes that the action deletes.
     `new_places`: the number of nodes that the action creates, by region and zone. The check does
-    not describe these nodes.
+    not describe these nodes. `unnamed_victims`: the number of nodes of `cluster` that the action
+    deletes without naming them.
     """
 
     entry: Entry
@@ -56,6 +57,7 @@ class LatestCluster:
     cluster: Cluster
     policies: Sequence[Binding]
     new_places: Counter[Location]
+    unnamed_victims: Counter[Location]
 
     @property
     def places(self) -> Counter[Location]:
@@ -125,6 +127,7 @@ def _existing(entry: Entry) -> Iterator[LatestCluster]:
         structs.replace(check.cluster, nodes=staying),
         check.policies,
         _new_places(check.action, data) if goes_on else Counter(),
+        unnamed_victims.by_place(check.action.action, data) if goes_on else Counter(),
     )
 
 

@@ -41,6 +41,24 @@ def read(paths: Sequence[str], node: str, registry: Registry) -> Iterator[Event 
     yield from sorted(events, key=lambda event: event.at)
 
 
+def clusters(paths: Sequence[str], node: str) -> list[str]:
+    """Return the clusters whose requests have a node, by name.
+
+    :param node: an id or a name.
+    :raises OSError: a log cannot be read.
+    :raises Damaged: a log cannot be decompressed.
+    """
+    found = set()
+    for _, _, entry in log_records.lines(paths, [node]):
+        try:
+            cluster = decoded(entry).request.cluster
+        except MALFORMED:
+            continue
+        if _named(cluster.nodes, node):
+            found.add(cluster.name or cluster.id)
+    return sorted(found)
+
+
 def _events(record: Record, name: str, registry: Registry) -> list[Event]:
     """Return the events of the nodes with this id or name.
 

@@ -120,6 +120,34 @@ def test_clusters_as_yaml_warns_of_nodes_that_the_file_lacks(run, log):
     )
 
 
+def test_clusters_warns_of_victims_that_no_policy_chose(run, registry):
+    """A cluster whose engine chooses the victims has too many nodes, and the output says so."""
+    lines = []
+    cloud = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
+    endpoints = Endpoints(cloud, registry, recorder=DecisionLog(lines.append))
+    shrunk = request(
+        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1), inputs={'count': 1}
+    )
+    endpoints.policy_check(shrunk)
+    text = b''.join(lines).decode()
+
+    _, table, _ = run('clusters', '--log', 'log', log=text)
+    _, line, _ = run('clusters', '--log', 'log', '-f', 'jsonl', log=text)
+    status, file, err = run('clusters', '--log', 'log', '-f', 'yaml', log=text)
+
+    assert 'to delete in a: 1' in table
+    assert json.loads(line)['to_delete'] == [{'region': None, 'zone': 'a', 'nodes': 1}]
+    comment = file.splitlines()[0]
+    assert comment.endswith('; with 1 node to delete')
+    time = comment.partition('CLUSTER_SCALE_IN decided ')[2].partition(';')[0]
+    assert (status, err) == (
+        0,
+        'placement-policy clusters: Warning: the file of cluster web has the nodes to delete by '
+        f'CLUSTER_SCALE_IN, decided {time} (a: 1), which the engine chose: remove them before a '
+        'plan\n',
+    )
+
+
 @pytest.mark.parametrize(
     ('arguments', 'error'),
     [

@@ -71,6 +71,22 @@ def test_why_of_an_unknown_node_exits_with_1(run, line):
     )
 
 
+def test_why_of_a_node_without_a_decision_names_its_cluster(run, registry):
+    """A node that requests have leads to the decisions about its cluster."""
+    lines = []
+    log = DecisionLog(lines.append)
+    asked = request('CLUSTER_UPDATE', [], nodes(a=1))
+    Endpoints(Inventory.parse({}, 'test'), registry, recorder=log).policy_check(asked, 'req-1')
+
+    status, out, err = run('why', 'n1', '--log', 'log', log=lines[0].decode())
+
+    assert (status, out) == (1, '')
+    assert err == (
+        'placement-policy why: No decision names node n1 of cluster web; for the decisions about '
+        'the cluster, run: placement-policy why web --log log\n'
+    )
+
+
 def test_why_of_an_action_names_its_nodes(run, line):
     """The history of each of these nodes has more."""
     _, out, _ = run('why', 'act-1', '--log', 'log', log=line)

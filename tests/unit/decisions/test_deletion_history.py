@@ -108,3 +108,17 @@ def test_victim_that_a_plugin_chose_has_the_reason_of_the_plugin(decide, history
     )
     assert event.policies[0] == 'victims (test.newest-1.0): The newest nodes'
     assert event.warnings == ['Only two']
+
+
+@pytest.mark.parametrize('name', ['n1', 'n3'])
+def test_deletion_without_a_deletion_policy_says_that_the_engine_chose(decide, history, name):
+    """Each node of the cluster may have been the victim, so it has an event with the places."""
+    asked = request(
+        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1), inputs={'count': 1}
+    )
+    line, _ = decide(asked)
+
+    (event,) = history(name, [line])
+
+    assert (event.event, event.node) == ('unnamed', name)
+    assert event.text == '1 victim without a name (a: 1): no policy chose, so the engine did'
