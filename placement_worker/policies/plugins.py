@@ -83,11 +83,11 @@ def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
         exc.add_note(origin(type_name, policy))
         raise
     except BaseException as exc:  # e.g. SystemExit, which would end the process without a message
-        if isinstance(exc, KeyboardInterrupt) and current_thread() is main_thread():
-            raise  # a user of the command line pressed Ctrl-C
-        error = RuntimeError(f'A policy must not end the process; it raised {exc!r}')
-        error.add_note(origin(type_name, policy))
-        raise error from exc
+        pressed = isinstance(exc, KeyboardInterrupt) and current_thread() is main_thread()
+        if pressed or is_built_in(policy):  # Ctrl-C of a user, or the end of this process
+            raise
+        with named_in_errors(type_name, policy):
+            raise RuntimeError(f'A policy must not end the process; it raised {exc!r}') from exc
 
 
 @contextlib.contextmanager
@@ -108,7 +108,7 @@ def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
         if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
             exc.args = (f'{exc}{named}',)
         raise
-    except (Exception, SystemExit):
+    except BaseException:
         with named_in_errors(type_name, policy):
             raise
 

@@ -14,6 +14,7 @@ from placement_worker.errors import InvalidSpec, Rejected
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.base import BindingOutcome, Outcome
 from placement_worker.policies.registry import Registry
+from placement_worker.policies.zone_placement import ZonePlacement
 from tests.factories import bind, request, zone_policy
 from tests.unit.policies.good_policy import Good
 
@@ -215,23 +216,31 @@ def test_decision_without_a_reason_is_an_error_that_names_the_plugin():
     assert raised.value.__notes__ == [NAMED]
 
 
-def test_policy_that_raises_another_base_exception_fails_alone():
-    """The error names the policy; Ctrl-C reaches the main thread of a process only."""
-
-    class Interrupting(Good):
-        interface = (2, 0)
-
-        def check(self, request, state):
-            raise KeyboardInterrupt
-
-    worker = Endpoints(CLOUD, Registry([('test.good-1.0', Interrupting)]))
-    asked = request('CLUSTER_SCALE_OUT', [GOOD])
+@pytest.mark.parametrize('method', ['policy_check', 'policy_attach', 'policy_detach'])
+def test_policy_that_raises_another_base_exception_fails_alone(method):
+    """Each method names the policy; Ctrl-C reaches the main thread of a process only."""
+    registry = Registry([('test.good-1.0', raising(KeyboardInterrupt()))])
+    call = getattr(Endpoints(CLOUD, registry), method)
+    asked = request('CLUSTER_SCALE_OUT', [GOOD]) if method == 'policy_check' else bind(GOOD)
 
     with ThreadPoolExecutor() as pool:
-        error = pool.submit(worker.policy_check, asked).exception()
+        error = pool.submit(call, asked).exception()
 
     assert isinstance(error, RuntimeError)
     assert str(error) == 'A policy must not end the process; it raised KeyboardInterrupt()'
     assert error.__notes__ == [NAMED]
     with pytest.raises(KeyboardInterrupt):  # the user of a command
-        worker.policy_check(asked)
+        call(asked)
+
+
+def test_end_of_the_process_in_a_built_in_policy_is_not_an_error_of_the_policy(monkeypatch):
+    """Policies of this package do not end the process, so a signal handler did."""
+
+    def terminate(*_args):
+        raise SystemExit(143)
+
+    monkeypatch.setattr(ZonePlacement, 'check', terminate)
+    worker = Endpoints(CLOUD, Registry([('senlin.policy.zone_placement-1.0', ZonePlacement)]))
+
+    with pytest.raises(SystemExit):
+        worker.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a')]))
