@@ -48,7 +48,8 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     :param arguments: of the command line, e.g. `--config-file FILE`.
     :returns: the exit status: 0 after a graceful stop, or `CONFIGURATION_FAILED`.
     """
-    with _private_folder() as folder:
+    stop_log.receive_signals()
+    with _private_folder() as folder, stop_log.logged_end():
         try:
             startup.configure(conf, arguments)
             factory = _create_factory(conf, os.path.join(folder, 'load-balancers.json'))
@@ -56,7 +57,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
             startup.report_failure(conf, exc)
             return CONFIGURATION_FAILED
         exporter = closing(factory.exporter) if factory.exporter else nullcontext()
-        with stop_log.logged_end(), exporter:
+        with exporter:
             _serve(conf, factory)
     return 0
 

@@ -1,12 +1,16 @@
 """The start of the worker up to its broker; tests/functional/test_worker.py continues with one."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 from oslo_config import cfg
 
 from placement_worker.worker import parent_process
 from tests.config_files import Options
+from tests.waiting import first_line
 
 CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
 
@@ -17,6 +21,7 @@ def _folder(tmp_path, monkeypatch):
     # The log and the signals of this process belong to pytest.
     monkeypatch.setattr('oslo_log.log.setup', lambda *_: None)
     monkeypatch.setattr('placement_worker.worker.guru_meditation.setup', lambda *_: None)
+    monkeypatch.setattr('placement_worker.worker.stop_log.receive_signals', lambda: None)
     (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
 
 
@@ -105,4 +110,33 @@ def test_run_that_fails_leaves_no_folder_behind(start, tmp_path, monkeypatch):
 
     start(CLOUD)
 
+    assert list((tmp_path / 'temporary').iterdir()) == []
+
+
+def test_sigterm_while_the_worker_waits_for_its_broker_is_an_orderly_stop(tmp_path, monkeypatch):
+    """A worker that stops before it serves ends with 0 and leaves no folder.
+
+    SIGHUP before does not end it.
+    """
+    (tmp_path / 'temporary').mkdir()
+    monkeypatch.setenv('TMPDIR', str(tmp_path / 'temporary'))
+    (tmp_path / 'w.conf').write_text(
+        f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n{CLOUD}'
+    )
+    program = 'import sys; from placement_worker.cmd.worker import main; sys.exit(main())'
+    command = [sys.executable, '-W', 'ignore', '-c', program, '--config-file', 'w.conf']
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as worker:
+        waiting = first_line(worker)
+        worker.send_signal(signal.SIGHUP)
+        waiting_again = first_line(worker)
+        worker.send_signal(signal.SIGTERM)
+        *_, stopping, stopped = worker.communicate()[0].splitlines()
+
+    assert 'trying again in 1 s' in waiting
+    assert 'trying again in 2 s' in waiting_again
+    assert stopping.endswith('Stopping after SIGTERM: the worker does not serve yet')
+    assert stopped.endswith('Stopped')
+    assert worker.returncode == 0
     assert list((tmp_path / 'temporary').iterdir()) == []
