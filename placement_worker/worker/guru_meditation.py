@@ -1,4 +1,4 @@
-"""The guru meditation report: stacks of all threads and the options.
+"""The guru meditation report: stacks of all threads, the options and the requests in flight.
 
 A worker writes it to standard error on SIGUSR2.
 """

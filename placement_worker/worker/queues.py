@@ -13,16 +13,22 @@ from placement_worker.messaging import topology
 from placement_worker.messaging.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 
 BROKER_WAIT_MAX_S = 10
+LONG_S = 60
+"""The timeout of a client for a request that waits for no load balancer."""
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue that each process of the worker consumes, with its number of threads per process."""
+    """A queue that each process of the worker consumes, with its number of threads per process.
+
+    `long_s`: the time in flight from which on the log names a request.
+    """
 
     topic: str
     threads: int
     delivery_limit: DeliveryLimit
+    long_s: float
 
 
 def consumed(conf: cfg.ConfigOpts) -> list[Queue]:
@@ -31,9 +37,9 @@ def consumed(conf: cfg.ConfigOpts) -> list[Queue]:
     isolating = DeliveryLimit(worker.max_deliveries, isolation_queue(conf), parks=False)
     parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot(conf), parks=True)
     return [
-        Queue(worker.topic, worker.threads, isolating),
-        Queue(worker.slow_topic, worker.slow_threads, isolating),
-        Queue(isolation_queue(conf), 1, parking),
+        Queue(worker.topic, worker.threads, isolating, min(LONG_S, worker.engine_timeout_s)),
+        Queue(worker.slow_topic, worker.slow_threads, isolating, worker.engine_timeout_s),
+        Queue(isolation_queue(conf), 1, parking, worker.engine_timeout_s),
     ]
 
 

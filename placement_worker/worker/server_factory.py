@@ -102,7 +102,7 @@ class _ServerBuilder:
         created = rpc_server.create(
             self.conf, transport, queue.topic, self.endpoints, self._server_class(queue)
         )
-        return Server(created, queue.threads)
+        return Server(created, queue.threads, queue.long_s)
 
     def _server_class(self, queue: Queue) -> Callable[..., Any]:
         poison = PoisonMessages(

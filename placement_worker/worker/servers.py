@@ -14,10 +14,14 @@ CLOSE_S = 2
 
 
 class Server(NamedTuple):
-    """An RPC server of oslo.messaging and the size of its thread pool."""
+    """An RPC server of oslo.messaging and the size of its thread pool.
+
+    `long_s`: the time in flight from which on the log names a request.
+    """
 
     rpc_server: Any
     threads: int
+    long_s: float
 
     def stop(self) -> None:
         """Stop after the requests in flight.
@@ -63,6 +67,19 @@ class Servers:
     def heartbeats(self) -> list[Heartbeat | None]:
         """Return one heartbeat per server; None for a server without a listener."""
         return [late_ack.heartbeat(server.rpc_server) for server in self._servers]
+
+    def log_long_requests(self) -> None:
+        """Log each request that has been in flight for long, once per request."""
+        for server in self._servers:
+            requests = late_ack.requests_in_flight(server.rpc_server)
+            if requests:
+                requests.log_longer_than(server.long_s)
+
+    def requests_in_flight(self) -> str:
+        """Return a line per request in flight."""
+        of_servers = [late_ack.requests_in_flight(one.rpc_server) for one in self._servers]
+        lines = [line for requests in of_servers if requests for line in requests.described()]
+        return '\n'.join(lines) or 'none'
 
 
 def _close(transports: Sequence[Any]) -> None:

@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from placement_worker.health import periodic
 from placement_worker.health.heartbeats import PUBLISH_S, HeartbeatTable
+from placement_worker.worker import guru_meditation
 from placement_worker.worker.reload import reload
 from placement_worker.worker.server_factory import ServerFactory
 from placement_worker.worker.startup import PROGRAM
@@ -37,7 +38,10 @@ class WorkerProcess(cotyledon.Service):
 
     def run(self) -> None:
         """Start the servers, which have threads of their own; wait for an unreachable broker."""
-        periodic.repeat(self._publish_heartbeat, PUBLISH_S)
+        guru_meditation.Report.register_section(
+            'Requests in flight', self._servers.requests_in_flight
+        )
+        periodic.repeat(self._observe_requests, PUBLISH_S)
         self._servers.start()
 
     def reload(self) -> None:
@@ -53,6 +57,10 @@ class WorkerProcess(cotyledon.Service):
         self._servers.stop()
         # Without this the last heartbeat would show a finished request in flight.
         self._publish_heartbeat()
+
+    def _observe_requests(self) -> None:
+        self._publish_heartbeat()
+        self._servers.log_long_requests()
 
     def _publish_heartbeat(self) -> None:
         self._heartbeats.publish(self.worker_id, self._servers.heartbeats(), time.monotonic())

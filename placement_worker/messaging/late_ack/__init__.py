@@ -17,6 +17,6 @@ also reconnects: `consume` of oslo.messaging gives up when its timeout ends, bef
 every host.
 """
 
-from placement_worker.messaging.late_ack.server import LateAckServer, heartbeat
+from placement_worker.messaging.late_ack.server import LateAckServer, heartbeat, requests_in_flight
 
-__all__ = ['LateAckServer', 'heartbeat']
+__all__ = ['LateAckServer', 'heartbeat', 'requests_in_flight']

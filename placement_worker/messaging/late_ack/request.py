@@ -103,7 +103,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         """Put the request in flight, and return False if it was requeued before."""
         has_begun = self._stop_waiting()
         if has_begun:
-            self.listener.in_flight.add(self.key)
+            self.listener.in_flight.add(self)
         return has_begun
 
     def requeue_unless_begun(self) -> bool:
@@ -121,7 +121,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
         :returns: an event that is set after the acknowledgement.
         """
-        self.listener.in_flight.remove(self.key)
+        self.listener.in_flight.remove(self)
         is_done = threading.Event()
 
         def settle() -> None:
@@ -133,12 +133,12 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
     def requeue(self) -> None:
         """Have the listener requeue the request, so that the broker delivers it again."""
-        self.listener.in_flight.remove(self.key)
+        self.listener.in_flight.remove(self)
         self.listener.do(lambda: self.listener.requeue(self))
 
     def reject(self) -> None:
         """Have the listener drop the request, as the driver drops malformed messages."""
-        self.listener.in_flight.remove(self.key)
+        self.listener.in_flight.remove(self)
         self.listener.do(lambda: self.listener.reject(self))
 
     def release_message(self) -> None:

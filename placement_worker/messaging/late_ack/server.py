@@ -14,6 +14,7 @@ from typing_extensions import override
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.health.heartbeats import Heartbeat
 from placement_worker.messaging.late_ack import plain_requests
+from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
 from placement_worker.messaging.late_ack.listen_connection import ListenConnection
 from placement_worker.messaging.late_ack.outage_log import OutageLog
 from placement_worker.messaging.late_ack.poison import PoisonMessages
@@ -149,7 +150,18 @@ def heartbeat(server: Any) -> Heartbeat | None:
     """
     if server.listener is None:
         return None
-    listener = getattr(server.listener, '_poll_style_listener', None)
-    if not isinstance(listener, LateAckListener):
+    listener = _listener(server)
+    if listener is None:
         return Heartbeat(time.monotonic(), None, None)
     return Heartbeat(listener.polled_at, listener.in_flight.oldest(), listener.disconnected_at)
+
+
+def requests_in_flight(server: Any) -> RequestsInFlight | None:
+    """Return the requests in flight of an RPC server; None before it listens, or if it is stock."""
+    listener = _listener(server)
+    return listener and listener.in_flight
+
+
+def _listener(server: Any) -> LateAckListener | None:
+    listener = getattr(server.listener, '_poll_style_listener', None)
+    return listener if isinstance(listener, LateAckListener) else None

@@ -47,6 +47,16 @@ def test_consumed_queues_move_poison_messages_to_isolation_and_then_to_the_parki
     assert isolation.delivery_limit.parks
 
 
+@pytest.mark.parametrize(('engine_timeout_s', 'expected'), [(600, [60, 600, 600]), (30, [30] * 3)])
+def test_requests_of_the_slow_topic_are_long_at_the_timeout_of_the_engine(
+    conf, engine_timeout_s, expected
+):
+    """The log names a request when its caller has given up, and not before."""
+    conf.set_override('engine_timeout_s', engine_timeout_s, group='worker')
+
+    assert [queue.long_s for queue in queues.consumed(conf)] == expected
+
+
 def test_names_are_a_shared_queue_and_an_own_queue_per_topic_and_the_parking_lot(conf):
     """The upgrade check and the worker agree on the queues of a worker."""
     assert queues.names(conf) == [

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
-from placement_worker.worker import worker_process
+from placement_worker.worker import guru_meditation, worker_process
 from placement_worker.worker.worker_process import WorkerProcess
 
 
@@ -22,6 +22,12 @@ class Servers:
 
     def stop(self):
         self.calls.append(('stop', self.stopping.is_set()))
+
+    def log_long_requests(self):
+        self.calls.append('log')
+
+    def requests_in_flight(self):
+        return 'a request'
 
     def heartbeats(self):
         return [Heartbeat(50, None, None)]
@@ -63,17 +69,21 @@ def test_process_enters_its_id_into_the_heartbeats(worker, table):
 
 
 def test_run_publishes_heartbeats_and_starts_the_servers(worker, factory, table, monkeypatch):
-    """The watchdog sees a process that waits for its broker."""
-    repeated = []
+    """The watchdog sees a process that waits for its broker, and hanging requests are logged."""
+    repeated, sections = [], []
     monkeypatch.setattr(
         'placement_worker.health.periodic.repeat', lambda *call: repeated.append(call)
+    )
+    monkeypatch.setattr(
+        guru_meditation.Report, 'register_section', lambda *section: sections.append(section)
     )
 
     worker.run()
     ((publish, interval_s),) = repeated
     publish()
 
-    assert factory.servers.calls == ['start']
+    assert factory.servers.calls == ['start', 'log']
+    assert sections == [('Requests in flight', factory.servers.requests_in_flight)]
     assert interval_s == 2
     assert table.read(60)[0].poll_age_s == 10
 
