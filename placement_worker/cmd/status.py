@@ -57,7 +57,18 @@ def main() -> int:
     unknown = config_arguments.describe_unknown(PROGRAM, others, ['--json'])
     if unknown:
         return _refuse(unknown)
+    late = _late_option(others)
+    if late:
+        return _refuse(f'Move {late} before "upgrade check"; run "{PROGRAM} --help" for the usage')
     return upgrade.run(PROGRAM, others, user=args.user, engine_files=args.engine_file)
+
+
+def _late_option(arguments: list[str]) -> str | None:
+    """Return the first option behind the command that belongs before it, or None."""
+    while arguments and arguments[:2] != ['upgrade', 'check']:
+        arguments = arguments[1:]
+    names = (argument.partition('=')[0] for argument in arguments[2:])
+    return next((name for name in names if name in ('--config-file', '--config-dir')), None)
 
 
 def _refuse(message: str) -> int:

@@ -37,6 +37,11 @@ def test_status_without_a_command_prints_the_usage(run, arguments):
             'Unknown option --conf-file (did you mean --config-file?); run '
             '"placement-worker-status --help" for the usage',
         ),
+        (
+            ('upgrade', 'check', '--config-file', 'f'),
+            'Move --config-file before "upgrade check"; run "placement-worker-status --help" for '
+            'the usage',
+        ),
         (('livness',), 'Unknown command "livness". Did you mean "liveness"?'),
     ],
 )
