@@ -70,7 +70,7 @@ TOPIC_PERMISSION_NEEDED = (
 SKIPPED_TYPE = 'correct the cause, and restart the workers'
 _WITH_REMEDY = (errors.BrokerRefused, errors.NoWorkerAnswered, InvalidCordonFile)
 """The errors whose texts may name a remedy."""
-_HAS_REMEDY = re.compile('; (check|create it,|the page|start) ')
+_HAS_REMEDY = re.compile('; (check|create it,|the page|start|this port may) ')
 
 
 def with_hint(exc: Exception, text: str = '') -> str:

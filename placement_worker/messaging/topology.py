@@ -30,6 +30,10 @@ UNLIMITED = {'x-delivery-limit': 10**9}
 
 RabbitMQ 4 has a default limit, and older releases have no value for an unlimited queue.
 """
+ALARM_HINT = (
+    '; it may block publishers while it is short of memory or disk: run "rabbitmq-diagnostics '
+    'check_local_alarms"'
+)
 EMPTY_FIRST = 'Retry or drop the parked requests in it first: placement-policy parked list. '
 
 
@@ -134,7 +138,8 @@ def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
             yield connection
         except (OSError, RecoverableConnectionError) as exc:
             cause = str(exc) or type(exc).__name__
-            raise BrokerUnreachable(f'The broker stopped responding: {cause}') from exc
+            hint = ALARM_HINT if isinstance(exc, TimeoutError) else ''
+            raise BrokerUnreachable(f'The broker stopped responding: {cause}{hint}') from exc
 
 
 class _Topology:

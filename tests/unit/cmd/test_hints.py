@@ -72,6 +72,8 @@ def test_with_hint_of_an_error_that_names_a_command_adds_none():
 @pytest.mark.parametrize(
     'text',
     [
+        'No TLS with the broker at h:5672: wrong version number; this port may be without TLS: '
+        'check port and ssl',
         'The broker at h:5672 refused access: 403; check user and password',
         'The read permission is missing on the broker: 403; the page "Security of the bus" of the '
         'manual has the rabbitmqctl command that grants it',
