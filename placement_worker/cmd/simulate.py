@@ -43,7 +43,7 @@ class Simulate(LocalCommand):
     )
     epilog = (
         'Exit status: 0 every step ended as the scenario expects, 1 some step did not, 2 the '
-        'scenario or the arguments are invalid.'
+        'scenario or the arguments are invalid, or a policy raised an error.'
     )
 
     @override

@@ -64,7 +64,12 @@ P = TypeVar('P', bound=Struct)
 
 
 def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
-    """Return pairs of phase and action, for the targets of a policy."""
+    """Return pairs of phase and action, for the targets of a policy.
+
+    :raises TypeError: an action is not a string, e.g. a list of actions.
+    """
+    if not all(isinstance(action, str) for action in actions):
+        raise TypeError(f'on must get each action as an argument of its own, got {actions[0]!r}')
     return frozenset((phase, action) for action in actions)
 
 

@@ -119,10 +119,8 @@ def _definition_problem(name: str, plugin: PolicyClass) -> str | None:
         return 'versions must map strings to subclasses of msgspec.Struct'
     if not _fits(plugin.name, str):
         return f'name must be a string, got {_shown(plugin.name)}'
-    kind, _, version = name.rpartition('-')
-    if plugin.name != kind or version not in plugin.versions:
-        defined = ', '.join(f'{plugin.name}-{one}' for one in plugin.versions)
-        return f'its class defines {plugin.name}, so its entry points must be named {defined}'
+    if problem := _name_problem(name, plugin):
+        return problem
     mutable = [one for one, schema in plugin.versions.items() if not _is_frozen(schema)]
     if mutable:
         return f'the properties of version {", ".join(mutable)} must be a Struct with frozen=True'
@@ -130,6 +128,19 @@ def _definition_problem(name: str, plugin: PolicyClass) -> str | None:
     if not is_built_in(plugin):
         problems += [*_method_problems(plugin), *plugin_schemas.problems(plugin.versions)]
     return '; '.join(problems) or None
+
+
+def _name_problem(name: str, plugin: PolicyClass) -> str | None:
+    """Return what to change if the name and the versions of a class do not fit its entry point."""
+    kind, _, version = name.rpartition('-')
+    if plugin.name == kind and version and version not in plugin.versions:
+        return f'versions lacks {version}; add its schema, or remove the entry point'
+    if plugin.name == name and version in plugin.versions:
+        return f'name must not contain the version; set it to {kind}'
+    if plugin.name != kind or version not in plugin.versions:
+        defined = ', '.join(f'{plugin.name}-{one}' for one in plugin.versions)
+        return f'its class defines {plugin.name}, so its entry points must be named {defined}'
+    return None
 
 
 def _are_schemas(versions: object) -> bool:
@@ -186,6 +197,11 @@ def _method_problems(plugin: PolicyClass) -> Iterator[str]:
             try:
                 signature.bind(*expected)
             except TypeError:
+                fits = False
+            else:
+                own = [one for one in signature.parameters if one in passed]
+                fits = own == [one for one in passed if one in own]
+            if not fits:
                 yield f'{name} must take ({", ".join(expected)}), got {shortened(str(signature))}'
 
 

@@ -18,6 +18,7 @@ from placement_worker.contract.model import (
 from placement_worker.contract.request_limits import Limits
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import CordonsInForce
+from placement_worker.handlers.verifying_registry import VerifyingRegistry
 from placement_worker.policies.registry import Registry
 
 ANY_SIZE = 2**62  # bytes of a request
@@ -37,7 +38,7 @@ class Decider:
     ) -> None:
         self._endpoints = Endpoints(
             clouds,
-            registry,
+            VerifyingRegistry(registry),
             limits=lambda: Limits(max_nodes, ANY_SIZE),
             octavia_settings=lambda: settings,
             cordons=cordons,

@@ -1,10 +1,13 @@
 """Play a scenario step by step."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 
+from placement_worker.contract.model import Explain
+from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import kept_places, measures
 from placement_worker.simulation.balanced_pools import PoolState
@@ -55,16 +58,29 @@ def play(scenario: Scenario, registry: Registry, explained: int = 0) -> Iterator
     """Yield the start, then each step, in constant memory.
 
     :param explained: the number of steps whose decisions are explained in full.
+    :raises WorkerFailed: a policy raised an error that is not a decision.
     """
-    engine = Engine(scenario, registry)
+    with _naming('The start'):
+        engine = Engine(scenario, registry)
     world = engine.world
     yield _record(world, 0, Taken('start'), '', 'OK')
     for number, step in enumerate(scenario.unrolled(), start=1):
         world.now += TICK
-        taken = take(
-            engine, step, f'{scenario.seed}/{number}', 'full' if number <= explained else 'none'
-        )
+        explain: Explain = 'full' if number <= explained else 'none'
+        with _naming(f'Step {number} ({step.verb})'):
+            taken = take(engine, step, f'{scenario.seed}/{number}', explain)
         yield _record(world, number, taken, step.note, step.expect)
+
+
+@contextlib.contextmanager
+def _naming(part: str) -> Iterator[None]:
+    """Name a part of the scenario in an internal error."""
+    try:
+        yield
+    except PlacementWorkerError:
+        raise
+    except Exception as exc:
+        raise WorkerFailed(f'{part} failed: {with_notes(exc)}') from exc
 
 
 def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> Record:

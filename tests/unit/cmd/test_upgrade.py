@@ -116,8 +116,7 @@ def test_policy_type_that_would_be_skipped_is_a_warning(monkeypatch):
 
     assert (result.code, result.details) == (
         Code.WARNING,
-        'test.good-2.0: its class defines test.good, so its entry points must be named '
-        'test.good-1.0',
+        'test.good-2.0: versions lacks 2.0; add its schema, or remove the entry point',
     )
 
 

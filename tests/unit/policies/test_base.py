@@ -15,7 +15,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import Action, CheckRequest, NodePatch
-from placement_worker.policies.base import Outcome, Policy, State
+from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on
 from tests.factories import NOW, node, request
 
 PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'writing-a-policy.rst'
@@ -123,3 +123,9 @@ def test_protected_has_the_nodes_of_cluster_action_and_patches():
     state = State({}, None, 10, NOW, nodes={'n3': NodePatch({'protected': True})})
 
     assert list(state.protected(asked)) == ['n1', 'n2', 'n3']
+
+
+def test_targets_of_a_list_of_actions_are_refused_with_the_remedy():
+    """The error says how to pass several actions."""
+    with pytest.raises(TypeError, match=r"argument of its own, got \['CLUSTER_SCALE_OUT'\]"):
+        on(BEFORE, ['CLUSTER_SCALE_OUT'])

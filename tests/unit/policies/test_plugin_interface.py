@@ -46,6 +46,10 @@ def problem(**attributes):
             'check must take (self, request, state), got (self, request)',
         ),
         (
+            {'check': lambda self, state, request: None},
+            'check must take (self, request, state), got (self, state, request)',
+        ),
+        (
             {'check': wrapped(lambda self: None)},
             'check must take (self, request, state), got (self)',
         ),

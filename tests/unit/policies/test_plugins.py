@@ -180,7 +180,12 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-2.0',
             Good,
-            'its class defines test.good, so its entry points must be named test.good-1.0',
+            'versions lacks 2.0; add its schema, or remove the entry point',
+        ),
+        (
+            'test.good-1.0',
+            with_attribute('name', 'test.good-1.0'),
+            'name must not contain the version; set it to test.good',
         ),
     ],
 )

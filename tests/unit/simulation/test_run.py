@@ -5,8 +5,11 @@ import itertools
 import pytest
 
 from placement_worker import errors
+from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
 from tests.factories import deletion_policy, region_policy, zone_policy
+from tests.unit.policies.good_policy import Good
+from tests.unit.simulation import failing_policies
 from tests.unit.simulation.conftest import held
 
 
@@ -83,3 +86,27 @@ def test_play_of_a_million_repetitions_yields_steps_one_by_one(load, registry):
 
     assert scenario.length == 2_000_000
     assert [record.size for record in records] == [0, 2, 0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ('policy', 'error'),
+    [
+        (failing_policies.Raising, "Step 2 (scale_out) failed: KeyError: 'zone'"),
+        (failing_policies.RaisingAtStart, "The start failed: KeyError: 'zone'"),
+        (
+            failing_policies.Changing,
+            'Step 2 (scale_out) failed: RuntimeError: check must not change what it receives; it '
+            'changed request.action.inputs.count',
+        ),
+    ],
+)
+def test_play_of_a_policy_that_fails_names_step_type_and_package(load, policy, error):
+    """An author learns which step of the scenario failed, and which policy type is the cause."""
+    steps = [{'fail_nodes': 1}, {'scale_out': 1}]
+    scenario = load(steps, [failing_policies.GOOD])
+
+    with pytest.raises(errors.WorkerFailed) as raised:
+        list(play(scenario, Registry([(f'{Good.name}-1.0', policy)])))
+
+    named = f'(in {Good.name}-1.0, a plugin of {failing_policies.__name__})'
+    assert str(raised.value) == f'{error} {named}'
