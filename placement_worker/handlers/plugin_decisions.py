@@ -53,9 +53,10 @@ def check(policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: S
         raise InvalidInput(f'{origin.removeprefix("in ")}, wrote invalid data: {exc}') from exc
     if request.target != BEFORE:
         return []
-    found = [*_unknown_places(decided, new, request, state)]
+    found = [*_dropped(decided, state), *_unknown_places(decided, new, request, state)]
     if DELETION in new:
         found += _excess_victims(len(victims), request, state)
+        found += _contradictions(decided.deletion, request, state)
     return [f'{warning} ({origin})' for warning in found]
 
 
@@ -111,7 +112,7 @@ def _check_before(
             raise InvalidInput(f'{str(exc).rstrip(".")} - at `{PATH}.creation.count`') from exc
         except Rejected:  # an input that the plugin replaces need not be valid
             pass
-    if DELETION in new and 'count' in decided.data[DELETION]:
+    if DELETION in new and 'count' in decided.data.get(DELETION, {}):
         deletion = decided.deletion
         if len(deletion.candidates or ()) > deletion.count:
             raise InvalidInput(
@@ -177,6 +178,29 @@ def _other_nodes(request: CheckRequest, state: State) -> Iterator[str]:
         if isinstance(one, dict):  # of the replaced nodes, with the new ones
             yield from (node_id for node_id in one.values() if isinstance(node_id, str))
     yield from state.nodes
+
+
+def _dropped(decided: ActionData, state: State) -> Iterator[str]:
+    """Yield a sentence if the data lack a plan of the policies before."""
+    lost = [key for key in (*KINDS, PLACEMENT) if key in state.data and key not in decided.data]
+    if lost:
+        yield f'The data lack {listed(lost)} of an earlier policy; begin them with **state.data'
+
+
+def _contradictions(deletion: Deletion, request: CheckRequest, state: State) -> Iterator[str]:
+    """Yield a sentence if more victims are in a zone than the deletion removes there."""
+    chosen, planned = {*(deletion.candidates or ())}, deletion.zones
+    if not chosen or not planned:
+        return
+    try:
+        counts = state.cloud.zones_of([one for one in request.cluster.nodes if one.id in chosen])
+    except CloudUnavailable:  # the policy need not know the cloud
+        return
+    if any(zone and count > planned.get(zone, 0) for zone, count in counts.items()):
+        yield (
+            f'The victims are not in the zones of the plan, {_shown(planned)}; choose victims '
+            'before the placement policies, with a priority below 200'
+        )
 
 
 def _excess_victims(victims: int, request: CheckRequest, state: State) -> Iterator[str]:

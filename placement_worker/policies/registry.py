@@ -118,6 +118,12 @@ class Registry:
         try:
             return self.types[type_name]
         except KeyError:
+            kind, _, version = type_name.rpartition('-')
+            if any(one.name == kind and version in one.versions for one in self.types.values()):
+                raise errors.PolicyTypeNotFound(
+                    f'Policy type `{type_name}`{plugins.from_packages(kind)} has no entry point; '
+                    f'add it to the package, and install it again - at `{at}`'
+                ) from None
             type_name = shortened(type_name)
             near = self._nearest(type_name)
             hint = (

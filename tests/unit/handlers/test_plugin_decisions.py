@@ -223,3 +223,42 @@ def test_planned_with_counts_that_contradict_each_other_raises(plan, entries, er
     """A policy cannot write a plan that does not fit its number of nodes."""
     with pytest.raises(ValueError, match=f'^{error}$'):
         ActionData({}).planned('creation', 2, plan, entries)
+
+
+@pytest.mark.parametrize(
+    ('action', 'key'),
+    [
+        ('CLUSTER_SCALE_OUT', 'creation'),
+        ('CLUSTER_SCALE_IN', 'deletion'),
+        ('CLUSTER_SCALE_OUT', 'placement'),
+    ],
+)
+def test_plan_that_a_plugin_drops_is_a_warning_that_names_it(action, key):
+    """An author who forgets the earlier data learns that a plan of an earlier policy is gone."""
+    earlier = {'data': {key: {'count': 1}, 'kept': 1}}
+
+    _, warnings = decide(action, asked=earlier, data={'x': 1})
+    _, of_kept = decide(action, asked=earlier, data={**earlier['data'], 'x': 1})
+
+    assert warnings == [
+        f'The data lack {key} of an earlier policy; begin them with **state.data (in {NAMED})'
+    ]
+    assert of_kept == []
+
+
+@pytest.mark.parametrize(('zone', 'is_warned'), [('az1', False), ('az2', True)])
+def test_victims_outside_the_planned_zones_are_a_warning(zone, is_warned):
+    """Victims that contradict the removal counts are reported, with the order that avoids this."""
+    plan = {'count': 1, 'zones': {zone: 1}}
+
+    _, warnings = decide(
+        'CLUSTER_SCALE_IN',
+        asked={'data': {'deletion': plan}},
+        data={'deletion': {**plan, 'candidates': ['n1']}},
+    )
+
+    expected = (
+        'The victims are not in the zones of the plan, az2 1; choose victims before the placement '
+        f'policies, with a priority below 200 (in {NAMED})'
+    )
+    assert warnings == ([expected] if is_warned else [])

@@ -99,9 +99,8 @@ def test_skipped_type_is_refused_with_the_reason():
         registry.lookup('test.good-2.0', '$.policies[0].spec')
 
     assert str(refused.value) == (
-        'Policy type `test.good-2.0` was skipped: its class defines test.good, so its '
-        'entry points must be named test.good-1.0 - '
-        'at `$.policies[0].spec`'
+        'Policy type `test.good-2.0` was skipped: versions lacks 2.0; add its schema, or remove '
+        'the entry point - at `$.policies[0].spec`'
     )
 
 
@@ -306,3 +305,19 @@ def test_policy_of_a_large_spec_is_not_kept(registry):
     spec = Spec('senlin.policy.zone_placement', '1.0', {'zones': zones})
 
     assert registry.policy(spec, '$.spec') is not registry.policy(spec, '$.spec')
+
+
+def test_version_without_an_entry_point_is_refused_with_the_remedy():
+    """The error does not advise to install a package that is installed."""
+
+    class Several(Good):
+        interface = (2, 0)
+        versions = {'1.0': Good.versions['1.0'], '1.1': Good.versions['1.0']}
+
+    with pytest.raises(PolicyTypeNotFound) as refused:
+        Registry([('test.good-1.0', Several)]).lookup('test.good-1.1', '$.policies[0].spec')
+
+    assert str(refused.value) == (
+        'Policy type `test.good-1.1` has no entry point; add it to the package, and install it '
+        'again - at `$.policies[0].spec`'
+    )
