@@ -6,13 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from tests.broker import EPMD, Broker
+from tests.broker import EPMD, LEAN, Broker
 from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
 
 SIZE = 3
-LEAN = '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none'
-"""Arguments that keep three Erlang VMs from spinning on two cores."""
 
 
 class Cluster:

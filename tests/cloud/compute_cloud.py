@@ -1,14 +1,16 @@
 """Services, computes and workers; a subclass adds the engine that the workers serve."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from typing_extensions import override
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.errors import NoWorkerAnswered
-from tests.broker import Broker
+from tests.broker import LEAN, Broker
 from tests.cloud import computes, installed, virtual_hosts
+from tests.cloud.parallel import at_once
 from tests.cloud.program import RestartableProgram
 from tests.integration import mariadb, seeding
 from tests.integration.deployment import Deployment
@@ -37,7 +39,7 @@ class ComputeCloud(Deployment):
         :param hosts: the virtual hosts of the services' broker. The workers have a broker of their
             own, which tests kill.
         """
-        self.broker, self.workers_broker = Broker(), Broker()
+        self.broker, self.workers_broker = (Broker(erlang_arguments=LEAN) for _ in range(2))
         virtual_hosts.define(self.broker, hosts)
         for broker in (self.broker, self.workers_broker):
             broker.launch()
@@ -80,21 +82,12 @@ class ComputeCloud(Deployment):
         for broker in (self.broker, self.workers_broker):
             broker.wait_until_ready()
         wait_for(mariadb.socket_in(self.folder).exists, START_S)
-        self.prepare_engine()
-        seeding.fill_keystone(self.connect('admin'), self.in_catalog(), self.layout)
+        at_once([self.prepare_engine, self._fill_keystone])
         self.start_engine()
         self.start_worker('worker1')
         self._start_agents()
-        seeding.fill_neutron(self.connect('admin'))
-        self.connect('admin').image.create_image(
-            name=computes.IMAGE,
-            data=b'nothing boots it',
-            disk_format='raw',
-            container_format='bare',
-            visibility='public',
-        )
-        for region, zones in self._computes.items():
-            computes.add_to_zones(self.connect('admin', region), self.nova(region), zones)
+        zones = [partial(self._add_to_zones, region) for region in self._computes]
+        at_once([self._fill_neutron, self._create_image, *zones])
         self.wait_for_engine()
         self.wait_for_worker('worker1')
 
@@ -142,6 +135,25 @@ class ComputeCloud(Deployment):
 
         wait_for(responds, START_S)
         client.close()
+
+    def _fill_keystone(self) -> None:
+        seeding.fill_keystone(self.connect('admin'), self.in_catalog(), self.layout)
+
+    def _fill_neutron(self) -> None:
+        seeding.fill_neutron(self.connect('admin'))
+
+    def _create_image(self) -> None:
+        self.connect('admin').image.create_image(
+            name=computes.IMAGE,
+            data=b'nothing boots it',
+            disk_format='raw',
+            container_format='bare',
+            visibility='public',
+        )
+
+    def _add_to_zones(self, region: str) -> None:
+        admin, nova = self.connect('admin', region), self.nova(region)
+        computes.add_to_zones(admin, nova, self._computes[region])
 
     def _start_agents(self) -> None:
         """Start conductors, schedulers and computes when the tables exist."""

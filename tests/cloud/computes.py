@@ -31,6 +31,9 @@ DATABASES = ('api_database', 'database')
 def configure(nova: Path, file: Path) -> None:
     """Write the configuration of a compute: that of its Nova without the databases.
 
+    A compute reports its resources when it starts, and not every minute again, for which it asks
+    Placement about each of its servers.
+
     A compute with `[api_database]` compares the versions of all cells when it starts, in a thread
     per cell. It does not start if they copy the options of the database at the same time:
     RuntimeError in `_get_db_conf` (nova/db/main/api.py of Nova 34).
@@ -39,6 +42,7 @@ def configure(nova: Path, file: Path) -> None:
     options.read_string(nova.read_text())
     for section in DATABASES:
         options.remove_section(section)
+    options['DEFAULT']['update_resources_interval'] = '-1'
     with file.open('w') as opened:
         options.write(opened)
 
