@@ -10,8 +10,8 @@ COMPUTES = {
 }
 """The zone of each compute by region."""
 SHARED = ('keystone', 'neutron', 'octavia', 'glance')
-SENLIN = 'senlin'
-VIRTUAL_HOSTS = (*NOVAS.values(), SENLIN)
+SENLIN, SECOND_SENLIN = SENLINS = ('senlin', 'second-senlin')
+VIRTUAL_HOSTS = (*NOVAS.values(), *SENLINS)
 USERS = ('neutron', 'nova', 'octavia', 'glance', 'placement', SENLIN)
 
 
@@ -36,7 +36,7 @@ def whole_cloud(broker: Broker) -> Layout:
         in_mariadb=[
             *SHARED,
             *PLACEMENTS.values(),
-            SENLIN,
+            *SENLINS,
             *(f'{nova}{part}' for nova in NOVAS.values() for part in ('', '-api', '-cell0')),
         ],
         variables={

@@ -6,6 +6,7 @@ from typing import Any
 from keystoneauth1.session import Session
 
 from tests.cloud import computes
+from tests.cloud.senlin_database import SenlinDatabase
 from tests.waiting import wait_for
 
 Json = dict[str, Any]
@@ -23,8 +24,13 @@ SERVER = {
 class Senlin:
     """The API for one user; the names of objects are numbered."""
 
-    def __init__(self, url: str, session: Session) -> None:
-        self._url, self._session = url, session
+    def __init__(self, url: str, session: Session, database: SenlinDatabase) -> None:
+        """Do not call the API yet.
+
+        :param database: shows when actions end; each request to the API takes more of the
+            processors, which services need.
+        """
+        self._url, self._session, self._database = url, session, database
         self._numbers = itertools.count(1)
 
     def get(self, path: str) -> Any:
@@ -85,14 +91,8 @@ class Senlin:
 
     def wait(self, action_id: str) -> Json:
         """Return an action when it has ended."""
-
-        def ended() -> Json | None:
-            action = self.get(f'actions/{action_id}')['action']
-            return dict(action) if action['status'] in ENDED else None
-
-        action = wait_for(ended, ACTION_S, POLL_S)
-        assert action is not None
-        return action
+        wait_for(lambda: self._database.status_of(action_id) in ENDED, ACTION_S, POLL_S)
+        return dict(self.get(f'actions/{action_id}')['action'])
 
     def wait_for_last_action(self, target_id: str) -> Json:
         """Return the latest action of an object when it has succeeded."""

@@ -1,10 +1,11 @@
 """Senlin's database, which shows more than its REST API."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.cloud import sql
-from tests.cloud.layout import SENLIN
 from tests.cloud.nodes import Node
 
 NODES = (
@@ -16,30 +17,41 @@ EXPIRE = (
 )
 FORGET = 'DELETE FROM credential'
 LOCKS = 'SELECT action_ids FROM cluster_lock WHERE cluster_id = %s'
+STATUS = 'SELECT status FROM action WHERE id = %s'
 
 
-def nodes_of(folder: Path, cluster_id: str) -> list[Node]:
-    """Return the nodes of a cluster in the order of their indexes.
+@dataclass(frozen=True)
+class SenlinDatabase:
+    """The database of a Senlin."""
 
-    :param folder: that of the server of the database.
-    """
-    rows = sql.select(folder, SENLIN, NODES, cluster_id)
-    return [Node(*row[:4], json.loads(row[4] or '{}')) for row in rows]
+    folder: Path
+    """The folder of the server."""
+    name: str
 
+    def nodes_of(self, cluster_id: str) -> list[Node]:
+        """Return the nodes of a cluster in the order of their indexes."""
+        rows = self._select(NODES, cluster_id)
+        return [Node(*row[:4], json.loads(row[4] or '{}')) for row in rows]
 
-def is_locked(folder: Path, cluster_id: str) -> bool:
-    """Return whether an action has locked a cluster."""
-    return bool(sql.select(folder, SENLIN, LOCKS, cluster_id))
+    def is_locked(self, cluster_id: str) -> bool:
+        """Return whether an action has locked a cluster."""
+        return bool(self._select(LOCKS, cluster_id))
 
+    def status_of(self, action_id: str) -> str:
+        """Return the status of an action."""
+        [(status,)] = self._select(STATUS, action_id)
+        return str(status)
 
-def expire_engines(folder: Path) -> None:
-    """Let the next engine that starts end the actions of all engines, which were killed.
+    def expire_engines(self) -> None:
+        """Let the next engine that starts end the actions of all engines, which were killed.
 
-    Senlin waits for more than two minutes until it takes an engine for dead.
-    """
-    sql.select(folder, SENLIN, EXPIRE)
+        Senlin waits for more than two minutes until it takes an engine for dead.
+        """
+        self._select(EXPIRE)
 
+    def forget_trusts(self) -> None:
+        """Let the next request of each user create a trust, or find one in Keystone."""
+        self._select(FORGET)
 
-def forget_trusts(folder: Path) -> None:
-    """Let the next request of each user create a trust, or find one in Keystone."""
-    sql.select(folder, SENLIN, FORGET)
+    def _select(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        return sql.select(self.folder, self.name, statement, *values)

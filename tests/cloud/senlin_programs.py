@@ -8,38 +8,43 @@ import oslo_messaging
 from keystoneauth1.exceptions import ConnectFailure, HttpServerError
 from oslo_config import cfg
 
-from tests.cloud import installed, senlin_database
+from tests.cloud import installed
 from tests.cloud.layout import SENLIN
 from tests.cloud.program import RestartableProgram
 from tests.cloud.senlin_api import Json, Senlin
+from tests.cloud.senlin_database import SenlinDatabase
 from tests.integration.service_processes import Processes
 from tests.ports import free_ports
 from tests.waiting import wait_for
 
 ETC = Path(__file__).parent / 'etc'
 ENGINES = ('engine1', 'engine2')
-SERVICES = ('senlin-api', 'senlin-conductor', 'senlin-health-manager')
+SERVICES = ('api', 'conductor', 'health-manager')
 PROBE_S = 5
 
 
 class SenlinPrograms:
     """The API, a conductor, a health manager and engines."""
 
-    def __init__(self, processes: Processes, broker_url: str, workers_url: str) -> None:
+    def __init__(
+        self, processes: Processes, broker_url: str, workers_url: str, name: str = SENLIN
+    ) -> None:
         """Write the configuration.
 
+        :param name: of the database and the virtual host, by which programs and files begin.
         :param broker_url: the URL of the broker, to which virtual hosts are appended.
         :param workers_url: the URL of the workers' broker.
         """
         self._processes = processes
         self._folder = processes.folder
-        self._url, self._workers_url = broker_url + SENLIN, workers_url
+        self._name, self._url, self._workers_url = name, broker_url + name, workers_url
+        self.database = SenlinDatabase(self._folder, name)
         (self._port,) = free_ports(1)
         self.url = f'http://127.0.0.1:{self._port}/v1'
-        self._file = self._folder / 'etc' / 'senlin.conf'
+        self._file = self._folder / 'etc' / f'{name}.conf'
         self.configure(with_plugin=True)
-        self.services = [self._program(name, name) for name in SERVICES]
-        self.engines = {name: self._engine(name) for name in ENGINES}
+        self.services = [self._program(f'senlin-{one}', f'{name}-{one}') for one in SERVICES]
+        self.engines = {one: self._engine(f'{name}-{one}') for one in ENGINES}
 
     def configure(self, with_plugin: bool) -> None:
         """Write the configuration, which the next start of a program reads."""
@@ -47,7 +52,7 @@ class SenlinPrograms:
         text = self._processes.template(
             ETC / 'senlin.conf',
             transport_url=self._url,
-            database=self._processes.database(SENLIN),
+            database=self._processes.database(self._name),
             credentials=self._processes.credentials(SENLIN),
             auth_url=f'{self._processes.services["keystone"].url}/v3',
             port=self._port,
@@ -87,7 +92,7 @@ class SenlinPrograms:
         self.configure(with_plugin)
         for engine in self.engines.values():
             engine.kill()
-        senlin_database.expire_engines(self._folder)
+        self.database.expire_engines()
         for engine in self.engines.values():
             engine.start()
         wait_for(lambda: len(self._listening(senlin, killed)) == len(ENGINES))

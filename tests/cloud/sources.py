@@ -8,7 +8,6 @@ from typing import Any
 
 from openstack.connection import Connection
 
-from tests.cloud import senlin_database
 from tests.cloud.layout import COMPUTES
 from tests.cloud.nodes import Json, Node
 from tests.cloud.whole_cloud import WholeCloud
@@ -25,11 +24,11 @@ class ClusterSources:
 
     def nodes(self) -> list[Node]:
         """Return the nodes in Senlin's database in the order of their indexes."""
-        return senlin_database.nodes_of(self.cloud.folder, self.id)
+        return self.cloud.senlin_database.nodes_of(self.id)
 
     def is_locked(self) -> bool:
         """Return whether an action has locked the cluster in Senlin's database."""
-        return senlin_database.is_locked(self.cloud.folder, self.id)
+        return self.cloud.senlin_database.is_locked(self.id)
 
     def desired_capacity(self) -> int:
         """Return the size that users want."""

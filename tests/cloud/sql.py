@@ -14,7 +14,13 @@ def select(folder: Path, database: str, statement: str, *values: object) -> list
     :param folder: that of the server.
     """
     socket = str(mariadb.socket_in(folder))
-    opened = pymysql.connect(user='root', database=database, unix_socket=socket, autocommit=True)
+    opened = pymysql.connect(
+        user='root',
+        database=database,
+        unix_socket=socket,
+        autocommit=True,
+        ssl_disabled=True,  # else PyMySQL 1.2.4 reads all certificates for each connection
+    )
     with opened, opened.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())

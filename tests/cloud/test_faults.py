@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.cloud import computes, senlin_database, sql
+from tests.cloud import computes, sql
 from tests.cloud.clusters import Cluster
 from tests.cloud.layout import COMPUTES
 from tests.cloud.nodes import zones
@@ -66,7 +66,7 @@ def test_deleted_trust_fails_action_until_senlin_forgets_it(
     try:
         refused = cluster.fail('scale_out', count=1)
     finally:
-        senlin_database.forget_trusts(cloud.folder)
+        cloud.senlin_database.forget_trusts()
     grown = cluster.change('scale_out', count=1)
 
     assert NO_TRUST in refused.action['status_reason']

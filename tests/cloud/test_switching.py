@@ -1,8 +1,4 @@
-"""The plugin is switched on and off while clusters exist.
-
-The test is the last one, because it leaves the engines without the plugin; to start them again
-takes half a minute.
-"""
+"""The plugin is switched on and off while clusters exist."""
 
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import zones
@@ -11,18 +7,18 @@ from tests.cloud.whole_cloud import WholeCloud
 
 def test_cluster_outlives_switching_the_plugin(cloud: WholeCloud) -> None:
     """Policies that Senlin has attached by itself go on with the plugin, and without it again."""
-    programs, admin = cloud.senlin_programs, cloud.senlin_admin
-    programs.restart_engines(admin, with_plugin=False)
-    cluster = Cluster(cloud, 1)
-    cluster.attach_zones(az1=100, az2=100)
-    balancing = cluster.attach_load_balancing()
+    with cloud.with_second_senlin(with_plugin=False) as second:
+        programs, admin = second.senlin_programs, second.senlin_admin
+        cluster = Cluster(second, 1)
+        cluster.attach_zones(az1=100, az2=100, az3=100)
+        balancing = cluster.attach_load_balancing()
 
-    programs.restart_engines(admin, with_plugin=True)
-    grown = cluster.change('scale_out', count=2)
-    programs.restart_engines(admin, with_plugin=False)
-    shrunk = cluster.change('scale_in', count=1)
-    members, load_balancer = cluster.members(balancing), cluster.load_balancer(balancing)
-    cluster.senlin.delete(cluster.target)
+        programs.restart_engines(admin, with_plugin=True)
+        grown = cluster.change('scale_out', count=2)
+        programs.restart_engines(admin, with_plugin=False)
+        shrunk = cluster.change('scale_in', count=1)
+        members, load_balancer = cluster.members(balancing), cluster.load_balancer(balancing)
+        cluster.senlin.delete(cluster.target)
 
     assert len(zones(grown.added)) == 2
     assert cluster.decisions(shrunk.action) == []

@@ -1,6 +1,9 @@
 """A whole cloud: Senlin with the plugin, workers, and every service that they call."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from typing import Self
 
 from typing_extensions import override
 
@@ -20,10 +23,15 @@ class WholeCloud(ComputeCloud):
         """Start the brokers and the services without waiting for them."""
         super().__init__(layout.whole_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS)
         self.octavia = Proxy(self.services['octavia'].url)
-        self.senlin_programs = SenlinPrograms(self.processes, self.broker.url, self.workers_url)
-        url = self.senlin_programs.url
-        self.senlin = Senlin(url, self.session('demo'))
-        self.senlin_admin = Senlin(url, self.session('admin'))
+        self._add_senlin(layout.SENLIN)
+
+    def _add_senlin(self, name: str) -> None:
+        programs = SenlinPrograms(self.processes, self.broker.url, self.workers_url, name)
+        self.senlin_programs, self.senlin_database = programs, programs.database
+        self.senlin, self.senlin_admin = (
+            Senlin(programs.url, self.session(user), programs.database)
+            for user in ('demo', 'admin')
+        )
 
     @override
     def in_catalog(self) -> Mapping[str, seeding.HasUrl]:
@@ -40,10 +48,29 @@ class WholeCloud(ComputeCloud):
     @override
     def wait_for_engine(self) -> None:
         self.senlin_programs.wait_until_ready(self.senlin_admin)
+        # creates the user's trust, of which concurrent first requests would create several
+        self.senlin.get('clusters')
 
     @override
     def close_engine(self) -> None:
         self.senlin_programs.close()
+
+    @contextmanager
+    def with_second_senlin(self, with_plugin: bool) -> Iterator[Self]:
+        """Provide this cloud as the users of another Senlin see it during a block.
+
+        The engines of that Senlin can be killed while tests use the first one.
+        """
+        seen = copy(self)
+        seen._add_senlin(layout.SECOND_SENLIN)
+        seen.senlin_programs.configure(with_plugin)
+        seen.prepare_engine()
+        seen.start_engine()
+        try:
+            seen.wait_for_engine()
+            yield seen
+        finally:
+            seen.close_engine()
 
     @override
     def close(self) -> None:
