@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from tests.cloud import leftovers
 from tests.cloud.clusters import LOAD_BALANCING, Cluster, Running
@@ -67,12 +68,25 @@ def detach(cloud: WholeCloud, number: int) -> Operation:
     return Operation(cluster, 'policy_detach', {'policy_id': policy}, held)
 
 
+PROCESSES = WORKER, BROKER, ENGINES = ('worker', 'broker', 'engines')
+"""The processes that are killed."""
+PREPARED = 'prepared'
+"""The name of the background call of `prepare`."""
 OPERATIONS: tuple[Callable[[WholeCloud, int], Operation], ...] = (
     scale_out,
     scale_in,
     detach,
     attach,
 )
+
+
+def prepare(cloud: WholeCloud, number: int = 1) -> dict[str, list[Operation]]:
+    """Create the clusters for the kill of each process; return the operations.
+
+    The clusters of one process at a time leave processor time to the tests that run meanwhile.
+    """
+    each = [partial(operation, cloud, number) for operation in OPERATIONS]
+    return {process: at_once(each) for process in PROCESSES}
 
 
 def begin_and_hold(cloud: WholeCloud, operations: Iterable[Operation]) -> list[Running]:

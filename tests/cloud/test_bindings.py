@@ -1,19 +1,12 @@
 """Bindings of policies change through Senlin's API."""
 
-import pytest
-
 from tests.cloud.clusters import Cluster
 from tests.cloud.whole_cloud import WholeCloud
 
 
-@pytest.fixture
-def cluster(cloud: WholeCloud) -> Cluster:
-    """A cluster with one node."""
-    return Cluster(cloud, 1)
-
-
-def test_disabled_zones_are_not_planned_until_enabled(cluster: Cluster) -> None:
+def test_disabled_zones_are_not_planned_until_enabled(cloud: WholeCloud) -> None:
     """A worker plans no zones while the binding of the policy is disabled."""
+    cluster = Cluster(cloud, 1)
     policy = cluster.attach_zones(az2=100)
 
     cluster.do('policy_update', policy_id=policy, enabled=False)
@@ -26,8 +19,9 @@ def test_disabled_zones_are_not_planned_until_enabled(cluster: Cluster) -> None:
     assert cluster.zones()['az2'] >= 1
 
 
-def test_disabled_load_balancing_adds_no_member(cluster: Cluster) -> None:
+def test_disabled_load_balancing_adds_no_member(cloud: WholeCloud) -> None:
     """The pool has no member for a node that was created while the binding was disabled."""
+    cluster = Cluster(cloud, 1)
     policy = cluster.attach_load_balancing()
     before = cluster.members(policy)
 
@@ -38,16 +32,17 @@ def test_disabled_load_balancing_adds_no_member(cluster: Cluster) -> None:
     assert len(cluster.addresses()) == 2
 
 
-def test_load_balancer_is_created_again_after_detach(cluster: Cluster) -> None:
+def test_load_balancer_is_created_again_after_detach(cloud: WholeCloud) -> None:
     """A detach deletes the load balancer, and the policy can be attached again.
 
     Deleting the cluster then deletes the new load balancer and the servers.
     """
+    cluster = Cluster(cloud, 1)
     policy = cluster.attach_load_balancing()
     first = cluster.load_balancer(policy)
 
     cluster.do('policy_detach', policy_id=policy)
-    detached = cluster.cloud.load_balancers()
+    detached = cloud.load_balancers()
     cluster.do('policy_attach', policy_id=policy, enabled=True)
     second, attached = cluster.load_balancer(policy), cluster.members(policy)
     addresses, [node] = cluster.addresses(), cluster.nodes()
@@ -55,5 +50,5 @@ def test_load_balancer_is_created_again_after_detach(cluster: Cluster) -> None:
 
     assert first not in detached
     assert attached == addresses
-    assert second not in cluster.cloud.load_balancers()
-    assert node.physical_id not in cluster.cloud.servers()
+    assert second not in cloud.load_balancers()
+    assert node.physical_id not in cloud.servers()

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.cloud import installed
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import zones
 from tests.cloud.whole_cloud import WholeCloud
 
 END = '2999-12-01T06:00:00Z'
+pytestmark = pytest.mark.later
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.cloud import computes, sql
+from tests.cloud import computes
 from tests.cloud.clusters import Cluster
 from tests.cloud.layout import COMPUTES
 from tests.cloud.nodes import zones
@@ -14,9 +14,10 @@ from tests.integration.faults import slow
 
 NO_WORKER = 'No worker replied on topic placement-worker within 30 s: is placement-worker running?'
 NO_TRUST = 'Identity service refused the request: HTTP 401'
-SET_STATUS = 'UPDATE load_balancer SET provisioning_status = %s WHERE id = %s'
 SLOW_S, SLOW_REQUESTS = 3, 4
 DOWN, OTHER_ZONE = 'compute3', 'az1'
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope='module')
@@ -75,28 +76,6 @@ def test_deleted_trust_fails_action_until_senlin_forgets_it(
     assert len(grown.added) == 1
 
 
-def test_member_is_added_after_repair_of_load_balancer_in_error(cloud: WholeCloud) -> None:
-    """The user reads that the load balancer is in ERROR; the new node becomes a member later.
-
-    The action fails, but keeps the node that it has created. The repair is that of the manual.
-    """
-    cluster = Cluster(cloud)
-    policy = cluster.attach_load_balancing()
-    load_balancer = cluster.load_balancer(policy)
-
-    set_status(cloud, load_balancer, 'ERROR')
-    refused = cluster.senlin.wait(cluster.senlin.begin(cluster.target, 'scale_out', count=1))
-    set_status(cloud, load_balancer, 'ACTIVE')
-    [node], members = cluster.nodes(), cluster.members(policy)
-    cluster.senlin.succeed(f'nodes/{node.id}', 'recover', check=True)
-
-    assert refused['status'] == 'FAILED'
-    assert f'Load balancer {load_balancer} is in ERROR' in refused['status_reason']
-    assert members == []
-    assert cluster.members(policy) == cluster.addresses()
-    assert cluster.nodes()[0].physical_id == node.physical_id
-
-
 def test_zone_whose_compute_is_down_is_avoided_after_first_failure(cloud: WholeCloud) -> None:
     """Nova keeps offering the zone of a compute that is down; only the first node fails there."""
     cluster, zone = Cluster(cloud), COMPUTES['RegionOne'][DOWN]
@@ -131,11 +110,6 @@ def down(cloud: WholeCloud, host: str) -> Iterator[None]:
         yield
     finally:
         compute.update_service_forced_down(service, forced=False)
-
-
-def set_status(cloud: WholeCloud, load_balancer: str, status: str) -> None:
-    """Change the status of a load balancer; the no-op driver of Octavia has no failover."""
-    sql.select(cloud.folder, 'octavia', SET_STATUS, status, load_balancer)
 
 
 def forget_logins(cloud: WholeCloud) -> None:

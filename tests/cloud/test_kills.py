@@ -5,20 +5,30 @@ the kill selects the requests.
 """
 
 import os
-from functools import partial
 
 import pytest
 
 from tests.cloud import agreement
+from tests.cloud.background import BackgroundCalls
 from tests.cloud.clusters import Cluster
-from tests.cloud.operations import OPERATIONS, Operation, begin_and_hold, finish, release
+from tests.cloud.operations import (
+    BROKER,
+    ENGINES,
+    PREPARED,
+    WORKER,
+    Operation,
+    begin_and_hold,
+    finish,
+    prepare,
+    release,
+)
 from tests.cloud.parallel import at_once
 from tests.cloud.tally import Tally
 from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
 
-WORKER, BROKER, ENGINES = PROCESSES = ('worker', 'broker', 'engines')
 KILLS = int(os.environ.get('PLACEMENT_WORKER_TEST_KILLS', '1'))
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope='module', params=range(1, KILLS + 1))
@@ -28,12 +38,15 @@ def number(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope='module')
-def prepared(cloud: WholeCloud, number: int) -> dict[str, list[Operation]]:
-    """The operations for the kill of each process; creating all clusters together saves time."""
+def prepared(
+    cloud: WholeCloud, number: int, background_calls: BackgroundCalls
+) -> dict[str, list[Operation]]:
+    """The operations for the kill of each process."""
     cloud.run_only('worker1')
-    each = [partial(prepare, cloud, number) for prepare in OPERATIONS]
-    made = iter(at_once(each * len(PROCESSES)))
-    return {process: [next(made) for _ in each] for process in PROCESSES}
+    if number > 1:
+        return prepare(cloud, number)
+    first: dict[str, list[Operation]] = background_calls.result(PREPARED)
+    return first
 
 
 def kill_worker(cloud: WholeCloud, operations: list[Operation]) -> None:

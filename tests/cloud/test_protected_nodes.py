@@ -1,7 +1,5 @@
 """Protected nodes in the whole cloud."""
 
-import pytest
-
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import ids
 from tests.cloud.whole_cloud import WholeCloud
@@ -10,18 +8,12 @@ PROTECTED = {'protected': '{"until": "9999-12-01", "reason": "batch job"}'}
 REFUSED = 'Protected nodes must not be deleted: {} is protected until 9999-12-01 (batch job)'
 
 
-@pytest.fixture
-def cluster(cloud: WholeCloud) -> Cluster:
-    """A cluster that deletes its oldest node first."""
-    made = Cluster(cloud, 1)
-    made.attach_deletion()
-    made.attach_load_balancing()
-    made.change('scale_out', count=2)
-    return made
-
-
-def test_protected_node_survives_scale_in_resize_and_replacement(cluster: Cluster) -> None:
+def test_protected_node_survives_scale_in_resize_and_replacement(cloud: WholeCloud) -> None:
     """A node that a user protects survives all actions until the user removes the protection."""
+    cluster = Cluster(cloud, 1)
+    cluster.attach_deletion()
+    cluster.attach_load_balancing()
+    cluster.change('scale_out', count=2)
     senlin, oldest = cluster.senlin, cluster.nodes()[0]
     senlin.update_node(oldest.id, metadata=PROTECTED)
 
@@ -30,7 +22,7 @@ def test_protected_node_survives_scale_in_resize_and_replacement(cluster: Cluste
     assert ids(shrunk.removed + resized.removed).isdisjoint({oldest.id})
     new = senlin.create_node(cluster.profile)
     refused = cluster.fail('replace_nodes', nodes={oldest.id: new})
-    survivors, servers = cluster.nodes(), cluster.cloud.servers()
+    survivors, servers = cluster.nodes(), cloud.servers()
     senlin.update_node(oldest.id, metadata={})
     replaced = cluster.change('replace_nodes', nodes={oldest.id: new})
 

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.cloud import computes, installed
@@ -19,9 +20,10 @@ LONG_S, SHORT_S = 3600, 1
 """Delays after a failed attempt: one that never ends in a test, and one that always does."""
 ROUNDING_S = 2
 """The times of failures and the ends of delays are whole seconds."""
+pytestmark = pytest.mark.later
 
 
-def test_full_zone_is_avoided_then_probed_then_refilled(cloud: WholeCloud, tmp_path: Path) -> None:
+def test_full_zone_is_avoided_then_probed_then_refilled(cloud: WholeCloud) -> None:
     """A full zone gets no node, then one probe at a time, and its share by a rebalance."""
     cluster = Cluster(cloud)
     cluster.attach_deletion()
@@ -37,7 +39,7 @@ def test_full_zone_is_avoided_then_probed_then_refilled(cloud: WholeCloud, tmp_p
     wait_for_end_of_delay()
     probe = cluster.change('scale_out', count=1)
     cleared = cluster.change('scale_in', count=2)
-    plan = rebalance_plan(cluster, cleared.action, tmp_path / 'request.yaml')
+    plan = rebalance_plan(cluster, cleared.action, cloud.folder / 'request.yaml')
     before = cluster.zones()
     for step in plan['steps']:
         carry_out(cluster, step)
