@@ -120,6 +120,7 @@ def test_sigterm_while_the_worker_waits_for_its_broker_is_an_orderly_stop(tmp_pa
     """
     (tmp_path / 'temporary').mkdir()
     monkeypatch.setenv('TMPDIR', str(tmp_path / 'temporary'))
+    monkeypatch.setenv('HOME', str(tmp_path))
     (tmp_path / 'w.conf').write_text(
         f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n{CLOUD}'
     )
