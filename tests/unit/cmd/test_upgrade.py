@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 from oslo_log import log
-from oslo_messaging._tracing import client
 from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker import config
@@ -30,8 +29,9 @@ def checks(tmp_path):
         config.register(conf)
         config.set_defaults()
         log.register_options(conf)
-        # oslo.messaging registers these with the global options alone.
-        conf.register_opts(client.oslo_messaging_tracing, group=tracing.GROUP)
+        # oslo.messaging 18.3 registers these with the global options alone, 18.2 has none.
+        options = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol', default='grpc')]
+        conf.register_opts(options, group=tracing.GROUP)
         file = tmp_path / 'w.conf'
         file.write_text(text)
         conf([], default_config_files=[str(file)])
