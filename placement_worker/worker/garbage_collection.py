@@ -21,7 +21,9 @@ Most requests end before the first release. Requests that wait for a load balanc
 later one.
 """
 
-_releasing = threading.Lock()
+_pauses: list[int] = []
+"""The pauses that are left; a thread runs while there are any."""
+_lock = threading.Lock()
 
 
 def settle() -> None:
@@ -35,20 +37,24 @@ def settle() -> None:
 def release_later() -> None:
     """Return the memory of a large body to the system, in a thread and after the reply.
 
-    Python frees the memory, but the C library keeps many small blocks. A second call does nothing
-    while the thread of the first one runs.
+    Python frees the memory, but the C library keeps many small blocks. While the thread of an
+    earlier call runs, its pauses begin again.
     """
-    if _releasing.acquire(blocking=False):
+    with _lock:
+        is_running = bool(_pauses)
+        _pauses[:] = RELEASE_AFTER_S
+    if not is_running:
         threading.Thread(target=_release, name='release-memory', daemon=True).start()
 
 
 def _release() -> None:
-    try:
-        for pause_s in RELEASE_AFTER_S:
-            time.sleep(pause_s)
-            gc.collect()
-            trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)  # glibc has it, musl does not
-            if trim:
-                trim(0)
-    finally:
-        _releasing.release()
+    pauses_left = True
+    while pauses_left:
+        time.sleep(_pauses[0])
+        gc.collect()
+        trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)  # glibc has it, musl does not
+        if trim:
+            trim(0)
+        with _lock:
+            del _pauses[0]
+            pauses_left = bool(_pauses)

@@ -68,6 +68,25 @@ def test_release_later_releases_memory_after_each_pause_in_one_thread(pauses):
     assert taken == list(garbage_collection.RELEASE_AFTER_S)
 
 
+def test_release_later_during_the_last_pause_begins_the_pauses_again(monkeypatch):
+    """A body that is still in use at the last release of an earlier one is released later."""
+    first, *others = garbage_collection.RELEASE_AFTER_S
+    taken = []
+
+    def sleep(seconds):
+        taken.append(seconds)
+        if taken == [first, *others]:
+            garbage_collection.release_later()
+
+    monkeypatch.setattr(garbage_collection, 'time', SimpleNamespace(sleep=sleep))
+    garbage_collection.release_later()
+    for thread in threading.enumerate():
+        if thread.name == 'release-memory':
+            thread.join(DEADLINE_S)
+
+    assert taken == [first, *others, *others]
+
+
 def test_release_later_starts_again_after_the_last_release(pauses):
     """The next large body releases its memory, too."""
     ready, taken = pauses
