@@ -31,8 +31,9 @@ class NotificationQueue:
     The driver of oslo.messaging 18.3.1 retries a notification until the destination accepts it
     (`[oslo_messaging_notifications] retry`). While the destination confirms notifications within
     `WAIT_S`, `wait` returns after the confirmation, so that a request is acknowledged after its
-    notifications are safe. Once a confirmation is late, `wait` returns at once, and `send` drops
-    notifications that the queue cannot hold. It waits again as soon as the queue is empty.
+    notifications are safe, and `send` waits for a place in the queue. Once a confirmation is late,
+    both return at once, and notifications that the queue cannot hold are dropped. They wait again
+    as soon as the queue is empty.
     """
 
     def __init__(self, notifier: oslo_messaging.Notifier) -> None:
@@ -48,14 +49,17 @@ class NotificationQueue:
     def send(self, priority: str, event: str, payload: dict[str, Any]) -> None:
         """Queue a notification; the decision goes on while it is sent.
 
+        A message of 100 checks has more notifications than the queue holds.
+
         :param priority: a method of oslo.messaging's notifier, for example `info`.
         :param payload: contains `request_id`.
         """
         self._start_thread()
         notification = _Notification(priority, event, payload, threading.Event())
         try:
-            self._queue.put_nowait(notification)
+            self._queue.put(notification, timeout=0 if self._is_late else WAIT_S)
         except queue.Full:
+            self._is_late = True
             LOG.error(
                 'Dropped %s: the destination rejects or blocks notifications, and %d are queued',
                 notification,

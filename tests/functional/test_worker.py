@@ -326,6 +326,16 @@ def test_notifications_report_start_end_and_error(worker, client, raw):
     }
 
 
+def test_notifications_of_as_many_checks_as_a_message_may_have_are_all_sent(worker, client):
+    """The queue of notifications is smaller than their number; none is dropped."""
+    with copies(worker.url, NOTIFIED[0]) as take:
+        client.policy_check_many([GOOD] * 100, {'request_id': 'request-many'})
+        received = take(200, text='request-many')
+
+    events = [notification['event_type'] for _, notification in received]
+    assert events == ['policy_check.start', 'policy_check.end'] * 100
+
+
 SECRETS = ('hunter2-admin', 'hunter2-data', 'hunter2-trust', 'hunter2-token', 'hunter2-node')
 
 

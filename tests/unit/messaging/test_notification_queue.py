@@ -116,6 +116,34 @@ def test_notification_beyond_the_queue_is_dropped_and_logged(notifications, capl
     ]
 
 
+def test_send_to_a_full_queue_waits_for_a_place(notifications, notifier, caplog):
+    """A message with more notifications than the queue holds loses none."""
+    notifier.accepts.clear()
+    threading.Timer(0.05, notifier.accepts.set).start()
+
+    for name in 'abcde':
+        notifications.send('info', name, PAYLOAD)
+    notifications.wait()
+
+    assert notifier.sent == [('info', name) for name in 'abcde']
+    assert caplog.messages == []
+
+
+def test_send_to_a_blocked_queue_waits_once(notifications, notifier, monkeypatch):
+    """After one vain wait for a place, further notifications are dropped without a wait."""
+    monkeypatch.setattr(notification_queue, 'WAIT_S', 0)
+    notifier.accepts.clear()
+    for name in 'abcd':
+        notifications.send('info', name, PAYLOAD)
+    monkeypatch.setattr(notification_queue, 'WAIT_S', 3600)
+
+    notifications.send('info', 'e', PAYLOAD)
+
+    notifier.accepts.set()
+    wait_for(lambda: len(notifier.sent) >= 2)
+    assert ('info', 'e') not in notifier.sent
+
+
 @pytest.mark.usefixtures('blocked')
 def test_wait_after_a_late_destination_recovers_waits_again(notifications, notifier):
     """When the queue is empty again, `wait` returns after the confirmation."""
