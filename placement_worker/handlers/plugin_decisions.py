@@ -1,4 +1,4 @@
-"""Check what a plugin decides: plans that contradict each other, and unknown nodes and places."""
+"""Check what a plugin decides: plans that contradict each other, and unknown nodes."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ from placement_worker.contract.action_data import (
 )
 from placement_worker.contract.model import CheckRequest
 from placement_worker.contract.placement_data import Placement
-from placement_worker.errors import CloudUnavailable, InvalidInput, Rejected, SizeOutOfBounds
+from placement_worker.errors import InvalidInput, Rejected, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
+from placement_worker.handlers.plugin_warnings import PLACEMENT, PLANS, shown_counts, warnings_of
 from placement_worker.planning import sizing
-from placement_worker.policies import place_names, plugins
+from placement_worker.policies import plugins
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 
 KINDS: tuple[Kind, ...] = (CREATION, DELETION)
-PLACEMENT = 'placement'
 
 
 def check(policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: State) -> list[str]:
@@ -35,9 +35,7 @@ def check(policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: S
     """
     origin = plugins.origin(policy.type_name, type(policy))
     decided = ActionData(state.data if outcome.data is None else outcome.data)
-    new = {
-        key for key in (*KINDS, PLACEMENT) if decided.data.get(key, {}) != state.data.get(key, {})
-    }
+    new = {key for key in PLANS if decided.data.get(key, {}) != state.data.get(key, {})}
     try:
         for kind in KINDS:
             if kind in new:
@@ -53,10 +51,7 @@ def check(policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: S
         raise InvalidInput(f'{origin.removeprefix("in ")}, wrote invalid data: {exc}') from exc
     if request.target != BEFORE:
         return []
-    found = [*_dropped(decided, state), *_unknown_places(decided, new, request, state)]
-    if DELETION in new:
-        found += _excess_victims(len(victims), request, state)
-        found += _contradictions(decided.deletion, request, state)
+    found = warnings_of(decided, new, request, state)
     return [f'{warning} ({origin})' for warning in found]
 
 
@@ -133,13 +128,9 @@ def _check_entries(decided: ActionData) -> None:
         counts = {name: count for name, count in (planned or {}).items() if count}
         if counts and counts != named:
             raise InvalidInput(
-                f'Expected the counts of the placements, {_shown(named)}, got {_shown(counts)} - '
-                f'at `{creation.path}.{key}`'
+                f'Expected the counts of the placements, {shown_counts(named)}, got '
+                f'{shown_counts(counts)} - at `{creation.path}.{key}`'
             )
-
-
-def _shown(counts: Mapping[Any, int]) -> str:
-    return listed(f'{shortened(name)} {counts[name]}' for name in sorted(counts)) or 'none'
 
 
 def _check_nodes(
@@ -178,70 +169,3 @@ def _other_nodes(request: CheckRequest, state: State) -> Iterator[str]:
         if isinstance(one, dict):  # of the replaced nodes, with the new ones
             yield from (node_id for node_id in one.values() if isinstance(node_id, str))
     yield from state.nodes
-
-
-def _dropped(decided: ActionData, state: State) -> Iterator[str]:
-    """Yield a sentence if the data lack a plan of the policies before."""
-    lost = [key for key in (*KINDS, PLACEMENT) if key in state.data and key not in decided.data]
-    if lost:
-        yield f'The data lack {listed(lost)} of an earlier policy; begin them with **state.data'
-
-
-def _contradictions(deletion: Deletion, request: CheckRequest, state: State) -> Iterator[str]:
-    """Yield a sentence if more victims are in a zone than the deletion removes there."""
-    chosen, planned = {*(deletion.candidates or ())}, deletion.zones
-    if not chosen or not planned:
-        return
-    try:
-        counts = state.cloud.zones_of([one for one in request.cluster.nodes if one.id in chosen])
-    except CloudUnavailable:  # the policy need not know the cloud
-        return
-    if any(zone and count > planned.get(zone, 0) for zone, count in counts.items()):
-        yield (
-            f'The victims are not in the zones of the plan, {_shown(planned)}; choose victims '
-            'before the placement policies, with a priority below 200'
-        )
-
-
-def _excess_victims(victims: int, request: CheckRequest, state: State) -> Iterator[str]:
-    """Yield a sentence if there are more victims than nodes that the action deletes."""
-    try:
-        size = state.size(request)
-    except Rejected:  # the policy did not need the size
-        return
-    asked = size.count if size.kind == DELETION else 0
-    if victims > asked:
-        yield (
-            f'The plan has {counted(victims, "victim")}, but the action deletes '
-            f'{counted(asked, "node")}'
-        )
-
-
-def _unknown_places(
-    decided: ActionData, new: set[str], request: CheckRequest, state: State
-) -> Iterator[str]:
-    """Yield a sentence about the regions, and one about the zones, that the cloud does not have.
-
-    A deletion may name a zone that the cloud had once.
-    """
-    places = Placement.of(decided.data.get(PLACEMENT)).places if PLACEMENT in new else []
-    regions = {region: None for region, _ in places if region}
-    zones = {zone: None for _, zone in places if zone}
-    if CREATION in new:
-        regions.update(dict.fromkeys(decided.creation.regions or ()))
-        zones.update(dict.fromkeys(decided.creation.zones or ()))
-    try:
-        if unknown := _missing(regions, known := state.cloud.regions if regions else ()):
-            yield place_names.unknown('region', unknown, known)
-        elif zones:
-            node = request.action.node
-            home = state.cloud.named_region_of(node) if node else request.cluster.profile.region
-            known = {zone for region in regions or (home,) for zone in state.cloud.zones(region)}
-            if unknown := _missing(zones, known):
-                yield place_names.unknown('availability zone', unknown, known)
-    except CloudUnavailable:  # the policy need not know the cloud
-        return
-
-
-def _missing(names: Mapping[str, Any], known: Any) -> list[str]:
-    return [name for name in names if name not in known]
