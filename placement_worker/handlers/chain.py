@@ -148,15 +148,17 @@ def _consult(
     if _names_victims(request, progress):
         victim_selection.check_candidates(request, state)
         state = _without_ignored_deletion(request, state, progress)
-    with plugins.named_in_decisions(link.binding.spec.type_name, type(link.policy)):
+    policy_class = type(link.policy)
+    earlier = state if is_built_in(policy_class) else plugin_decisions.copied(state)
+    with plugins.named_in_decisions(link.binding.spec.type_name, policy_class):
         outcome = link.policy.check(request, state)
         if not isinstance(outcome, Outcome):
             raise TypeError(
                 f'{link.policy.name} returned {type(outcome).__name__}, expected an Outcome'
             )
-        if not is_built_in(type(link.policy)):
+        if earlier is not state:  # the policy is a plugin
             plugin_outcomes.check_values(outcome)
-            warnings = plugin_decisions.check(link.policy, outcome, request, state)
+            warnings = plugin_decisions.check(link.policy, outcome, request, state, earlier)
             outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details

@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from placement_worker.contract import values
 from placement_worker.contract.action_data import (
@@ -27,16 +30,27 @@ from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 KINDS: tuple[Kind, ...] = (CREATION, DELETION)
 
 
-def check(policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: State) -> list[str]:
+def copied(state: State) -> State:
+    """Return a state whose plans and patches stay as they are if a plugin changes the original."""
+    data = {**state.data, **_plans(state.data)}
+    return replace(state, action_data=ActionData(data), nodes={**state.nodes})
+
+
+def check(
+    policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: State, earlier: State
+) -> list[str]:
     """Return warnings of what may be a mistake in the decision of a plugin.
 
-    :param state: that of the policy, which is not to blame for values that it kept.
+    :param state: that of the policy, which possibly wrote its decision into it.
+    :param earlier: the copy from before; the policy is not to blame for values that it kept.
     :raises InvalidInput: the decision cannot be right; the text names the policy and the path.
     """
     origin = plugins.origin(policy.type_name, type(policy))
     decided = ActionData(state.data if outcome.data is None else outcome.data)
-    new = {key for key in PLANS if decided.data.get(key, {}) != state.data.get(key, {})}
+    after = _plans(decided.data)
+    new = {key for key in PLANS if after.get(key, {}) != earlier.data.get(key, {})}
     try:
+        _check_status(decided.data)
         for kind in KINDS:
             if kind in new:
                 decided.change(kind).check()
@@ -46,13 +60,37 @@ def check(policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: S
         if request.target == BEFORE:
             _check_before(decided, new, request, state.max_nodes)
         victims = decided.deletion.candidates or () if DELETION in new else ()
-        _check_nodes(victims, outcome.nodes, request, state)
+        patched = {**state.nodes, **outcome.nodes}.keys() - earlier.nodes
+        _check_nodes(victims, sorted(patched), request, earlier)
     except InvalidInput as exc:
         raise InvalidInput(f'{origin.removeprefix("in ")}, wrote invalid data: {exc}') from exc
     if request.target != BEFORE:
         return []
-    found = warnings_of(decided, new, request, state)
+    found = warnings_of(decided, new, request, earlier)
     return [f'{warning} ({origin})' for warning in found]
+
+
+def _plans(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the plans in the data of an action."""
+    plans = {key: data[key] for key in PLANS if key in data}
+    copied: dict[str, Any] = msgspec.to_builtins(plans, enc_hook=repr)
+    return copied
+
+
+def _check_status(data: Mapping[str, Any]) -> None:
+    """Check that the reply can have the status and the reason in the data.
+
+    :raises InvalidInput: the status is that of a rejection, which would become OK, or the reason is
+        no string.
+    """
+    status, reason = data.get('status', 'OK'), data.get('reason', '')
+    if status != 'OK':
+        raise InvalidInput(
+            f'Expected `"OK"`, got {values.shown(status)}; to reject an action, raise Rejected - '
+            f'at `{PATH}.status`'
+        )
+    if not isinstance(reason, str):
+        raise InvalidInput(f'Expected `str`, got {values.shown(reason)} - at `{PATH}.reason`')
 
 
 def _check_plan(change: Change) -> None:
@@ -78,15 +116,17 @@ def _check_placement(decided: ActionData) -> None:
     placement = decided.data.get(PLACEMENT)
     if not isinstance(placement, dict) or not isinstance(placement.get('placements'), list):
         return
-    expected = {len(placement['placements'])}
+    entries = len(placement['placements'])
+    counts = {f'{entries} in placement.placements': entries}
     if 'count' in placement:
-        expected.add(values.natural(placement['count'], f'{PATH}.placement.count'))
+        count = values.natural(placement['count'], f'{PATH}.placement.count')
+        counts[f'{count} in placement.count'] = count
     if CREATION in decided.data:
-        expected.add(decided.creation.count)
-    if len(expected) > 1:
+        count = decided.creation.count
+        counts[f'{count} in creation.count'] = count
+    if len({*counts.values()}) > 1:
         raise InvalidInput(
-            f'Expected equal numbers of nodes and placements, got '
-            f'{listed(sorted(expected))} - at `{PATH}.placement`'
+            f'Expected equal numbers of nodes, got {listed(counts)} - at `{PATH}.placement`'
         )
 
 

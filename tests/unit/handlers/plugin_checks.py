@@ -15,14 +15,29 @@ GOOD = {'id': 'p', 'spec': {'type': Good.name, 'version': '1.0', 'properties': {
 NAMED = f'test.good-1.0, a plugin of {__name__}'
 
 
-def decide(action='CLUSTER_SCALE_OUT', clouds=CLOUD, asked=None, **values):
-    """Return the data and the warnings of a check of a plugin that returns some values."""
+def decide(
+    action='CLUSTER_SCALE_OUT',
+    clouds=CLOUD,
+    asked=None,
+    change=None,
+    returns_data=False,
+    **values,
+):
+    """Return the data and the warnings of a check of a plugin that returns some values.
+
+    `change`: changes the state of the plugin in place. `returns_data`: whether the plugin returns
+    the data of the state.
+    """
 
     class Writing(Good):
         interface = (2, 0)
         targets = frozenset((phase, action) for phase in (base.BEFORE, base.AFTER))
 
         def check(self, request, state):
+            if change:
+                change(state)
+            if returns_data:
+                return Outcome('APPLIED', 'r', data=state.data)
             return Outcome('APPLIED', 'r', **values)
 
     Writing.__module__ = __name__

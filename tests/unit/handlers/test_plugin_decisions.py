@@ -8,6 +8,7 @@ from tests.factories import node
 from tests.unit.handlers.plugin_checks import NAMED, decide
 
 AT = '$.action.data'
+STATUS = f'Expected `"OK"`, got `"ERROR"`; to reject an action, raise Rejected - at `{AT}.status`'
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,8 @@ AT = '$.action.data'
         ),
         (
             {'data': {'creation': {'count': 2}, 'placement': {'count': 9, 'placements': [{}]}}},
-            f'Expected equal numbers of nodes and placements, got 1, 2, 9 - at `{AT}.placement`',
+            'Expected equal numbers of nodes, got 1 in placement.placements, 9 in placement.count, '
+            f'2 in creation.count - at `{AT}.placement`',
         ),
         (
             {'data': {'placement': {'count': 'x', 'placements': [{}]}}},
@@ -73,6 +75,11 @@ AT = '$.action.data'
             f'per cluster (1000) - at `{AT}.creation.count`',
         ),
         ({'nodes': {'nope': NodePatch({})}}, 'Not a member of cluster c1: nope - at `$.nodes`'),
+        (
+            {'data': {'status': 'ERROR', 'reason': 'Too late'}},
+            STATUS,
+        ),
+        ({'data': {'reason': 5}}, f'Expected `str`, got `5` - at `{AT}.reason`'),
     ],
 )
 def test_decision_that_cannot_be_right_is_an_error_that_names_the_plugin(values, error):
@@ -80,6 +87,58 @@ def test_decision_that_cannot_be_right_is_an_error_that_names_the_plugin(values,
     data, _ = decide(**values)
 
     assert (data['status'], data['reason']) == ('ERROR', f'{NAMED}, wrote invalid data: {error}')
+
+
+@pytest.mark.parametrize('is_returned', [True, False])
+@pytest.mark.parametrize(
+    ('change', 'error'),
+    [
+        (
+            lambda state: state.data.update(deletion={'count': 1, 'candidates': ['nope']}),
+            f'Not a member of cluster c1: nope - at `{AT}.deletion.candidates`',
+        ),
+        (
+            lambda state: state.data['creation'].update(count=1),
+            f'Expected a plan for at most 1 node, got one for 4 - at `{AT}.creation.zones`',
+        ),
+        (
+            lambda state: state.data.update(creation={'count': -3}),
+            f'Expected `int` >= 0, got `-3` - at `{AT}.creation.count`',
+        ),
+        (
+            lambda state: state.data.update(status='ERROR'),
+            STATUS,
+        ),
+        (
+            lambda state: state.nodes.update(nope=NodePatch({})),
+            'Not a member of cluster c1: nope - at `$.nodes`',
+        ),
+    ],
+)
+def test_decision_that_a_plugin_writes_into_the_state_is_checked(change, error, is_returned):
+    """A decision that cannot be right does not reach the engine, wherever the plugin writes it."""
+    earlier = {'creation': {'count': 4, 'zones': {'az1': 4}}}
+
+    data, _ = decide(change=change, returns_data=is_returned, asked={'data': earlier})
+
+    assert (data['status'], data['reason']) == ('ERROR', f'{NAMED}, wrote invalid data: {error}')
+
+
+def test_right_decision_that_a_plugin_writes_into_the_state_is_accepted():
+    """A decision in place that fits the rules reaches the engine, as one in a new map does."""
+    data, _ = decide(
+        change=lambda state: state.data['creation'].update(count=2),
+        asked={'data': {'creation': {'count': 4}}},
+    )
+
+    assert (data['status'], data['creation']) == ('OK', {'count': 2})
+
+
+def test_invalid_plan_that_a_plugin_keeps_is_not_its_error():
+    """A plugin that changes nothing is not blamed for a plan of the engine or another policy."""
+    data, warnings = decide(asked={'data': {'creation': {'count': 1, 'zones': {'az1': 4}}}})
+
+    assert (data['status'], warnings) == ('OK', [])
 
 
 @pytest.mark.parametrize(
