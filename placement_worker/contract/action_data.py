@@ -225,7 +225,7 @@ class ActionData(Struct, frozen=True):
         :param entries: the place of each node to create; `placement` holds them.
         :raises ValueError: as `plan_totals.check`.
         """
-        plan_totals.check(count, plan, entries)
+        plan_totals.check(kind, count, plan, entries)
         data = {**self.data, kind: self.change(kind).replanned(count, **plan)}
         if entries:
             data['placement'] = Placement.of(self.data.get('placement')).with_entries(entries)

@@ -30,7 +30,7 @@ def check_values(outcome: Outcome | BindingOutcome) -> None:
     :raises TypeError: a value is not plain data, with its path, or a decision has no reason.
     :raises msgspec.ValidationError: a patch has a value of a wrong type.
     """
-    if isinstance(outcome, Outcome) and outcome.outcome == 'APPLIED' and not outcome.reason.strip():
+    if isinstance(outcome, Outcome) and not outcome.reason.strip():
         raise TypeError('reason must not be empty')
     values = {one.name: _as_data(getattr(outcome, one.name)) for one in fields(outcome)}
     found = _not_plain(values)

@@ -4,6 +4,7 @@ The worker does not search for changes, because it would copy each request.
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -70,10 +71,21 @@ def _copied(policy: Policy[Any], request: object, state: State) -> dict[str, Any
     received = {
         'state': {'data': state.data, 'nodes': state.nodes, 'cluster': state.cluster},
         'request': request,  # after the state, which may share its objects
-        'self': {'properties': policy.properties},
+        'self': {**_kept(policy), 'properties': policy.properties},
     }
     copied: dict[str, Any] = msgspec.to_builtins(received, enc_hook=repr)
     return copied
+
+
+def _kept(policy: Policy[Any]) -> dict[str, str]:
+    """Return the attributes of a policy in words, without the values that it derives once."""
+    derived = functools.cached_property
+    return {
+        name: repr(value)
+        for name, value in vars(policy).items()
+        if name not in _METHODS
+        and not isinstance(inspect.getattr_static(type(policy), name, None), derived)
+    }
 
 
 def _difference(before: object, after: object) -> str | None:

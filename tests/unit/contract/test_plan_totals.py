@@ -15,7 +15,7 @@ from placement_worker.contract import plan_totals
 )
 def test_check_of_totals_up_to_the_count_passes(count, plan, entries):
     """A plan may name fewer zones than nodes, and no places at all."""
-    plan_totals.check(count, plan, entries)
+    plan_totals.check('creation', count, plan, entries)
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,10 @@ def test_check_of_totals_up_to_the_count_passes(count, plan, entries):
 def test_check_of_totals_that_contradict_the_count_names_them(plan, entries, error):
     """The error of a policy says which of its values do not fit its count."""
     with pytest.raises(ValueError, match=f'^{error}$'):
-        plan_totals.check(2, plan, entries)
+        plan_totals.check('deletion', 2, plan, entries)
+
+
+def test_check_of_an_unknown_kind_names_those_that_exist():
+    """A misspelled kind would write a plan that neither the engine nor another policy reads."""
+    with pytest.raises(ValueError, match="kind must be 'creation' or 'deletion', got 'Creation'"):
+        plan_totals.check('Creation', 2, {}, [])

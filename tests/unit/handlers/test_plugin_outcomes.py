@@ -199,14 +199,15 @@ def test_invalid_creation_of_the_request_does_not_name_a_plugin_that_keeps_it(en
     assert [one['outcome'] for one in reply['decisions']] == ['APPLIED', 'FAILED']
 
 
-def test_decision_without_a_reason_is_an_error_that_names_the_plugin():
+@pytest.mark.parametrize('outcome', ['APPLIED', 'SKIPPED'])
+def test_decision_without_a_reason_is_an_error_that_names_the_plugin(outcome):
     """An operator always learns why a policy decided."""
 
     class Silent(Good):
         interface = (2, 0)
 
         def check(self, request, state):
-            return Outcome('APPLIED', ' ')
+            return Outcome(outcome, ' ')
 
     worker = Endpoints(CLOUD, Registry([('test.good-1.0', Silent)]))
 

@@ -1,5 +1,6 @@
 """Tests that a worker for tests finds plugins that change what they receive."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -31,9 +32,17 @@ def types_of(change):
         interface = (2, 0)
         versions = {'1.0': Mutable}
 
+        def __init__(self, properties):
+            super().__init__(properties)
+            self.known = set()
+
+        @functools.cached_property
+        def words(self):
+            return {*self.properties.words}
+
         def check(self, request, state):
             change(self, request, state)
-            return skipped('')
+            return skipped('Nothing to do')
 
         def attach(self, request, state):
             change(self, request, state)
@@ -68,6 +77,8 @@ def rejecting(policy, request, state):
         (lambda _, __, state: state.data.update(y=None), 'state.data.y'),
         (lambda _, __, state: state.data['x'].append(1), 'state.data.x'),
         (lambda policy, _, __: policy.properties.words.append(''), 'self.properties.words'),
+        (lambda policy, asked, _: setattr(policy, 'seen', asked.cluster.id), 'self.seen'),
+        (lambda policy, asked, _: policy.known.add(asked.cluster.id), 'self.known'),
     ],
 )
 def test_check_that_changes_what_it_receives_names_policy_and_path(change, path):
@@ -94,8 +105,10 @@ def test_binding_that_changes_what_it_receives_names_policy_and_path(method, ver
 
 
 def test_check_that_changes_nothing_keeps_its_reply():
-    """A plugin may read everything, and a rejection stays one."""
-    reading = InProcessCaller(CLOUD, types_of(lambda _, request, __: request.action.scale_inputs))
+    """A plugin may read everything and derive a value once, and a rejection stays one."""
+    reading = InProcessCaller(
+        CLOUD, types_of(lambda policy, request, _: (request.action.scale_inputs, policy.words))
+    )
 
     assert reading.policy_check(asked()).action.data['status'] == 'OK'
     reply = InProcessCaller(CLOUD, types_of(rejecting)).policy_check(asked())

@@ -17,4 +17,4 @@ class Good(base.Policy):
     targets = base.on(base.BEFORE, 'CLUSTER_SCALE_OUT')
 
     def check(self, request, state):
-        return base.skipped('')
+        return base.skipped('Nothing to do')

@@ -36,7 +36,7 @@ class Nameless(base.Policy):
     versions = {'1.0': Properties}
 
     def check(self, request, state):
-        return base.skipped('')
+        return base.skipped('Nothing to do')
 
 
 class Undecided(base.Policy):
